@@ -20,7 +20,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from harness.command_line import arguments, provenance
@@ -98,21 +101,60 @@ def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("file", "column", "text", "old", "new"))
 
 
-def outcome(mutant: Mutant, tests: list[str], root: Path, most: int) -> dict[str, Any]:
-    """What becomes of a mutant in the copy ``root``: ``noticed``, ``survived`` or ``not run``."""
-    found: dict[str, Any] = {"tests": len(tests), "tests_run": min(most, len(tests))}
-    if not tests:
-        return {**found, "outcome": "not run"}
+def outcome(
+    mutant: Mutant, tests: list[str], root: Path, most: int, unsound: set[str]
+) -> dict[str, Any]:
+    """What becomes of a mutant in the copy ``root``: ``noticed``, ``survived`` or ``not run``.
+
+    A test that fails without the mutant, too, joins the ``unsound`` and says nothing.
+    """
+    began = time.monotonic()
     file = root / mutant.path
     text = file.read_text()
-    file.write_text(mutant.of(text))
-    began = time.monotonic()
-    try:
-        noticed_by = first_failure(tests[:most], root)
-    finally:
-        file.write_text(text)
+    while True:
+        chosen = [test for test in tests if test not in unsound][:most]
+        found: dict[str, Any] = {"tests": len(tests), "tests_run": len(chosen)}
+        if not chosen:
+            return {**found, "outcome": "not run"}
+        file.write_text(mutant.of(text))
+        try:
+            noticed_by = first_failure(chosen, root)
+        finally:
+            file.write_text(text)
+        if noticed_by not in chosen or not first_failure([noticed_by], root):
+            break
+        unsound.add(noticed_by)
     found["seconds"] = round(time.monotonic() - began, 1)
     return {**found, "outcome": "noticed" if noticed_by else "survived", "by": noticed_by}
+
+
+def plant(
+    mutant: Mutant,
+    covering: Mapping[Mutant, list[str]],
+    before: Mapping[tuple[Any, ...], dict[str, Any]],
+    most: int,
+    until: float,
+    idle: SimpleQueue[Path],
+    unsound: set[str],
+) -> dict[str, Any] | None:
+    """The row of a mutant, planted in an ``idle`` copy; None where the time is over."""
+    root = idle.get()
+    try:
+        if time.monotonic() > until:
+            return None
+        row = described(mutant, root)
+        settled = before.get(identity(row))
+        row = settled or row | outcome(mutant, covering[mutant], root, most, unsound)
+    finally:
+        idle.put(root)
+    print(row["outcome"], f"{mutant.path}:{mutant.line}", mutant.old, "->", mutant.new, flush=True)
+    return row
+
+
+def cloned(root: Path) -> Path:
+    """A copy of the project, for mutants."""
+    git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(root))
+    return root
 
 
 def settled_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -176,33 +218,32 @@ def main() -> None:
     parser.add_argument(
         "--again", type=Path, help="an earlier result: what it does not explain is planted"
     )
+    parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
     before = {} if given.again is None else settled_in(given.again)
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "project")
-        git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(root))
+        copies = [cloned(Path(folder, str(number))) for number in range(given.workers)]
         if given.smallest:
             ((module, tests),) = SMALLEST.items()
-            chosen = drawn(root, [module], 1, given.seed)
+            chosen = drawn(copies[0], [module], 1, given.seed)
             covering = {one: [tests] for one in chosen}
         else:
             if given.coverage is None:
                 parser.error("--coverage is needed")
             folders = [f"launchwise/{package}" for package in PACKAGES]
-            chosen = drawn(root, folders, given.mutants, given.seed)
+            chosen = drawn(copies[0], folders, given.mutants, given.seed)
             known = Covering(given.coverage)
             covering = {one: known.of(one) for one in chosen}
-        insist_on((test for tests in covering.values() for test in tests), root)
-        for one in chosen:
-            if time.monotonic() > until:
-                break
-            row = described(one, root)
-            done = before.get(identity(row))
-            rows.append(done or row | outcome(one, covering[one], root, given.most_tests))
-            print(rows[-1]["outcome"], f"{one.path}:{one.line}", one.old, "->", one.new, flush=True)
+        insist_on((test for tests in covering.values() for test in tests), copies[0])
+        idle: SimpleQueue[Path] = SimpleQueue()
+        for copy in copies:
+            idle.put(copy)
+        how = {"before": before, "most": given.most_tests, "until": until}
+        planted = partial(plant, covering=covering, idle=idle, unsound=set(), **how)
+        with ThreadPoolExecutor(given.workers) as workers:
+            rows = [row for row in workers.map(planted, chosen) if row is not None]
     explained(rows)
     counts = Counter(row["outcome"] for row in rows)
     open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
