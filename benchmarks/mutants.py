@@ -68,7 +68,7 @@ class Covering:
 
 
 def _test(context: str) -> str:
-    return context.split("|")[0]
+    return context.rpartition("|")[0]  # a parameter may hold the sign, too
 
 
 def drawn(root: Path, places: list[str], count: int, seed: int) -> list[Mutant]:
