@@ -158,10 +158,24 @@ def cloned(root: Path) -> Path:
 
 
 def settled_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of an earlier result that were noticed or have a reason, by :func:`identity`."""
+    """Rows of an earlier result that were noticed, by :func:`identity`."""
     rows = read_json(result)["rows"]
-    settled = [row for row in rows if row["outcome"] == "noticed" or "reason" in row]
-    return {identity(row): row for row in settled}
+    return {identity(row): row for row in rows if row["outcome"] == "noticed"}
+
+
+def found_again(root: Path, result: Path) -> list[Mutant]:
+    """The mutants of an earlier result, without those whose line is no longer there."""
+    found = []
+    wanted = {identity(row) for row in read_json(result)["rows"]}
+    for path in sorted({one[0] for one in wanted}):
+        if not (root / path).is_file():
+            continue
+        for one in mutants(path, (root / path).read_text()):
+            mark = identity(described(one, root))
+            if mark in wanted:
+                wanted.remove(mark)
+                found.append(one)
+    return found
 
 
 def first_failure(tests: list[str], root: Path) -> str:
@@ -216,7 +230,7 @@ def main() -> None:
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--again", type=Path, help="an earlier result: what it does not explain is planted"
+        "--again", type=Path, help="an earlier result: its mutants, not new ones, where they stand"
     )
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
@@ -233,7 +247,11 @@ def main() -> None:
             if given.coverage is None:
                 parser.error("--coverage is needed")
             folders = [f"launchwise/{package}" for package in PACKAGES]
-            chosen = drawn(copies[0], folders, given.mutants, given.seed)
+            chosen = (
+                drawn(copies[0], folders, given.mutants, given.seed)
+                if given.again is None
+                else found_again(copies[0], given.again)
+            )
             known = Covering(given.coverage)
             covering = {one: known.of(one) for one in chosen}
         insist_on((test for tests in covering.values() for test in tests), copies[0])
