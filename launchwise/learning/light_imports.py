@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from launchwise.learning.recommenders import OWN
+from launchwise.learning.recommenders import is_own
 
 LIBRARIES = {
     "lambdarank": "lightgbm",
@@ -22,10 +22,11 @@ def import_boosters_alone(kinds: Iterable[str], workload: Path | None) -> None:
     """Import the libraries of some kinds as they are where scikit-learn is not installed.
 
     LightGBM and XGBoost import it for classes that no kind here uses, which takes longer than an
-    answer. Nothing happens where scikit-learn is loaded, or where the workload has kinds of its
-    own, which may use those classes.
+    answer. Nothing happens where scikit-learn is loaded, or where one of the kinds is the
+    workload's own, which may use those classes.
     """
-    if "sklearn" in sys.modules or (workload and (workload / OWN).is_dir()):
+    kinds = [*kinds]
+    if "sklearn" in sys.modules or any(is_own(kind, workload) for kind in kinds):
         return
     # An import of a module that is None fails as if it were missing.
     sys.modules["sklearn"] = None  # type: ignore[assignment]

@@ -55,9 +55,14 @@ def _modules(folder: Path) -> list[str]:
     return [path.stem for path in (*folder.glob("[a-z]*.py"), *packages)]
 
 
+def is_own(kind: str, workload: Path | None) -> bool:
+    """Whether a kind is one of the workload in this folder alone."""
+    return workload is not None and kind in _modules(workload / OWN)
+
+
 def source(kind: str, workload: Path | None = None) -> Path:
     """File of a kind's module: a rule's code depends on it."""
-    if workload is not None and kind in _modules(workload / OWN):
+    if workload is not None and is_own(kind, workload):
         path = workload / OWN / kind
         return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return FOLDER / f"{kind}.py"
@@ -106,7 +111,7 @@ def recommender_class(
     if kind not in kinds(workload):
         message = unknown("kind of model", kind, kinds(workload))
         raise UserError("config.yaml", f"{key}.kind", message)
-    if workload is not None and kind in _modules(workload / OWN):
+    if workload is not None and is_own(kind, workload):
         module = import_from(workload, f"{OWN}.{kind}")
     else:
         module = import_module(f"{__name__}.{kind}")
