@@ -17,7 +17,6 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
-from launchwise.calling.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.buffers import CudaBuffer, CudaGlobal, CudaPart
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.parameters import (
@@ -28,6 +27,7 @@ from launchwise.cuda.parameters import (
     parameter_places,
 )
 from launchwise.cuda.slices import STATIC_LIMIT, bound_function, enter_slice, resident_blocks
+from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.calling.machine import Argument, Prepared
+from kernels.calling.machine import Argument, Prepared
 from launchwise.cpu.buffers import CpuBuffer
 from launchwise.workloads.device import Buffer
 from launchwise.workloads.launches import Launch
@@ -17,7 +17,7 @@ from tests.support.host_device import HostDevice
 
 
 class HostMachine:
-    """See :class:`launchwise.calling.machine.Machine`.
+    """See :class:`kernels.calling.machine.Machine`.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class HostMachine:
 
 
 class HostLaunches:
-    """See :class:`launchwise.calling.machine.Prepared`."""
+    """See :class:`kernels.calling.machine.Prepared`."""
 
     def __init__(
         self, device: HostDevice, launches: Sequence[Launch], note: Callable[[], None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from launchwise.calling.machine import CudaError
-
+from ...calling.machine import CudaError
 from .problem import Position, ricker, stability_limit
 from .running import Shot, TooLittleMemory
 from .shots import Simulator

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.storage import digest, digest_files
-from launchwise.calling.driver import Card, located
 from launchwise.measuring.compile import compile_bundle, nvcc_release
 from launchwise.measuring.source_states import fingerprint
 from launchwise.workloads.builds import Build
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec, load_spec
 
+from ...calling.driver import Card, located
 from .wave import POINTS
 
 __all__ = ["card_with", "facts", "located", "spec", "wait_for"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.calling.machine import Argument, Machine
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
 
+from ...calling.machine import Argument, Machine
 from .problem import Grid, Position, ricker, wavelets_of
 from .wave import THREADS, Wave, points_build
 

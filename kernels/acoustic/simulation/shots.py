@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from launchwise.calling.arrays import LEGACY_STREAM, Libraries, stream_handle
-from launchwise.calling.machine import Argument, Machine
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer
 
+from ...calling.arrays import LEGACY_STREAM, Libraries, stream_handle
+from ...calling.machine import Argument, Machine
 from . import choices
 from .problem import Grid
 from .running import Asked, Run, Shot, Told
@@ -33,7 +33,7 @@ class Simulator:
     open_machine
         Opens a device by its number, with builds at hand.
     locate, wait
-        See :class:`launchwise.calling.arrays.InterfaceArrays`.
+        See :class:`kernels.calling.arrays.InterfaceArrays`.
     """
 
     def __init__(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.calling.machine import Argument, Machine
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, closed_on_error
 
+from ...calling.machine import Argument, Machine
 from ..host.stencil import VECTOR_BYTES, boxes, one_step_macros, stencil_macros, streaming_macros
 from .problem import Grid, Position
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.calling.machine import Argument, Machine, as_device
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Launch
+
+from ...calling.machine import Argument, Machine, as_device
 
 SOURCE = "solver/checks.cu"
 

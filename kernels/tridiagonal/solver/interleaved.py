@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.calling.machine import Machine, as_device
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Buffer, Launch, closed_on_error
 
+from ...calling.machine import Machine, as_device
 from ..host.launches import Arrays
 
 SOURCE = "solver/interleaved_batch.cu"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from launchwise.calling.driver import Card, located
-
+from ...calling.driver import Card, located
 from ..host.compiled import kernels
 from .checks import SOURCE as CHECKS
 from .interleaved import SOURCE as INTERLEAVED

@@ -6,9 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from launchwise.calling.machine import Argument, Machine, as_device
 from launchwise.workloads.workload import OutOfMemory, closed_on_error
 
+from ...calling.machine import Argument, Machine, as_device
 from ..host.launches import SCRATCH_LAYOUTS, Arrays, DeviceSolution
 from ..host.plan import Choice, extra_words
 from .checks import Checks, Shape

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from launchwise.calling.arrays import Kind, Libraries, stream_handle
-from launchwise.calling.machine import Machine
-
+from ...calling.arrays import Kind, Libraries, stream_handle
+from ...calling.machine import Machine
 from ..host.accuracy import InaccurateSolution, allowed_error
 from ..host.plan import Choice
 from ..host.solver import Problem, chosen, insist_on_fit, usual_choice
@@ -31,7 +30,7 @@ class DeviceSolver:
     open_machine
         Opens a device by its number, with the kernels at hand.
     locate, wait
-        See :class:`launchwise.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
+        See :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
         a stream.
     choose
         What is done where a call leaves it open.

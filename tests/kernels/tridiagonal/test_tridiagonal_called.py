@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernels.calling.arrays import stream_handle
+from kernels.calling.dlpack import read_capsule
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.solver import NotDominant, TooLittleMemory, solve
 from kernels.tridiagonal.solver.checks import Shape
@@ -18,8 +20,6 @@ from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
 from kernels.tridiagonal.solver.plans import Plan, PlanCache
 from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
-from launchwise.calling.arrays import stream_handle
-from launchwise.calling.dlpack import read_capsule
 from launchwise.workloads.spec import load_spec
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice

@@ -26,8 +26,8 @@ CAPTURED = 0xCA97
 CHILD = """
 import sys, threading
 from types import SimpleNamespace
-from launchwise.calling.driver import Card, located
-from launchwise.calling.machine import CudaError
+from kernels.calling.driver import Card, located
+from kernels.calling.machine import CudaError
 from kernels.tridiagonal.solver.plans import TooLittleMemory
 from kernels.tridiagonal.solver.solving import DeviceSolver
 
@@ -108,7 +108,7 @@ def logged(program: str, bundle: Path, folder: Path, *streams: int) -> tuple[lis
 REPEATED = """
 import sys
 from types import SimpleNamespace
-from launchwise.calling.driver import Card, located
+from kernels.calling.driver import Card, located
 from kernels.tridiagonal.solver.solving import DeviceSolver
 
 card = Card(0)

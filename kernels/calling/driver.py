@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle
 from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch
 
 from .graph import ChainGraph, KernelNode
 from .machine import Argument, CudaError
-from .tensor_maps import TensorMapRefused, encode_tensor_map
 
 LIBRARIES = ("libcuda.so.1", "libcuda.so")
 
