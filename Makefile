@@ -45,7 +45,7 @@ test-slurm: $(VENV)/.stamp-dev
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy launchwise scripts kernels benchmarks
+	$(BIN)/mypy launchwise scripts kernels benchmarks docs/generator
 	$(BIN)/snakefmt --check Snakefile rules kernels
 	$(ACTIVATE) snakemake --lint
 
@@ -53,7 +53,7 @@ docs: $(VENV)/.stamp-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 reference: $(VENV)/.stamp-run
-	$(BIN)/python -m launchwise.cli.reference
+	$(BIN)/python -m docs.generator
 
 gpu: $(VENV)/.stamp-gpu
 

@@ -9,7 +9,7 @@ from figure_sources import Quote, check, evaluated, read_quotes, rounds_to
 from figure_text import figures
 from samples import ROOT
 
-from launchwise.cli.reference.generating import generated
+from docs.generator.generating import generated
 
 TABLES = sorted((ROOT / "docs" / "figures").glob("*.yaml"))
 

@@ -14,16 +14,16 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from samples import ROOT
 
+from docs.generator import generating, markdown
+from docs.generator.__main__ import main
+from docs.generator.generating import EXPRESSIONS, PAGES, generated, stale_files
+from docs.generator.markdown import anchor, capital, escaped
+from docs.generator.pages import MODEL_PAGES
+from docs.generator.schemas import FEATURES, MODELS, nested_models, schemas
 from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, FUNCTIONS
 from launchwise.base.typed import read_yaml
-from launchwise.cli.reference import generating, markdown
-from launchwise.cli.reference.__main__ import main
-from launchwise.cli.reference.generating import EXPRESSIONS, PAGES, generated, stale_files
-from launchwise.cli.reference.markdown import anchor, capital, escaped
-from launchwise.cli.reference.pages import MODEL_PAGES
 from launchwise.experiment.experiment import load_experiment
 from launchwise.experiment.method import Method
-from launchwise.experiment.schemas import FEATURES, MODELS, nested_models, schemas
 from launchwise.experiment.study import Study
 from launchwise.workloads.cost import USES, WAITS, Use, Wait
 from launchwise.workloads.spec import Spec

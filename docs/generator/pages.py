@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from docs.generator.schemas import MODELS, nested_models
 from launchwise.experiment.method import ProblemBlock, Selection
-from launchwise.experiment.schemas import MODELS, nested_models
 from launchwise.workloads.cost import Uses, Waits
 
 
@@ -21,7 +21,7 @@ class Page:
     name
         Of the page, without its suffix.
     file
-        Of :data:`launchwise.experiment.schemas.MODELS`.
+        Of :data:`docs.generator.schemas.MODELS`.
     about
         Where the file lies and what it is.
     types

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from docs.generator.commands import command_page
+from docs.generator.expression_page import expression_page
+from docs.generator.markdown import SCHEMAS, anchor
+from docs.generator.model_page import PageWriter, model_page
+from docs.generator.pages import MODEL_PAGES
+from docs.generator.schemas import EVERY_KEY_OPTIONAL, FEATURES, schemas, type_schema
 from launchwise.base.errors import UserError
 from launchwise.cli.app import NAME
-from launchwise.cli.reference.commands import command_page
-from launchwise.cli.reference.expression_page import expression_page
-from launchwise.cli.reference.markdown import SCHEMAS, anchor
-from launchwise.cli.reference.model_page import PageWriter, model_page
-from launchwise.cli.reference.pages import MODEL_PAGES
-from launchwise.experiment.schemas import EVERY_KEY_OPTIONAL, FEATURES, schemas, type_schema
 
 PAGES = Path("docs/reference")
 EXAMPLES = PAGES / "examples"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from launchwise.cli.reference.markdown import (
+from docs.generator.markdown import (
     capital,
     escaped,
     page_head,
@@ -14,8 +14,8 @@ from launchwise.cli.reference.markdown import (
     table,
     yaml_block,
 )
-from launchwise.cli.reference.pages import Page
-from launchwise.experiment.schemas import Json, type_schema
+from docs.generator.pages import Page
+from docs.generator.schemas import Json, type_schema
 
 NO_DEFAULT = "none"
 

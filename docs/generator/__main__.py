@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from docs.generator.generating import generated, stale_files
+from docs.generator.markdown import COMMAND
 from launchwise.base.errors import UserError
-from launchwise.cli.reference.generating import generated, stale_files
-from launchwise.cli.reference.markdown import COMMAND
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files, or check them; returns 1 and prints one line per stale file or mistake."""
-    parser = argparse.ArgumentParser(prog="python -m launchwise.cli.reference", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m docs.generator", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if any is stale")
     asked = parser.parse_args(arguments)
     try:

@@ -6,8 +6,8 @@ from typing import Any
 
 from typer.main import get_command
 
+from docs.generator.markdown import escaped, page_head, table
 from launchwise.cli.app import NAME, app
-from launchwise.cli.reference.markdown import escaped, page_head, table
 
 
 def command_page() -> str:

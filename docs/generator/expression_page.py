@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from docs.generator.markdown import escaped, page_head, schema_link, table, yaml_block
+from docs.generator.schemas import FEATURES
 from launchwise.base.arithmetic import MOST_BITS
 from launchwise.base.arithmetic import MOST_CHARACTERS as MOST_SUM
 from launchwise.base.errors import LONGEST_NAME
@@ -13,8 +15,6 @@ from launchwise.base.expressions import (
     MOST_LEVELS,
     evaluate,
 )
-from launchwise.cli.reference.markdown import escaped, page_head, schema_link, table, yaml_block
-from launchwise.experiment.schemas import FEATURES
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
 from launchwise.workloads.cost import LEAST, RESIDENT
