@@ -301,7 +301,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
     assert capsys.readouterr().err.startswith(
         "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
         "'xgboost'? (allowed: analytical, c45, committee, forest, gaussian_process, knn, "
-        "lambdarank, learnt, lightgbm, nearest_optimum, roofline, tree, xgboost"
+        "lambdarank, learnt, lightgbm, roofline, tree, xgboost"
     )
 
 

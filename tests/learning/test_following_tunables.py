@@ -8,10 +8,12 @@ import pytest
 from samples import profile
 from spaces import made
 
+from kernels.acoustic.recommenders.c45 import C45Recommender
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.following import following_tunables
-from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.splits import Case
 
 PROFILE = profile("gpu")
@@ -85,10 +87,10 @@ def test_without_such_a_condition_they_copy_everything(name: str) -> None:
     assert first.iloc[0]["parts"] in SIZES
 
 
-@pytest.mark.parametrize("kind", ["c45", "tree"])
-def test_models_count_choices_not_their_companions(kind: str) -> None:
-    model = recommender_class(kind)(domain("parts == m")).fit(measured(every=False))
-    first = model.recommend("gpu", [{"m": 16}]).iloc[0]
+@pytest.mark.parametrize("model", [C45Recommender, TreeRecommender])
+def test_models_count_choices_not_their_companions(model: type[Recommender]) -> None:
+    fitted = model(domain("parts == m")).fit(measured(every=False))
+    first = fitted.recommend("gpu", [{"m": 16}]).iloc[0]
     assert (first["width"], first["parts"]) == (4, 16)
 
 

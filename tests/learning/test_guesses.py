@@ -45,7 +45,7 @@ def domain(acoustic_spec: Spec) -> Domain:
     return Domain(acoustic_spec, {GPU: profile(), "small": few_threads})
 
 
-@pytest.fixture(scope="module", params=["tree", "c45", "knn"])
+@pytest.fixture(scope="module", params=["tree", "knn"])
 def fitted(
     request: pytest.FixtureRequest, domain: Domain, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

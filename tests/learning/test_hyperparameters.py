@@ -8,24 +8,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import ROOT
 
 from launchwise.base.declarations import UNREADABLE, class_constant
 from launchwise.learning.hyperparameters import complaint
 from launchwise.learning.recommenders import kinds, recommender_class, source
 
-WORKLOAD = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
+WORKLOAD = ROOT / "kernels" / "tridiagonal"
+ACOUSTIC = ROOT / "kernels" / "acoustic"
 
 
-@pytest.mark.parametrize("kind", kinds(WORKLOAD))
-def test_what_is_read_is_what_the_class_has(kind: str) -> None:
-    own = recommender_class(kind, workload=WORKLOAD)
-    path = source(kind, WORKLOAD)
+@pytest.mark.parametrize(
+    ("kind", "workload"), [*((kind, WORKLOAD) for kind in kinds(WORKLOAD)), ("c45", ACOUSTIC)]
+)
+def test_what_is_read_is_what_the_class_has(kind: str, workload: Path) -> None:
+    own = recommender_class(kind, workload=workload)
+    path = source(kind, workload)
     assert class_constant(path, "Recommender", "allowed") == own.allowed
     read = class_constant(path, "Recommender", "defaults")
     assert read.keys() == own.defaults.keys() >= own.allowed.keys()
     assert all(value in (UNREADABLE, own.defaults[name]) for name, value in read.items())
     # What a model has by default is allowed.
-    assert complaint(kind, own.defaults, WORKLOAD) is None
+    assert complaint(kind, own.defaults, workload) is None
 
 
 @pytest.mark.parametrize(

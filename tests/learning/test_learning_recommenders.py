@@ -25,9 +25,13 @@ from launchwise.learning.splits import Case, among, case_codes
 from launchwise.workloads import space
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
+from tests.support.samples import ROOT
 from tests.support.streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
-KINDS = kinds()
+OWN = {"c45": "acoustic", "nearest_optimum": "tridiagonal", "stream_law": "tridiagonal"}
+"""Kinds of a workload alone."""
+
+KINDS = [*kinds(), *OWN]
 
 WITHOUT_TIMES = ("c45", "lambdarank", "nearest_optimum", "stream_law")
 """Kinds that rank and predict no time."""
@@ -86,7 +90,11 @@ def ground(
 
 @pytest.fixture(scope="module")
 def fitted(ground: Ground) -> Recommender:
-    return recommender_class(ground.kind)(ground.domain).fit(ground.rows)
+    return class_of(ground.kind)(ground.domain).fit(ground.rows)
+
+
+def class_of(kind: str) -> type[Recommender]:
+    return recommender_class(kind, workload=ROOT / "kernels" / OWN[kind] if kind in OWN else None)
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
@@ -98,8 +106,7 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
 
 def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
     regressors = {"forest", "knn", "lightgbm", "tree", "xgboost"}
-    others = {"c45", "lambdarank", "nearest_optimum", *UNTARGETED}
-    assert set(KINDS) == {*regressors, *others, *UNTAUGHT}
+    assert set(kinds()) == {*regressors, "lambdarank", *UNTARGETED, *UNTAUGHT}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")
     assert caught.value.key == "models.mine.kind"
@@ -107,7 +114,7 @@ def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
 
 def test_a_workload_has_kinds_of_its_own(root: Path) -> None:
     workload = root / "kernels" / "tridiagonal"
-    assert kinds(workload) == sorted([*KINDS, "stream_law"])
+    assert kinds(workload) == sorted([*kinds(), "nearest_optimum", "stream_law"])
     found = recommender_class("stream_law", workload=workload)
     assert found.__module__ == "kernels.tridiagonal.recommenders.stream_law"
     assert source("stream_law", workload).is_relative_to(workload)
@@ -119,7 +126,7 @@ def test_a_workload_has_kinds_of_its_own(root: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unknown_parameter_is_a_user_error(kind: str, domain: Domain) -> None:
     with pytest.raises(UserError, match="unknown parameter 'depht'") as caught:
-        recommender_class(kind)(domain, depht=3)
+        class_of(kind)(domain, depht=3)
     assert caught.value.key == "models.parameters"
     assert "\n" not in str(caught.value)
 
@@ -127,7 +134,7 @@ def test_an_unknown_parameter_is_a_user_error(kind: str, domain: Domain) -> None
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in UNTAUGHT])
 def test_no_rows_are_a_user_error(kind: str, domain: Domain, rows: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="there are none"):
-        recommender_class(kind)(domain).fit(rows.iloc[:0])
+        class_of(kind)(domain).fit(rows.iloc[:0])
 
 
 @pytest.mark.parametrize(

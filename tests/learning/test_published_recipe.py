@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernels.acoustic.recommenders.c45 import C45Recommender
 from launchwise.base.errors import UserError
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
-from launchwise.learning.recommenders.c45 import C45Recommender
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers

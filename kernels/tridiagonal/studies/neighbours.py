@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.optima import Classification, classify_optima
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Cell, Column, Figure, Key, Panel, Row, Table
+
+from ..learning.optima import Classification, classify_optima
 
 SEED = 2026
 

@@ -15,7 +15,13 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.series import (
+from launchwise.learning.splits import Case
+from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec
+
+from ...learning.series import (
     BySize,
     Series,
     by_nearness,
@@ -25,12 +31,6 @@ from launchwise.learning.series import (
     size_parameter,
     split_series,
 )
-from launchwise.learning.splits import Case
-from launchwise.tables.rows import fastest_rows
-from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec
-
 from .choice import (
     OVERLAPPED,
     STAGES,
@@ -105,7 +105,7 @@ class StreamLawRecommender(Recommender):
     nearest training size. Where that is not feasible with the predicted streams, the streams that
     gain most of those that are feasible follow, then the other sizes by nearness, then the
     baseline. A series without laws borrows those of the nearest that has them
-    (:func:`launchwise.learning.series.nearest_series`).
+    (:func:`kernels.tridiagonal.learning.series.nearest_series`).
     """
 
     defaults: ClassVar[dict[str, Any]] = {"size": None, "law": "chosen", "seed": 0}

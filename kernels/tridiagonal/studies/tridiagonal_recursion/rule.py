@@ -15,8 +15,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.metrics import geometric_mean
-from launchwise.learning.optima import corrected_optima, with_a_choice
-from launchwise.learning.series import by_nearness
 from launchwise.report import wording
 from launchwise.report.blocks import (
     MISSING,
@@ -34,6 +32,8 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
+from ...learning.optima import corrected_optima, with_a_choice
+from ...learning.series import by_nearness
 from ..host_runs import LEVELS
 from .series import CHOICE, SIZE, RecursionSeries
 

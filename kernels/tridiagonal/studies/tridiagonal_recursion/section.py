@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from launchwise.learning.optima import corrected_optima, observed_optima
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
@@ -23,6 +22,7 @@ from launchwise.report.numbers import records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
+from ...learning.optima import corrected_optima, observed_optima
 from ..host_runs import LEVELS
 from ..neighbours import Learnt, neighbours_figure, neighbours_table
 from .conclusions import conclusions

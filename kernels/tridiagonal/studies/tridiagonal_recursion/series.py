@@ -10,12 +10,12 @@ from functools import cached_property
 
 import pandas as pd
 
-from launchwise.learning.series import choices_in
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.numbers import fixed_losses
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
+from ...learning.series import choices_in
 from ..host_runs import fastest, host_runs, repeated, ties
 
 SIZE, CHOICE = "n", "depth"

@@ -11,11 +11,11 @@ from functools import cached_property
 
 import pandas as pd
 
-from launchwise.learning.optima import corrected_optima, observed_optima, with_a_choice
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
+from ...learning.optima import corrected_optima, observed_optima, with_a_choice
 from ..host_runs import fastest, one_launch, repeated, ties
 
 SIZE, CHOICE = "n", "m"
@@ -51,12 +51,12 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def observed(self) -> pd.DataFrame:
-        """See :func:`launchwise.learning.optima.observed_optima`."""
+        """See :func:`kernels.tridiagonal.learning.optima.observed_optima`."""
         return observed_optima(self.rows, SIZE, CHOICE)
 
     @cached_property
     def corrected(self) -> pd.DataFrame:
-        """See :func:`launchwise.learning.optima.corrected_optima`."""
+        """See :func:`kernels.tridiagonal.learning.optima.corrected_optima`."""
         return corrected_optima(self.rows, SIZE, CHOICE)
 
     @cached_property

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from launchwise.learning import optima
+from kernels.tridiagonal.learning import optima
 
 NAN = float("nan")
-STUDY = Path(__file__).resolve().parents[2] / "kernels/tridiagonal/studies/tridiagonal_subsystem"
+STUDY = Path(__file__).resolve().parents[3] / "kernels/tridiagonal/studies/tridiagonal_subsystem"
 Times = list[list[float]]
 
 

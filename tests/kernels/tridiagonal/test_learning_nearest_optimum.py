@@ -12,10 +12,10 @@ from samples import profile
 from sklearn.neighbors import KNeighborsClassifier
 from streams import CANDIDATES, PROBLEM, row
 
+from kernels.tridiagonal.learning.optima import corrected_optima, observed_optima
+from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender as Nearest
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.optima import corrected_optima, observed_optima
-from launchwise.learning.recommenders.nearest_optimum import NearestOptimumRecommender as Nearest
 from launchwise.learning.search import search
 from launchwise.learning.splits import Case
 from launchwise.workloads import space

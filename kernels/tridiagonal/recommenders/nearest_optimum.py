@@ -1,6 +1,6 @@
 """The optimum of the nearest sizes, observed or corrected to a monotone trend.
 
-Source: see :mod:`launchwise.learning.optima`.
+Source: see :mod:`kernels.tridiagonal.learning.optima`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
-from launchwise.learning.optima import corrected_optima, observed_optima, with_a_choice
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.series import (
+from launchwise.learning.splits import Case
+from launchwise.tables.rows import fastest_rows
+
+from ..learning.optima import corrected_optima, observed_optima, with_a_choice
+from ..learning.series import (
     BySize,
     Series,
     by_nearness,
@@ -26,8 +29,6 @@ from launchwise.learning.series import (
     size_parameter,
     split_series,
 )
-from launchwise.learning.splits import Case
-from launchwise.tables.rows import fastest_rows
 
 
 class NearestOptimumRecommender(Recommender):
@@ -41,7 +42,8 @@ class NearestOptimumRecommender(Recommender):
     that of the nearest size with the choice, or the one with the choice that differs from it in the
     fewest tunables. Where no configuration with the choice is feasible, the choices of the nearest
     sizes follow, then the baseline. A GPU or a combination of other parameters that was not in
-    training is answered from the nearest (:func:`launchwise.learning.series.nearest_series`).
+    training is answered from the nearest (see
+    :func:`kernels.tridiagonal.learning.series.nearest_series`).
     """
 
     defaults: ClassVar[dict[str, Any]] = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.learning.c45 import C45Tree, Node, added_errors
+from kernels.acoustic.recommenders.c45.tree import C45Tree, Node, added_errors
 
 # Each row: features, class.
 Rows = list[tuple[tuple[int, ...], int]]

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.c45 import C45Tree
 from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import case_numbers
+
+from .tree import C45Tree
 
 EXAMPLES = ("near_best", "all")
 RARE_BELOW = 3
