@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
-from samples import ROOT
 
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
@@ -28,6 +28,7 @@ from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 
+ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "data" / "recorded"
 RESULTS = ROOT / "benchmarks" / "results"
 KERNELS = ROOT / "kernels"
