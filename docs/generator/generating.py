@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from docs.generator.column_page import column_page
 from docs.generator.commands import command_page
 from docs.generator.expression_page import expression_page
 from docs.generator.markdown import SCHEMAS, anchor
@@ -18,6 +19,7 @@ from launchwise.cli.app import NAME
 PAGES = Path("docs/reference")
 EXAMPLES = PAGES / "examples"
 EXPRESSIONS = "expressions"
+COLUMNS = "columns"
 
 
 def stale_files(files: Mapping[Path, str]) -> list[Path]:
@@ -49,6 +51,7 @@ def generated(root: Path) -> dict[Path, str]:
             page, every[page.file], example, PageWriter(page.name, links)
         )
     texts[root / PAGES / f"{EXPRESSIONS}.md"] = expression_page(_example(root, FEATURES))
+    texts[root / PAGES / f"{COLUMNS}.md"] = column_page()
     texts[root / PAGES / f"{NAME}.md"] = command_page()
     return {path: f"{text.rstrip()}\n" for path, text in texts.items()}
 

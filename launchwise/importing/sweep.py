@@ -32,8 +32,7 @@ class Row:
     time_ms
         Time that the file states for the row (of Kernel Tuner the mean), ms; None if it has none.
     extra
-        Other columns by our names: ``registers``, ``shared_bytes``, ``spill_bytes``,
-        ``measured_at``.
+        Other metrics of :data:`launchwise.workloads.metrics.SWEEP` by their names.
     """
 
     configuration: dict[str, Value]

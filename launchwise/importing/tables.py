@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows
 from launchwise.importing.sweep import ForeignSweep, Row
-from launchwise.tables.measurements import UNKNOWN, measurement_schema
+from launchwise.tables.derived import of_formulas, of_repeats
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -42,6 +43,7 @@ def table_of(
     variant = next(iter(spec.variants))
     rows = [
         {
+            **absent(SWEEP),
             "gpu": gpu,
             "workload": spec.workload,
             **problem,
@@ -50,9 +52,8 @@ def table_of(
             "status": row.status,
             "reason": row.reason,
             STATED: row.time_ms,
-            **{name: row.extra.get(name, 0) for name in ("registers", "spill_bytes")},
-            "shared_bytes": row.extra.get("shared_bytes", 0),
-            "measured_at": str(row.extra.get("measured_at", "")),
+            "backend": BACKEND,
+            **row.extra,
         }
         for sweep, problem in zip(sweeps, problems, strict=True)
         for row in sweep.rows
@@ -68,75 +69,13 @@ def table_of(
     ]
     table["time_ms"] = medians
     table[STATED] = table[STATED].astype(float)
-    table = table.assign(**_of_repeats(flat), **_rates(table, spec), **_empty())
+    table["measured_at"] = table["measured_at"].astype(str)
+    table = table.assign(**of_repeats([row.times_ms for row in flat]))
+    # A spec that an import made has 1 byte and no FLOP where they are unknown.
+    table = table.assign(**of_formulas(table, spec, least_work=1))
     return table[list(measurement_schema(spec).columns)].sort_values(
         spec.key_columns, ignore_index=True
     )
-
-
-def _empty() -> dict[str, Any]:
-    """Columns that no file of others states."""
-    texts = ("timer", "l2", "card", "driver", "toolkit", "commit")
-    real = (
-        *("first_ms", "max_error", "tolerance", "occupancy", "sm_clock_mhz", "memory_clock_mhz"),
-        *("temperature_c", "power_w", "energy_j", "control_ratio"),
-    )
-    return {
-        **dict.fromkeys(texts, ""),
-        **dict.fromkeys(real, math.nan),
-        "throttle": UNKNOWN,
-        "attempt": 1,
-        "launches_per_repeat": 0,
-        "backend": BACKEND,
-        "seed": 0,
-    }
-
-
-def _of_repeats(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """Number, robust spread, relative error of the median and outliers of each row's repeats.
-
-    Spread: median absolute deviation x 1.4826. Error: 1.2533 x spread / sqrt(repeats) / median.
-    """
-    counts = np.array([len(row.times_ms) for row in rows], dtype=np.int64)
-    spread, error = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    outliers = np.zeros(len(rows), dtype=np.int64)
-    for count in np.unique(counts[counts > 1]):
-        places = np.flatnonzero(counts == count)
-        times = np.array([rows[int(place)].times_ms for place in places])
-        medians = np.median(times, axis=1)
-        spread[places] = 1.4826 * np.median(np.abs(times - medians[:, None]), axis=1)
-        error[places] = 1.2533 * spread[places] / math.sqrt(count) / medians
-        if count >= MIN_SAMPLE_SIZE:
-            low, high = fences_of_rows(times, 1.5)
-            outside = (times < low[:, None]) | (times > high[:, None])
-            outliers[places] = outside.sum(axis=1)
-    return {
-        "repeats": counts,
-        "spread_ms": spread,
-        "relative_error": error,
-        "outlier_repeats": outliers,
-    }
-
-
-def _rates(table: pd.DataFrame, spec: Spec) -> dict[str, np.ndarray]:
-    """Bandwidth (GB/s) and FLOP rate (GFLOP/s); NaN where bytes or FLOP are unknown."""
-    problems = table[spec.problem_columns]
-    found = {
-        "bandwidth_gbs": np.full(len(table), np.nan),
-        "flop_rate_gflops": np.full(len(table), np.nan),
-    }
-    for values in problems.drop_duplicates().itertuples(index=False, name=None):
-        problem = dict(zip(spec.problem_columns, values, strict=True))
-        here = (problems == pd.Series(problem)).all(axis=1).to_numpy()
-        seconds = table["time_ms"].to_numpy(dtype=float)[here] / 1e3
-        for name, text in (
-            ("bandwidth_gbs", spec.work.bytes),
-            ("flop_rate_gflops", spec.work.flop),
-        ):
-            amount = float(spec.value(text, problem))
-            if amount > 1:
-                found[name][here] = amount / seconds / 1e9
-    return found
 
 
 def sweep_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -23,17 +24,8 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Counters
 from launchwise.tables.rows import fastest_rows, selected
+from launchwise.workloads.metrics import COUNTERS, absent
 from launchwise.workloads.spec import Spec
-
-METRICS = {
-    "occupancy": "sm__maximum_warps_per_active_cycle_pct",
-    "achieved_occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
-    "dram_throughput": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
-    "l2_throughput": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
-    "l1_throughput": "l1tex__throughput.avg.pct_of_peak_sustained_active",
-    "sm_throughput": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
-}
-"""Column to the metric of Nsight Compute that fills it, in percent."""
 
 CHILD = "launchwise.cuda.counted"
 
@@ -73,7 +65,7 @@ def read_counters(
     -------
     list
         For every configuration its launches in order: symbol, kernel, grid_blocks, block_threads
-        and the metrics of :data:`METRICS` as shares.
+        and :data:`launchwise.workloads.metrics.COUNTERS`.
 
     Raises
     ------
@@ -100,7 +92,7 @@ def _profiler(log: Path) -> list[str]:
         raise UserError("ncu", "", "Nsight Compute is not on the PATH")
     return [
         found,
-        *("--csv", "--log-file", str(log), "--metrics", ",".join(METRICS.values())),
+        *("--csv", "--log-file", str(log), "--metrics", ",".join(each.source for each in COUNTERS)),
         *("--profile-from-start", "off", "--target-processes", "all"),
         # The card's settings stay as they are.
         *("--clock-control", "none", "--kernel-name-base", "function"),
@@ -123,28 +115,29 @@ def parse(log: str) -> list[dict[str, Any]]:
     Returns
     -------
     list
-        Mappings with ``symbol`` and the columns of :data:`METRICS`, shares between 0 and 1; a
-        metric that the card has not is NaN.
+        Mappings with ``symbol`` and the columns of :data:`launchwise.workloads.metrics.COUNTERS`;
+        what the card cannot count is NaN.
     """
     lines = log.splitlines()
     start = next((place for place, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return []
-    columns = {metric: column for column, metric in METRICS.items()}
+    counters = {each.source: each for each in COUNTERS}
     found: dict[int, dict[str, Any]] = {}
     body = [line for line in lines[start:] if line.startswith('"')]
     for row in csv.DictReader(io.StringIO("\n".join(body))):
         if not row["ID"].isdigit():
             continue
-        empty = {"symbol": row["Kernel Name"], **dict.fromkeys(METRICS, float("nan"))}
+        empty = {"symbol": row["Kernel Name"], **absent(COUNTERS)}
         kernel = found.setdefault(int(row["ID"]), empty)
-        if row["Metric Name"] in columns:
+        counter = counters.get(row["Metric Name"])
+        if counter is not None:
             try:
-                value = float(row["Metric Value"].replace(",", "")) / 100
+                value = float(row["Metric Value"].replace(",", "")) * counter.scale
             except ValueError:
                 continue  # n/a
             # Rounded, a share may pass 1 by a hair.
-            kernel[columns[row["Metric Name"]]] = min(value, 1.0)
+            kernel[counter.name] = min(value, math.inf if counter.most is None else counter.most)
     return [found[number] for number in sorted(found)]
 
 

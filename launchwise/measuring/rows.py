@@ -6,7 +6,6 @@ pandas is loaded for the table alone: the supervisor of a sweep starts without i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,9 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
-from launchwise.measuring.timing import repeat_columns
+from launchwise.workloads.metrics import SWEEP
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import TIMED, UNKNOWN
+from launchwise.workloads.statuses import TIMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,26 +24,10 @@ ONE_WAY = ("driver", "toolkit", "backend")
 """Columns that are the same in all rows of a sweep."""
 
 NEUTRAL: dict[str, Any] = {
-    "time_ms": None,
-    "times_ms": [],
-    "first_ms": None,
-    "timer": "",
-    "launches_per_repeat": 0,
-    "l2": "",
-    "max_error": None,
-    "tolerance": None,
-    "registers": 0,
-    "spill_bytes": 0,
-    "shared_bytes": 0,
-    "occupancy": None,
-    "sm_clock_mhz": None,
-    "memory_clock_mhz": None,
-    "temperature_c": None,
-    "power_w": None,
-    "throttle": UNKNOWN,
-    "attempt": 1,
-    "reason": "",
-    "seed": 0,
+    # JSON has no NaN.
+    each.name: {"real": None, "times": []}.get(each.kind, each.absent)
+    for each in SWEEP
+    if each.made == "row"
 }
 """Neutral values for columns without a result."""
 
@@ -97,27 +80,27 @@ def rows_to_table(
     """
     import pandas as pd
 
+    from launchwise.tables.derived import of_formulas, of_repeats
     from launchwise.tables.measurements import measurement_schema
 
     declared = measurement_schema(spec).columns
     columns = list(declared)
-    table = pd.DataFrame(rows, columns=columns)
+    # A journal may be older than a metric.
+    table = pd.DataFrame([{**NEUTRAL, **row} for row in rows], columns=columns)
     if table.empty:
         # An empty table has no values to infer types from: other shards may have done everything.
         return table.astype({name: str(each.dtype) for name, each in declared.items()})
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
     real += [*spec.stage_columns, *spec.findings]
     table[real] = table[real].astype(float)
-    derived = pd.DataFrame(
-        [repeat_columns(times) for times in table["times_ms"]], index=table.index
-    )
-    table[[str(name) for name in derived]] = derived
+    table = table.assign(**of_repeats(table["times_ms"].tolist()))
     table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
     table.loc[~table["status"].isin(TIMED), "time_ms"] = np.nan
     keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))
     table["control_ratio"] = pd.Series(keys).map(_control_ratios(notes)).astype(float)
     table["energy_j"] = pd.Series(keys).map(_energies(notes, spec)).astype(float)
-    return add_rates(table, spec).sort_values(spec.key_columns, ignore_index=True)
+    table = table.assign(**of_formulas(table, spec))
+    return table.sort_values(spec.key_columns, ignore_index=True)
 
 
 def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
@@ -136,21 +119,3 @@ def _energies(notes: list[dict[str, Any]], spec: Spec) -> dict[tuple[Any, ...], 
         for note in notes
         if note["note"] == "energy"
     }
-
-
-def add_rates(table: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Bandwidth (GB/s) and FLOP rate (GFLOP/s) of every timed row.
-
-    Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
-    bytes than it must shows a lower bandwidth.
-    """
-    seconds = table["time_ms"].to_numpy(dtype=float) / 1e3
-
-    @cache
-    def work(*values: Any) -> tuple[float, float]:
-        problem = dict(zip(spec.problem_columns, values, strict=True))
-        return spec.value(spec.work.bytes, problem), spec.value(spec.work.flop, problem)
-
-    problems = table[spec.problem_columns].itertuples(index=False, name=None)
-    moved, flop = np.array([work(*values) for values in problems], dtype=float).reshape(-1, 2).T
-    return table.assign(bandwidth_gbs=moved / seconds / 1e9, flop_rate_gflops=flop / seconds / 1e9)

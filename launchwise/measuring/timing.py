@@ -7,51 +7,17 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
+import numpy as np
+
+from launchwise.base.tukey import median_error
 from launchwise.experiment.method import Repeats
 
 
-def spread_ms(times_ms: list[float]) -> float:
-    """Robust spread of repeats, ms: median absolute deviation times 1.4826.
-
-    For a normal law that is its standard deviation; one disturbed repeat does not change it.
-    """
-    median = statistics.median(times_ms)
-    return 1.4826 * statistics.median(abs(time - median) for time in times_ms)
-
-
 def relative_error(times_ms: list[float]) -> float:
-    """Relative standard error of the median of ``times_ms``; infinite for a single time.
-
-    The median's standard error is 1.2533 times the mean's (for a normal law), and the spread comes
-    from :func:`spread_ms`.
-    """
+    """Relative standard error of the median of ``times_ms``; infinite for a single time."""
     if len(times_ms) < 2:
         return math.inf
-    error = 1.2533 * spread_ms(times_ms) / math.sqrt(len(times_ms))
-    return error / statistics.median(times_ms)
-
-
-def repeat_columns(times_ms: list[float]) -> dict[str, float | int]:
-    """Columns of a row that follow from its repeats: their number, spread, error and outliers.
-
-    NaN where there are too few repeats.
-    """
-    error = relative_error(times_ms)
-    return {
-        "repeats": len(times_ms),
-        "spread_ms": spread_ms(times_ms) if len(times_ms) > 1 else math.nan,
-        "relative_error": error if math.isfinite(error) else math.nan,
-        "outlier_repeats": outlier_repeats(times_ms),
-    }
-
-
-def outlier_repeats(times_ms: list[float]) -> int:
-    """Number of repeats outside the Tukey filter (1.5 interquartile ranges); none is removed."""
-    if len(times_ms) < MIN_SAMPLE_SIZE:
-        return 0
-    low, high = quartile_fences(times_ms)
-    return sum(not low <= time <= high for time in times_ms)
+    return float(median_error(np.asarray([times_ms]))[0])
 
 
 RESTORED = "restored"

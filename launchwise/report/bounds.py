@@ -8,14 +8,13 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import Cell, Column, Row, Table
+from launchwise.workloads.metrics import COUNTERS
 
-PEAKS = {
-    "dram_throughput": "memory",
-    "l2_throughput": "L2",
-    "l1_throughput": "L1, shared memory",
-    "sm_throughput": "pipelines of SMs",
-}
-"""Column of the counters to what its peak is of."""
+SHOWN = {each.name: each.shown for each in COUNTERS if each.shown is not None}
+"""Column of the counters to how the table shows it."""
+
+PEAKS = tuple(each.name for each in COUNTERS if each.bounds)
+"""Columns of the counters that are shares of the card's peaks."""
 
 
 def bounds(
@@ -32,8 +31,8 @@ def bounds(
     kinds
         (title, rows of ``largest``) of every kind of problem.
     """
-    held = [column for column in PEAKS if column in largest and largest[column].notna().any()]
-    if len(held) < 2:
+    held = [name for name in SHOWN if name in largest and largest[name].notna().any()]
+    if sum(name in PEAKS for name in held) < 2:
         return
     names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
     rows = [
@@ -50,24 +49,31 @@ def bounds(
         columns=[
             Column("problem", number=False),
             *(Column(name, number=False) for name in names),
-            *(Column(PEAKS[column], "%") for column in held),
+            *(Column(SHOWN[name].title, SHOWN[name].unit) for name in held),
             Column("bound by", number=False),
         ],
         rows=rows,
     )
 
 
-def _row(kind: str, values: Iterable[object], shares: pd.Series) -> Row:
+def _row(kind: str, values: Iterable[object], medians: pd.Series) -> Row:
+    shares = medians[[name for name in medians.index if name in PEAKS]]
     # A card may lack every counter of a kernel.
-    nearest = shares.idxmax() if shares.notna().any() else None
+    nearest = str(shares.idxmax()) if shares.notna().any() else None
     return Row(
         [
             Cell(kind),
             *(Cell(str(value)) for value in values),
             *(
-                Cell(wording.percent(share, 0), best=column == nearest)
-                for column, share in shares.items()
+                Cell(_shown(str(name), value), best=name == nearest)
+                for name, value in medians.items()
             ),
-            Cell(wording.MISSING if nearest is None else PEAKS[str(nearest)]),
+            Cell(wording.MISSING if nearest is None else SHOWN[nearest].title),
         ]
     )
+
+
+def _shown(name: str, value: float) -> str:
+    if name in PEAKS:
+        return wording.percent(value, 0)
+    return wording.number(SHOWN[name].factor * value)

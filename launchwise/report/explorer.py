@@ -18,6 +18,7 @@ from launchwise.report.figures import MOST_POINTS
 from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.workloads.metrics import SWEEP, Shown
 from launchwise.workloads.statuses import MEASURED
 
 FILE = "data/rows/{study}/{gpu}.js"
@@ -26,18 +27,11 @@ FILE = "data/rows/{study}/{gpu}.js"
 STEPS = 2000
 """Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""
 
-KNOWN = {
-    "status": ("status", ""),
-    "basis": ("time from", ""),
-    "repeats": ("repeats", ""),
-    "relative_error": ("standard error", "% of the time at most"),
-    "sm_clock_mhz": ("SM clock", "MHz"),
-    "registers": ("registers", "per thread"),
-    "shared_bytes": ("shared memory", "B per block"),
-    "occupancy": ("occupancy", "%"),
-    "energy_j": ("energy", "J per run"),
+_SHOWN = {"basis": Shown("time from", row=2)} | {
+    each.name: each.shown for each in SWEEP if each.shown is not None and each.shown.row
 }
-"""Columns of a sweep that a row's panel shows beside its configuration and time: title, unit."""
+KNOWN = dict(sorted(_SHOWN.items(), key=lambda each: each[1].row))
+"""Columns that a row's panel shows beside its configuration and time."""
 
 ERROR_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Percent that standard errors are rounded up to: exact ones would be a third of the file."""
@@ -167,7 +161,7 @@ def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
         place of its value, empty where all rows share one.
     """
     found = []
-    for name, (title, unit) in KNOWN.items():
+    for name, shown in KNOWN.items():
         if name not in rows or not rows[name].notna().any():
             continue
         column = rows[name]
@@ -175,8 +169,8 @@ def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
             column = pd.Series(_shown(name, column.to_numpy()))
         places, values = pd.factorize(column, sort=True, use_na_sentinel=False)
         found.append({
-            "title": title,
-            "unit": unit,
+            "title": shown.title,
+            "unit": shown.unit,
             "values": [None if pd.isna(value) else value for value in values.tolist()],
             "places": places.tolist() if len(values) > 1 else [],
         })  # fmt: skip
@@ -185,11 +179,12 @@ def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _shown(name: str, values: np.ndarray) -> np.ndarray:
     """A column's real numbers in its unit of :data:`KNOWN`, rounded."""
+    values = KNOWN[name].factor * values
     if name == "relative_error":
         steps = np.array([*ERROR_STEPS, np.nan])
-        return steps[np.searchsorted(ERROR_STEPS, 100 * values)]
-    if name == "occupancy":
-        return np.round(100 * values, 1)
+        return steps[np.searchsorted(ERROR_STEPS, values)]
+    if KNOWN[name].factor != 1:
+        return np.round(values, 1)
     size = np.floor(np.log10(np.abs(np.where(values == 0, 1, values))))
     scale = 10.0 ** np.clip(DIGITS - 1 - size, 0, None)
     return np.round(np.round(values * scale) / scale, 12)

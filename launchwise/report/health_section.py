@@ -37,6 +37,7 @@ from launchwise.report.health import (
 )
 from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData
+from launchwise.workloads.metrics import SWEEP
 from launchwise.workloads.parts import Value
 
 LIMITS = (
@@ -278,23 +279,19 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
     return Fold("Problems to measure again, as settings to copy", blocks)
 
 
-SERIES = (
-    ("sm_clock_mhz", "SM clock (MHz)"),
-    ("temperature_c", "temperature (°C)"),
-    ("power_w", "power (W)"),
-    ("control_ratio", "reference time / first reference time"),
-)
-
-
 def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
     if sweep is None:
         return None
     timed = sweep[sweep["status"] == "ok"].sort_values("measured_at", kind="stable")
     panels = []
-    for column, title in SERIES:
+    for metric in SWEEP:
+        column, shown = metric.name, metric.shown
+        if shown is None or not shown.history:
+            continue
         own = timed[timed[column].notna()]
         if own.empty:
             continue
+        title = f"{shown.title} ({shown.unit})" if shown.unit else shown.title
         at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
         # In the order of measuring: pauses of days between sessions would hide everything else.
         trace = theme.dots(

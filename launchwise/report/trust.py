@@ -10,7 +10,7 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
-from launchwise.tables.measurements import UNKNOWN
+from launchwise.workloads.statuses import UNKNOWN
 
 TASKS = {
     "start": "opening the device",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandera.pandas as pa
 
+from launchwise.workloads.metrics import OLDEST, Metric
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import TIMED
@@ -18,19 +19,29 @@ def text_column(**options: Any) -> pa.Column:
     return pa.Column(str, **options)
 
 
-def real_column(*checks: pa.Check, nullable: bool = False, required: bool = True) -> pa.Column:
+def real_column(*checks: pa.Check, **options: Any) -> pa.Column:
     """Column of real numbers."""
     # NaN marks a missing value; infinity is an error.
     finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
-    return pa.Column(float, checks=[*checks, finite], nullable=nullable, required=required)
+    return pa.Column(float, checks=[*checks, finite], **options)
 
 
 POSITIVE = pa.Check.gt(0)
 
 
-def whole_column(minimum: int = 0) -> pa.Column:
+def whole_column(minimum: int = 0, **options: Any) -> pa.Column:
     """Column of whole numbers of at least ``minimum``."""
-    return pa.Column("int64", checks=pa.Check.ge(minimum))
+    return pa.Column("int64", checks=pa.Check.ge(minimum), **options)
+
+
+def _are_times(row: Any) -> bool:
+    times = np.asarray(row, dtype=float)
+    return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
+
+
+_EVERY_TIME = pa.Check(
+    lambda column: column.map(_are_times), error="must hold positive, finite numbers"
+)
 
 
 def value_column(values: Sequence[Value], metadata: dict[str, Any] | None = None) -> pa.Column:
@@ -92,16 +103,31 @@ def finding_schema(spec: Spec) -> dict[str, pa.Column]:
     return {name: real_column(nullable=True) for name in spec.findings}
 
 
-def origin_columns() -> dict[str, pa.Column]:
-    """Columns of provenance."""
-    texts = ("card", "driver", "toolkit", "backend", "commit")
-    return {
-        **{name: text_column() for name in texts},
-        "seed": whole_column(),
-        "measured_at": text_column(),
-    }
+def metric_columns(metrics: Iterable[Metric]) -> dict[str, pa.Column]:
+    """Columns of metrics.
+
+    The metadata of one that is newer than the oldest tables say what a table without it means:
+    ``neutral`` in every row of a table whose schema version is below ``since``.
+    """
+    return {each.name: _metric_column(each) for each in metrics}
 
 
-def build_schema() -> dict[str, pa.Column]:
-    """Columns of the main kernel's build: registers and spilled bytes per thread."""
-    return {"registers": whole_column(), "spill_bytes": whole_column()}
+def _metric_column(metric: Metric) -> pa.Column:
+    later = {"neutral": metric.absent, "since": metric.since} if metric.since > OLDEST else None
+    if metric.kind == "times":
+        return pa.Column(object, checks=_EVERY_TIME, metadata=later)
+    if metric.kind == "text":
+        known = pa.Check.isin(metric.one_of) if metric.one_of else None
+        return text_column(checks=known, metadata=later)
+    if metric.kind == "whole":
+        return whole_column(int(metric.least or 0), metadata=later)
+    checks = []
+    if metric.above is not None:
+        checks.append(pa.Check.gt(metric.above))
+    if metric.least is not None and metric.most is not None:
+        checks.append(pa.Check.in_range(metric.least, metric.most))
+    elif metric.least is not None:
+        checks.append(pa.Check.ge(metric.least))
+    elif metric.most is not None:
+        checks.append(pa.Check.le(metric.most))
+    return real_column(*checks, nullable=True, metadata=later)

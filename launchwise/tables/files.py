@@ -24,40 +24,17 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.base.storage import whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
-from launchwise.tables.measurements import SINCE_2, UNTIL_2
+from launchwise.workloads.metrics import COUNTERS, OLDEST, SCHEMA_VERSION, SWEEP
 
-SCHEMA_VERSION = 3
-READABLE = (1, 2, SCHEMA_VERSION)
 METADATA_KEY = b"launchwise"
 UNITS = {
-    "time_ms": "ms",
-    "times_ms": "ms",
-    "first_ms": "ms",
-    "spread_ms": "ms",
-    "sweep_ms": "ms",
-    "time_low_ms": "ms",
-    "time_high_ms": "ms",
+    **{each.name: each.unit for each in (*SWEEP, *COUNTERS) if each.unit},
+    **dict.fromkeys(("sweep_ms", "time_low_ms", "time_high_ms"), "ms"),
+    **dict.fromkeys(("predicted_ms", "best_ms", "baseline_ms"), "ms"),
     "clocks_mhz": "MHz",
-    "relative_error": "1",
-    "occupancy": "1",
-    "achieved_occupancy": "1",
-    "dram_throughput": "1",
-    "sm_clock_mhz": "MHz",
-    "memory_clock_mhz": "MHz",
-    "temperature_c": "degC",
-    "power_w": "W",
-    "energy_j": "J",
-    "control_ratio": "1",
-    "bandwidth_gbs": "GB/s",
-    "flop_rate_gflops": "GFLOP/s",
-    "max_error": "1",
-    "tolerance": "1",
-    "spill_bytes": "B",
-    "shared_bytes": "B",
-    "predicted_ms": "ms",
-    "best_ms": "ms",
-    "baseline_ms": "ms",
 }
+
+UPDATE = f"newest known is {SCHEMA_VERSION}: update launchwise"
 
 # Notes of pandas in a damaged file name types that it does not know.
 _UNREADABLE = (OSError, ValueError, pyarrow.ArrowException, KeyError, TypeError)
@@ -134,7 +111,7 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
 
-    A tunable that is newer than the table has its neutral value in every row.
+    A tunable or a metric that is newer than the table has its neutral value in every row.
 
     Parameters
     ----------
@@ -163,9 +140,8 @@ def read_table(
         table = pd.read_parquet(path)
     except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
-    if schema.name == "measurements":
-        table = _as_current(table, note["version"], schema)
-    table = _checked(path, _with_newer_tunables(path, table, schema), schema)
+    table = _with_newer_tunables(path, table, schema)
+    table = _checked(path, _with_newer_metrics(table, note["version"], schema), schema)
     for name, text in only.items():
         table = table[table[name] == text].reset_index(drop=True)
     return table if columns is None else table[[name for name in table if name in columns]]
@@ -179,17 +155,19 @@ def _read_if_fitting(
     only: Mapping[str, str],
 ) -> pd.DataFrame | None:
     """Result of :func:`read_table`; None where the file may not fit ``schema``."""
-    if version < 2:
-        return None
-    old = UNTIL_2 if version < 3 and schema.name == "measurements" else ()
     checked = {*(schema.unique or []), *(n for n, one in schema.columns.items() if one.checks)}
     try:
         stored = pyarrow.parquet.read_schema(path)
         if any(pyarrow.types.is_dictionary(kind) for kind in stored.types):
             return None
         texts = [one.name for one in stored if one.name in checked and is_text(one.type)]
-        names = [name for name in stored.names if name not in old]
-        table = pyarrow.parquet.ParquetFile(path, read_dictionary=texts).read(columns=names)
+        table = pyarrow.parquet.ParquetFile(path, read_dictionary=texts).read()
+        newer = _newer_metrics(table.column_names, version, schema)
+        for name, neutral in newer.items():
+            table = table.append_column(name, pyarrow.repeat(neutral, len(table)))
+        names = table.column_names
+        if newer:
+            names = [name for name in schema.columns if name in names]
         if not surely_fits(table, schema):
             return None
         for name, text in only.items():
@@ -202,14 +180,28 @@ def _read_if_fitting(
     return found if list(found) == wanted and _has_types(found, schema) else None
 
 
-def _as_current(table: pd.DataFrame, version: int, schema: pa.DataFrameSchema) -> pd.DataFrame:
-    """Measurements of an older schema version with the columns of the current one."""
-    if version < 3:
-        table = table.drop(columns=list(UNTIL_2), errors="ignore")
-    if version < 2:
-        table = table.assign(**{name: SINCE_2[name] for name in SINCE_2 if name not in table})
-        table = table[[name for name in schema.columns if name in table.columns]]
-    return table
+def _newer_metrics(
+    present: Collection[str], version: int, schema: pa.DataFrameSchema
+) -> dict[str, Any]:
+    """Metrics that a table of an older schema version lacks: name to neutral value."""
+    known = {name: one.metadata or {} for name, one in schema.columns.items()}
+    return {
+        name: known[name]["neutral"]
+        for name in known
+        if name not in present and known[name].get("since", 0) > version
+    }
+
+
+def _with_newer_metrics(
+    table: pd.DataFrame, version: int, schema: pa.DataFrameSchema
+) -> pd.DataFrame:
+    newer = _newer_metrics(table.columns, version, schema)
+    return _in_order(table.assign(**newer), schema) if newer else table
+
+
+def _in_order(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    known = [name for name in schema.columns if name in table]
+    return table[[*known, *(name for name in table if name not in schema.columns)]]
 
 
 def _with_newer_tunables(
@@ -225,7 +217,7 @@ def _with_newer_tunables(
     newer = {
         name: one.metadata
         for name, one in schema.columns.items()
-        if name not in table and "neutral" in (one.metadata or {})
+        if name not in table and "variants" in (one.metadata or {})
     }
     if not newer or "variant" not in table:
         return table
@@ -234,8 +226,7 @@ def _with_newer_tunables(
             message = f"is missing, but {variant} has this tunable: its rows must be measured anew"
             raise UserError(path, name, message)
     table = table.assign(**{name: known["neutral"] for name, known in newer.items()})
-    known_first = [name for name in schema.columns if name in table]
-    return table[[*known_first, *(name for name in table if name not in schema.columns)]]
+    return _in_order(table, schema)
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:
@@ -288,9 +279,11 @@ def _note(path: str | Path) -> dict[str, Any]:
         dict(note["facts"]), dict(note.get("units", {})), hash(note["kind"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(path, "", "its metadata was not written by launchwise") from error
-    if note.get("version") not in READABLE:
-        message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"
-        raise UserError(path, "", message)
+    version = note.get("version")
+    if version not in range(OLDEST, SCHEMA_VERSION + 1):
+        old = isinstance(version, int) and version < OLDEST
+        hint = f"oldest read is {OLDEST}: measure or import anew" if old else UPDATE
+        raise UserError(path, "", f"has schema version {version}, {hint}")
     return note
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pandera.pandas as pa
 
 from launchwise.tables.columns import (
-    build_schema,
     configuration_schema,
+    metric_columns,
     problem_schema,
     real_column,
     stage_schema,
@@ -17,6 +17,7 @@ from launchwise.tables.columns import (
     whole_column,
 )
 from launchwise.tables.times import GAIN_LIMITS, PAIRS, SWEEP
+from launchwise.workloads.metrics import named
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -56,7 +57,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
             **configuration_schema(spec),
             "status": value_column(MEASURED),
             "time_ms": real_column(pa.Check.gt(0)),
-            **build_schema(),
+            **metric_columns(named("registers", "spill_bytes")),
             **stage_schema(spec),
         },
         unique=spec.key_columns,

@@ -11,7 +11,8 @@ import numpy as np
 import pandera.pandas as pa
 
 from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
-from launchwise.tables.columns import configuration_schema, origin_columns, problem_schema
+from launchwise.tables.columns import configuration_schema, metric_columns, problem_schema
+from launchwise.workloads.metrics import ORIGIN
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 
@@ -76,7 +77,7 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
             "timer": pa.Column(str),
             "l2": pa.Column(str),
             "throttle": pa.Column(str),
-            **{name: column for name, column in origin_columns().items() if name != "seed"},
+            **metric_columns(each for each in ORIGIN if each.name != "seed"),
         },
         checks=[check],
         unique=spec.key_columns,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandera.pandas as pa
 
-from launchwise.tables.columns import origin_columns, problem_schema
+from launchwise.tables.columns import metric_columns, problem_schema
 from launchwise.tables.pairs import clocks_of_rounds
+from launchwise.workloads.metrics import ORIGIN
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 
@@ -40,7 +41,7 @@ def peers_schema(spec: Spec) -> pa.DataFrameSchema:
             "timer": pa.Column(str),
             "l2": pa.Column(str),
             "throttle": pa.Column(str),
-            **{name: column for name, column in origin_columns().items() if name != "seed"},
+            **metric_columns(each for each in ORIGIN if each.name != "seed"),
         },
         checks=[check],
         unique=key,

@@ -12,6 +12,7 @@ from launchwise.base.expressions import Expression
 from launchwise.base.names import SPEC_FILE as SPEC_FILE
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
+from launchwise.workloads.metrics import COUNTERS, SWEEP
 
 Value = int | str
 GPU_NAMES = (
@@ -21,15 +22,7 @@ GPU_NAMES = (
 """Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
 
 
-MEASURED_COLUMNS = (
-    *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
-    *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
-    *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
-    *("bandwidth_gbs", "flop_rate_gflops"),
-    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
-    *("throttle", "control_ratio", "attempt"),
-    *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
-)
+MEASURED_COLUMNS = tuple(each.name for each in SWEEP)
 """Columns of a sweep beside problem and configuration: no parameter may have their names."""
 
 
@@ -40,7 +33,8 @@ LATER_COLUMNS = (
     *("best_of_5", "best_of_20"),
     *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),
     *("bound_by", "position", "launches", "kernel", "grid_blocks", "block_threads"),
-    *("achieved_occupancy", "dram_throughput", "case", "baseline", "oracle"),
+    *(each.name for each in COUNTERS),
+    *("case", "baseline", "oracle"),
     *("gain", "noise", "rate", "limit_share", "configurations", "worst", "loss"),
 )
 """Columns that later stages and the report put beside a problem and a configuration: no parameter

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet
 import pytest
-from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
-from launchwise.tables.files import METADATA_KEY, read_table, write_table
-from launchwise.tables.measurements import SINCE_2, measurement_schema
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 102, "dtype": "float32", "order": 2}
 LABELS = {
@@ -95,52 +92,9 @@ def test_seconds_of_every_visit_are_added(acoustic_spec: Spec) -> None:
     assert seconds_of([visit, note, other]) == {"total": 3.0, "time": 1.25, "start": 0.5}
 
 
-def write_as(path: Path, arrow: pyarrow.Table, version: int) -> None:
-    """Write measurements that claim an older version."""
-    known = {name.decode(): text for name, text in arrow.schema.metadata.items()}
-    note = json.loads(known[METADATA_KEY.decode()]) | {"version": version}
-    arrow = arrow.replace_schema_metadata({METADATA_KEY: json.dumps(note).encode()})
-    pyarrow.parquet.write_table(arrow, path)
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_rates_relative_to_older_ceilings_are_dropped_from_older_tables(
-    acoustic_spec: Spec, tmp_path: Path, version: int
-) -> None:
-    schema = measurement_schema(acoustic_spec)
-    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
-    path = tmp_path / "old.parquet"
-    write_table(path, table, schema)
-    arrow = pyarrow.parquet.read_table(path)
-    metadata = arrow.schema.metadata
-    for name in ("bandwidth_percent", "flop_percent"):
-        arrow = arrow.append_column(name, pyarrow.array([12.5]))
-    write_as(path, arrow.replace_schema_metadata(metadata), version)
-    if version < 3:
-        assert list(read_table(path, schema)) == list(schema.columns)
-        assert read_table(path, schema).equals(table)
-    else:
-        with pytest.raises(UserError, match="bandwidth_percent"):
-            read_table(path, schema)
-
-
-def test_recorded_sweeps_of_version_2_are_readable() -> None:
-    path = ROOT / "data" / "recorded" / "h200.sm16" / "granger.parquet"
-    assert {"bandwidth_percent", "flop_percent"} <= set(pyarrow.parquet.read_schema(path).names)
-    schema = measurement_schema(load_spec(ROOT / "kernels" / "granger"))
-    assert list(read_table(path, schema)) == list(schema.columns)
-
-
-def test_a_table_of_version_1_is_read_with_what_it_did_not_know(
-    acoustic_spec: Spec, tmp_path: Path
-) -> None:
-    schema = measurement_schema(acoustic_spec)
-    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
-    path = tmp_path / "old.parquet"
-    write_table(path, table, schema)
-    arrow = pyarrow.parquet.read_table(path)
-    write_as(path, arrow.drop_columns(list(SINCE_2)), 1)
-    (row,) = read_table(path, schema).to_dict("records")
-    assert row["time_ms"] == 0.1
-    assert pd.isna(row["energy_j"])
-    assert (row["timer"], row["launches_per_repeat"], row["attempt"]) == ("events", 1, 1)
+def test_a_row_that_an_older_journal_holds_has_neutral_values(acoustic_spec: Spec) -> None:
+    (row,) = rows(acoustic_spec, TIMED)
+    old = {name: value for name, value in row.items() if name not in ("throttle", "power_w", "l2")}
+    (found,) = rows_to_table([old], [], acoustic_spec).to_dict("records")
+    assert (found["throttle"], found["l2"]) == ("unknown", "")
+    assert pd.isna(found["power_w"])

@@ -11,20 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.experiment.method import Repeats
-from launchwise.measuring.timing import (
-    outlier_repeats,
-    relative_error,
-    repeat,
-    repeat_columns,
-    spread_ms,
-)
+from launchwise.measuring.timing import relative_error, repeat
+from launchwise.tables.derived import of_repeats
+
+
+def repeats_of(*rows: list[float]) -> dict[str, list[float]]:
+    """Columns of rows with these times."""
+    return {name: values.tolist() for name, values in of_repeats(rows).items()}
+
 
 times = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=50)
 
 
 def test_the_robust_spread_is_a_normal_laws_deviation() -> None:
     sample = np.random.default_rng(1).normal(100.0, 2.0, 20000).tolist()
-    assert spread_ms(sample) == pytest.approx(2.0, rel=0.03)
+    assert repeats_of(sample)["spread_ms"] == [pytest.approx(2.0, rel=0.03)]
     # The median of a normal sample has a standard error of 1.2533 sigma / sqrt(n).
     assert relative_error(sample) == pytest.approx(1.2533 * 0.02 / math.sqrt(20000), rel=0.03)
 
@@ -33,7 +34,8 @@ def test_the_robust_spread_is_a_normal_laws_deviation() -> None:
 def test_relative_figures_do_not_depend_on_the_unit(sample: list[float], factor: float) -> None:
     scaled = [factor * time for time in sample]
     assert relative_error(scaled) == pytest.approx(relative_error(sample), abs=1e-9)
-    assert spread_ms(scaled) == pytest.approx(factor * spread_ms(sample), abs=1e-9)
+    one, other = repeats_of(sample, scaled)["spread_ms"]
+    assert other == pytest.approx(factor * one, abs=1e-9)
 
 
 def test_one_time_tells_nothing_of_its_error() -> None:
@@ -44,24 +46,25 @@ def test_one_time_tells_nothing_of_its_error() -> None:
 def test_one_disturbed_repeat_is_flagged_and_changes_no_spread(time: float, count: int) -> None:
     steady = [time * (1 + 0.001 * (number % 5)) for number in range(count)]
     disturbed = [*steady[:-1], 100 * time]
-    assert outlier_repeats(steady) == 0
-    assert outlier_repeats(disturbed) == 1
-    assert spread_ms(disturbed) < 0.01 * time
+    found = repeats_of(steady, disturbed)
+    assert found["outlier_repeats"] == [0, 1]
+    assert found["spread_ms"][1] < 0.01 * time
 
 
 def test_three_repeats_are_too_few_for_fences() -> None:
-    assert outlier_repeats([1.0, 1.0, 50.0]) == 0
+    assert repeats_of([1.0, 1.0, 50.0])["outlier_repeats"] == [0]
 
 
 def test_columns_of_repeats_say_nothing_where_there_are_too_few() -> None:
-    found = repeat_columns([1.0, 1.02, 1.04, 1.03, 9.0])
-    assert (found["repeats"], found["outlier_repeats"]) == (5, 1)
-    assert found["relative_error"] == relative_error([1.0, 1.02, 1.04, 1.03, 9.0])
-    one = repeat_columns([1.0])
-    assert one["repeats"] == 1
-    assert math.isnan(one["spread_ms"])
-    assert math.isnan(one["relative_error"])
-    assert repeat_columns([])["repeats"] == 0
+    sample = [1.0, 1.02, 1.04, 1.03, 9.0]
+    found = repeats_of(sample, [1.0], [])
+    assert found["repeats"] == [5, 1, 0]
+    assert found["outlier_repeats"] == [1, 0, 0]
+    assert found["relative_error"] == [
+        relative_error(sample),
+        *[pytest.approx(math.nan, nan_ok=True)] * 2,
+    ]
+    assert np.isnan(found["spread_ms"]).tolist() == [False, True, True]
 
 
 class Stopwatch:

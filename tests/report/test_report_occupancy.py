@@ -16,6 +16,7 @@ from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema
+from launchwise.workloads.metrics import COUNTERS, absent
 from tests.support.report_study import configurations, settings, study
 
 
@@ -37,7 +38,7 @@ def counters(made: StudyData) -> pd.DataFrame:
                         **{"achieved_occupancy": share, "dram_throughput": 0.5},
                     }
                 )
-    return pd.DataFrame(rows)
+    return pd.DataFrame([{**absent(COUNTERS), **row} for row in rows])
 
 
 def counted() -> StudyData:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.report import trust
 from launchwise.report.blocks import MISSING, Fold
-from launchwise.tables.measurements import SINCE_2
+from launchwise.workloads.metrics import absent, named
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements
 
@@ -43,8 +43,9 @@ def test_doubts_are_counted(acoustic_spec: Spec) -> None:
     assert found["SM clock (MHz)"] == ["1500 to 1980"]
 
 
-def test_a_sweep_of_version_1_says_what_it_does_not_know(acoustic_spec: Spec) -> None:
-    found = told(measurements(acoustic_spec).assign(**SINCE_2))
+def test_a_sweep_says_what_it_does_not_know(acoustic_spec: Spec) -> None:
+    lacking = absent(named("spread_ms", "throttle", "control_ratio", "sm_clock_mhz"))
+    found = told(measurements(acoustic_spec).assign(**lacking))
     known = {"relative error of the median, median (%)"}
     known |= {"relative error of the median, 95th percentile (%)"}
     assert {what for what, values in found.items() if values != [MISSING]} == known
