@@ -364,6 +364,16 @@ COUNTERS: tuple[Counter, ...] = (
         bounds=True,
         shown=Shown("pipelines of SMs", "%", 100),
     ),
+    Counter(
+        name="instructions_per_cycle",
+        source="sm__inst_executed.avg.per_cycle_active",
+        unit="1/cycle",
+        least=0,
+        since=4,
+        meaning="instructions of warps that an SM executed per cycle at work; its peak is 4 on "
+        "cards since Volta",
+        shown=Shown("instructions", "per cycle and SM"),
+    ),
 )
 """Columns of hardware counters."""
 

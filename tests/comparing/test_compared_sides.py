@@ -184,7 +184,7 @@ def _empty(path: Path) -> None:
         (_truncated, "is not a complete Parquet file"),
         (_damaged, "cannot be read"),
         (_foreign, "was not written by launchwise"),
-        (lambda path: with_note(path, version=99), "has schema version 99, not 3"),
+        (lambda path: with_note(path, version=99), "has schema version 99, newest known is"),
         (lambda path: with_note(path, units={"time_ms": "s"}), "time_ms: is in s, must be in ms"),
         (_twice, f"holds {WORKLOAD} on {GPU}, as "),
         (_empty, "gpu: has no row"),

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.counted import run
 from launchwise.experiment.study import Counters
 from launchwise.measuring.counters import fastest_by, joined, parse, read_counters
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import counters_schema
 from launchwise.workloads.spec import Spec, load_spec
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER
 from tests.support.host_device import HostDevice
@@ -150,6 +153,23 @@ def test_what_a_card_cannot_count_is_missing() -> None:
 def test_a_share_that_was_rounded_up_is_one() -> None:
     first, second = parse(LOG.read_text().replace('"%","54.69"', '"%","100.27"'))[:2]
     assert (first["occupancy"], second["occupancy"]) == (pytest.approx(0.2812), 1.0)
+
+
+def test_a_counter_that_is_no_share_keeps_its_value() -> None:
+    line = next(line for line in LOG.read_text().splitlines() if '"%","0.23"' in line)
+    old = '"dram__throughput.avg.pct_of_peak_sustained_elapsed","%","0.23"'
+    new = '"sm__inst_executed.avg.per_cycle_active","inst/cycle","2.15"'
+    assert old in line
+    first, second = parse(LOG.read_text().replace(line, f"{line}\n{line.replace(old, new)}"))[:2]
+    assert first["instructions_per_cycle"] == 2.15
+    assert np.isnan(second["instructions_per_cycle"])
+
+
+def test_counters_that_were_recorded_before_one_was_added_are_read(spec: Spec) -> None:
+    path = ROOT / "data" / "recorded" / "h200" / "tridiagonal_device.counters.parquet"
+    found = read_table(path, counters_schema(spec))
+    assert found["instructions_per_cycle"].isna().all()
+    assert found["dram_throughput"].notna().any()
 
 
 def test_other_launches_than_were_made_are_refused() -> None:

@@ -82,17 +82,18 @@ def test_what_is_nearest_to_its_peak_bounds_the_kernel() -> None:
         l2_throughput=np.where(wide, 0.625, 0.25),
         l1_throughput=0.125,
         sm_throughput=np.nan,
+        instructions_per_cycle=np.where(wide, 1.2345, np.nan),
     )
     section = occupancy(dataclasses.replace(made, counters={"big": more}))
     assert section is not None
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert [column.title for column in table.columns] == [
-        *("problem", "bx", "memory", "L2", "L1, shared memory", "bound by"),
+        *("problem", "bx", "memory", "L2", "L1, shared memory", "instructions", "bound by"),
     ]
     cells = [[cell.text for cell in row.cells] for row in table.rows]
     assert cells == [
-        ["float32, order=2", "32", "50", "25", "12", "memory"],
-        ["float32, order=2", "64", "50", "62", "12", "L2"],
+        ["float32, order=2", "32", "50", "25", "12", wording.MISSING, "memory"],
+        ["float32, order=2", "64", "50", "62", "12", "1.23", "L2"],
     ]
     assert [cell.text for row in table.rows for cell in row.cells if cell.best] == ["50", "62"]
 
