@@ -26,7 +26,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import launchwise
-from launchwise.cli.reference.column_page import column_page
+from docs.generator.column_page import column_page
 from launchwise.importing.sweep import ForeignSweep, Row
 from launchwise.importing.tables import table_of
 from launchwise.measuring.rows import make_row, rows_to_table
