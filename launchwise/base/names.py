@@ -50,6 +50,11 @@ def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:
     return path
 
 
+def beside(folder: Path, name: str) -> Path:
+    """A file of a folder with a name of ours, which may be missing (:func:`inside`)."""
+    return inside(folder, name, folder / name, "")
+
+
 def check_folder_name(folder: Path) -> None:
     """Insist that a folder's name is one that a workload may have.
 

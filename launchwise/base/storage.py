@@ -207,6 +207,31 @@ def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
     return found
 
 
+SEAL = "digest"
+"""Key of a sealed file's own digest."""
+
+
+def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
+    """Write an object with the digest of its content, so that a change is noticed."""
+    # As it is read again: numbers as keys are texts in JSON.
+    content = json.loads(json.dumps(value, allow_nan=False))
+    write_json(path, {**content, SEAL: digest(content)})
+
+
+def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:
+    """Read what :func:`write_sealed_json` wrote, without its digest.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, is no object, lacks a key, or is not as it was written.
+    """
+    found = read_json_object(path, *keys)
+    if found.pop(SEAL, None) != digest(found):
+        raise UserError(path, SEAL, "is not that of the content: the file was changed or is old")
+    return found
+
+
 def user_cache() -> Path:
     """Folder of what every project of this user may keep and lose."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "launchwise")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import merged
+from launchwise.base.names import beside
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import cross_checks
@@ -147,7 +148,7 @@ class Experiment:
         for name, folder in self.study_folders.items():
             if not self._is_wanted(name):
                 continue
-            given = self._laid_over(folder / STUDY_FILE, self.settings.studies.get(name))
+            given = self._laid_over(beside(folder, STUDY_FILE), self.settings.studies.get(name))
             try:
                 own = validated(StudyFile, given, folder / STUDY_FILE)
             except UserError as error:
@@ -178,7 +179,7 @@ class Experiment:
                 self.fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
         found: dict[str, Sweep] = {}
         for workload, folder in self.folders.items():
-            path, changes = folder / SWEEP_FILE, self.settings.sweeps.get(workload)
+            path, changes = beside(folder, SWEEP_FILE), self.settings.sweeps.get(workload)
             if path.is_file() or changes:
                 try:
                     found[workload] = validated(Sweep, self._laid_over(path, changes), path)

@@ -23,9 +23,8 @@ from launchwise.base.scripting import log
 from launchwise.base.storage import (
     digest_files,
     new_folder,
-    read_json,
-    read_json_object,
-    write_json,
+    read_sealed_json,
+    write_sealed_json,
 )
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.calibration import calibrate
@@ -192,7 +191,7 @@ def fit_final(
         "time_intervals": None if calibration is None else asdict(calibration),
         **recommender.summary(),
     }
-    write_json(folder / FACTS_FILE, facts)
+    write_sealed_json(folder / FACTS_FILE, facts)
     return facts
 
 
@@ -276,7 +275,8 @@ class Final:
     @property
     def kinds(self) -> list[str]:
         """Kinds that the model is made of, its own and those of its members."""
-        parameters = read_json(self.folder / MODEL_FOLDER / MODEL_FACTS_FILE)["parameters"]
+        facts = read_sealed_json(self.folder / MODEL_FOLDER / MODEL_FACTS_FILE, "parameters")
+        parameters = facts["parameters"]
         entry = {"kind": self.facts["kind"], "parameters": parameters}
         return kinds_of(entry, self.spec.folder)
 
@@ -332,7 +332,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
         raise UserError(folder, "", message)
-    facts = read_json_object(folder / FACTS_FILE, "workload", "kind")
+    facts = read_sealed_json(folder / FACTS_FILE, "workload", "kind")
     if facts["workload"] != domain.spec.workload:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.storage import digest_files, read_json_object, write_json
+from launchwise.base.storage import digest_files, read_sealed_json, write_sealed_json
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.hyperparameters import misfit
 from launchwise.learning.one_core import on_one_thread
@@ -286,7 +286,7 @@ class Recommender(ABC):
             "state": self.state(),
             "files": {path.name: digest_files([path]) for path in _own_files(folder)},
         }
-        write_json(folder / FACTS_FILE, facts)
+        write_sealed_json(folder / FACTS_FILE, facts)
 
     @classmethod
     def load(
@@ -308,7 +308,7 @@ class Recommender(ABC):
         UserError
             When the folder holds none, one of another class, or a damaged one.
         """
-        facts = read_json_object(folder / FACTS_FILE, "parameters", "state")
+        facts = read_sealed_json(folder / FACTS_FILE, "parameters", "state")
         digest = digest_files([folder / FACTS_FILE])
         if loaded is not None and isinstance(known := loaded.get(digest), cls):
             return known

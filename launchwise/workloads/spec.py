@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
-from launchwise.base.names import WORKLOAD, check_folder_name, inside
+from launchwise.base.names import WORKLOAD, beside, check_folder_name, inside
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
@@ -315,17 +315,17 @@ def load_spec(folder: Path) -> Spec:
     UserError
         One line with the file and the key.
     """
-    path = folder / SPEC_FILE
+    path = beside(folder, SPEC_FILE)
     raw = read_yaml(path)
     check_folder_name(folder)
     spec = validated(Spec, raw, path)
     for key, file in (("features", FEATURES_FILE), ("cost", COST_FILE)):
-        beside = folder / file
-        if beside.is_file():
+        own = beside(folder, file)
+        if own.is_file():
             if getattr(spec, key):
-                raise UserError(path, key, f"also given in {beside}: keep one of them")
-            whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(beside)}
-            spec = validated(Spec, whole, beside)
+                raise UserError(path, key, f"also given in {own}: keep one of them")
+            whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(own)}
+            spec = validated(Spec, whole, own)
     if spec.arguments and not spec.features:
         whole = {**spec.model_dump(exclude_unset=True), "features": derived_features(spec)}
         spec = validated(Spec, whole, path)
@@ -341,7 +341,7 @@ def load_spec(folder: Path) -> Spec:
     spec._folder = folder
     if spec.feasible is not None:
         spec._feasible = _read_feasible(inside(folder, spec.feasible, path, "feasible"), spec)
-    spec._usual = _read_usual(folder / USUAL_FILE, spec)
+    spec._usual = _read_usual(beside(folder, USUAL_FILE), spec)
     return spec
 
 

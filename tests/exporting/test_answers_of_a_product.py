@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import read_sealed_json, write_sealed_json
 from launchwise.exporting.lookup import SUGGESTIONS, Alternative, lookup_entries
 from launchwise.exporting.problems import asked_problems, spread_problems
 from launchwise.exporting.table import answer_table
@@ -152,10 +152,31 @@ def test_a_missing_or_damaged_product_is_one_line(
         read_final(tmp_path / "none", domain)
     copy = tmp_path / "tiles"
     shutil.copytree(folder, copy)
-    facts = json.loads((copy / FACTS_FILE).read_text())
-    (copy / FACTS_FILE).write_text(json.dumps({**facts, "workload": "granger"}))
+    facts = read_sealed_json(copy / FACTS_FILE)
+    write_sealed_json(copy / FACTS_FILE, {**facts, "workload": "granger"})
     with pytest.raises(UserError, match="is of granger, not of acoustic"):
         read_final(copy, domain)
+
+
+@pytest.mark.parametrize("name", [FACTS_FILE, "recommender/recommender.json"])
+def test_an_edited_product_is_one_line(
+    folder: Path, domain: Domain, tmp_path: Path, name: str
+) -> None:
+    copy = tmp_path / "tiles"
+    shutil.copytree(folder, copy)
+    lines = (copy / name).read_text().splitlines(keepends=True)
+    told = 0
+    for place in range(0, len(lines), -(-len(lines) // 40)):
+        for edit in ([], ['"x": [],\n'], [lines[place].replace("1", "2")]):
+            edited = "".join([*lines[:place], *edit, *lines[place + 1 :]])
+            (copy / name).write_text(edited)
+            if edited == "".join(lines):
+                continue
+            with pytest.raises(UserError) as caught:
+                assert read_final(copy, domain).recommender is None
+            assert name in str(caught.value)
+            told += 1
+    assert told > 40
 
 
 # The lookup of the report

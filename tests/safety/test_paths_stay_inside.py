@@ -98,6 +98,25 @@ def test_files_of_a_spec_lie_in_its_folder(
     assert "leads out of" in said or "is no name of a file" in said or "must match pattern" in said
 
 
+@pytest.mark.parametrize("name", ["spec", "features", "cost", "usual", "sweep", "study"])
+def test_files_with_a_fixed_name_are_no_links_to_elsewhere(
+    workload: Path, complaint: Complaint, name: str
+) -> None:
+    file = workload / f"{name}.yaml"
+    if name == "study":
+        file = workload / "studies" / "mine" / "study.yaml"
+        file.parent.mkdir(parents=True)
+    file.unlink(missing_ok=True)
+    file.symlink_to(workload.parent / "outside" / "secret")
+    project = workload.parent / "config.yaml"
+    project.write_text(f"seed: 1\nworkloads: [{workload}]\ngpus: {{a100: {{source: live}}}}\n")
+    of_experiment = name in ("sweep", "study")
+    asked = ["predict", "mine", "a100", "n=64", "--configfile", str(project)]
+    said = complaint(*(asked if of_experiment else ["check", str(workload)]))
+    assert f"{file}: " in said
+    assert "leads out of" in said
+
+
 def test_headers_outside_may_be_included_and_links_inside_followed(workload: Path) -> None:
     (workload.parent / "sizes.h").write_text("#define WARP 32\n")
     (workload / "real.cu").write_text('#include "../sizes.h"\n' + STEPS["steps.cu"])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_json
+from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
@@ -163,7 +163,7 @@ class CommitteeRecommender(Recommender):
         found: dict[str, Plan] = {}
         parts = []
         for one in self._tried:
-            state = read_json(one.folder / FACTS_FILE)["state"]
+            state = read_sealed_json(one.folder / FACTS_FILE, "state")["state"]
             plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
             for situation, plan in plans.items():
                 known = found.get(situation)
