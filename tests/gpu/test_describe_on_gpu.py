@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from test_acoustic_on_gpu import ROOT, described
+from gpu_runs import described
+from samples import ROOT
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.measuring.cards import cards

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu_runs import described, measured
+from samples import ROOT
 from supervising import Supervisor, has_ended, until
-from test_acoustic_on_gpu import ACOUSTIC, described, measured
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads import space
@@ -23,6 +24,7 @@ from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.gpu
 
+ACOUSTIC = ROOT / "kernels" / "acoustic"
 HERE = Path(__file__).resolve().parent
 PROBLEM = {"n": 64, "dtype": "float32", "order": 2}
 MEASURED = {"ok", "slow"}

@@ -20,9 +20,9 @@ from launchwise.measuring.counters import fastest_by, joined, parse, read_counte
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import counters_schema
 from launchwise.workloads.spec import Spec, load_spec
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER
 from tests.support.host_device import HostDevice
 
+FOLDER = ROOT / "kernels" / "tridiagonal"
 LOG = Path(__file__).resolve().parents[1] / "support" / "logs" / "ncu_h200.csv"
 """Of an H200: a staged run of 1 000 rows and a blockwise one of 20 000, both with m = 10."""
 

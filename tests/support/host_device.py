@@ -10,7 +10,7 @@ from typing import Any
 
 from launchwise.cpu.buffers import memory_of
 from launchwise.cpu.device import CpuDevice
-from launchwise.experiment.method import Method
+from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.serving import Task, serve
@@ -20,7 +20,16 @@ from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import load_workload
 
-__all__ = ["HostDevice", "HostParts", "measured_rows", "memory_of"]
+__all__ = ["METHOD", "HostDevice", "HostParts", "measured_rows", "memory_of"]
+
+METHOD = Method(
+    repeats=Repeats(minimum=1, maximum=1, few=1),
+    slow_factor=1e9,
+    graph_below_us=0,
+    control_s=0,
+    rest=False,
+    energy_ms=0,
+)
 
 
 class HostParts:

@@ -171,9 +171,9 @@ class Project:
 
 
 def _other_workloads(folder: str, names: list[str]) -> set[str]:
-    """Workloads but the acoustic one: every start of Snakemake would read them."""
+    """Tests, and workloads but the acoustic one: every start of Snakemake would read them."""
     is_kernels = Path(folder) == ROOT / "kernels"
-    return set(names) - {"acoustic", "common"} if is_kernels else set()
+    return set(names) - {"acoustic", "common"} if is_kernels else {"tests"} & set(names)
 
 
 def copy_project(folder: Path, spec: Spec) -> Project:

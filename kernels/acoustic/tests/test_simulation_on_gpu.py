@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from absorption import left_by_layer
+from test_acoustic_simulation import by_numpy
 
 from kernels.acoustic.simulation import propagate
-from tests.kernels.acoustic.test_acoustic_simulation import by_numpy
-from tests.support.absorption import left_by_layer
 
 pytestmark = pytest.mark.gpu
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from recorded_figures import device_choices
+from test_tridiagonal import FOLDER, error, system
 
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
@@ -18,7 +19,6 @@ from kernels.tridiagonal.host.plan import remaining_rows
 from kernels.tridiagonal.host.solver import TYPES, Choice, Solver, usual_choice
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
 
 

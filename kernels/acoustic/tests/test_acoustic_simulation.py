@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from absorption import left_by_layer
 
 from kernels.acoustic.examples import shot
 from kernels.acoustic.host.stencil import weights
@@ -20,7 +21,6 @@ from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError
 from launchwise.workloads.spec import Spec
-from tests.support.absorption import left_by_layer
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 

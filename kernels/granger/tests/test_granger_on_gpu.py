@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_acoustic_on_gpu import described, measured
+from gpu_runs import described, measured
+from test_granger import FOLDER, PUBLISHED_SIZE
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.space import Problem, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
-from tests.kernels.granger.test_granger import FOLDER, PUBLISHED_SIZE
 
 pytestmark = pytest.mark.gpu
 

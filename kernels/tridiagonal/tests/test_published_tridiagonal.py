@@ -1,21 +1,18 @@
 """The published tables: each held to itself, to the others, and to what the papers say of them.
 
-The tables of the tridiagonal studies come from texts that lost most problem sizes; a size that is
-not known is empty, and tables of the same sizes are compared row by row.
+The tables come from texts that lost most problem sizes; a size that is not known is empty, and
+tables of the same sizes are compared row by row.
 """
 
 from __future__ import annotations
 
-import csv
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from published_tables import facts, table
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
-TABLES = sorted(KERNELS.glob("*/studies/*/published/*.csv"))
 STREAMS = np.array([1, 2, 4, 8, 16, 32])
 
 # Problem size: observed m, streams, ms, corrected m, ms (rounded; NaN where nothing was corrected).
@@ -39,23 +36,6 @@ KNOWN_SIZES = {
 }
 
 
-def path_of(study: str, name: str) -> Path:
-    """Where a published table of a study lies."""
-    (found,) = KERNELS.glob(f"*/studies/{study}/published/{name}.csv")
-    return found
-
-
-def table(study: str, name: str) -> pd.DataFrame:
-    """A published table; numbers are parsed, empty cells are NaN."""
-    return pd.read_csv(path_of(study, name))
-
-
-def facts(study: str) -> dict[str, str]:
-    """The single figures of a study, as printed."""
-    with open(path_of(study, "facts"), newline="", encoding="utf-8") as handle:
-        return {row["fact"]: row["value"] for row in csv.DictReader(handle)}
-
-
 @pytest.fixture(scope="module")
 def float64() -> pd.DataFrame:
     """Optima of the sub-system size in double precision."""
@@ -72,31 +52,6 @@ def float32() -> pd.DataFrame:
 def cards() -> pd.DataFrame:
     """Optima on three cards, and what the heuristic of the first loses on the others."""
     return table("tridiagonal_subsystem", "transfer")
-
-
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parents[1].name}.{path.stem}")
-def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
-    with open(path, newline="", encoding="utf-8") as handle:
-        header, *rows = csv.reader(handle)
-    assert header[-1] == "source"
-    assert rows
-    assert all(len(row) == len(header) for row in rows)
-    # Authors, title, and where in it.
-    assert all(": " in row[-1] and ", " in row[-1].partition(": ")[2] for row in rows)
-    assert all(cell == cell.strip() for row in rows for cell in row)
-
-
-@pytest.mark.parametrize(
-    "study",
-    [
-        *("tridiagonal_subsystem", "tridiagonal_recursion", "tridiagonal_streams"),
-        *("granger_time", "sentiment_inference"),
-    ],
-)
-def test_no_fact_is_given_twice(study: str) -> None:
-    rows = pd.read_csv(path_of(study, "facts"), dtype=str)
-    assert rows["fact"].is_unique
-    assert rows["value"].notna().all()
 
 
 def assert_restored_sizes_say_so(rows: pd.DataFrame) -> None:
@@ -396,84 +351,3 @@ def test_metrics_of_the_laws_agree() -> None:
     both = models.dropna(subset=["mse_ms2", "rmse_ms"])
     assert len(both) == 4
     assert np.allclose(both["mse_ms2"] ** 0.5, both["rmse_ms"], rtol=1e-9)
-
-
-# A predicted time
-
-
-def test_printed_times_follow_from_their_parts_on_cards_that_are_known() -> None:
-    predictions, given = table("granger_time", "predictions"), facts("granger_time")
-    assert list(predictions["gpu"]) == ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
-    cards = pd.read_csv(KERNELS.parent / "data" / "cards.csv")
-    assert set(predictions["gpu"]) <= set(cards["card"])
-    compute = 1e6 * float(given["flop_total"]) / predictions["peak_float32_flops"]
-    assert list(compute.round(2)) == list(predictions["compute_us"])
-    longer = predictions[["compute_us", "memory_us"]].max(axis=1)
-    assert list(longer) == list(predictions["body_us"])
-    total = predictions["body_us"] + float(given["launch_overhead_us"])
-    assert np.allclose(total, predictions["predicted_us"], rtol=0, atol=1e-9)
-
-
-def test_printed_times_belong_to_a_tenth_of_the_printed_bytes() -> None:
-    predictions, given = table("granger_time", "predictions"), facts("granger_time")
-    implied = 1e-6 * predictions["memory_us"] * predictions["bandwidth_bytes_a_second"]
-    assert implied.max() / implied.min() < 1.0001
-    # One line of the source has both.
-    assert float(given["bytes_total"]) == 10 * 1e6 * float(given["megabytes_total"])
-    assert implied.mean() / 1e6 == pytest.approx(float(given["megabytes_total"]), abs=0.05)
-    threads = int(given["threads"])
-    assert threads * float(given["bytes_a_thread"]) == pytest.approx(
-        float(given["bytes_total"]), rel=2e-3
-    )
-    parts = ("kilobytes_begin", "kilobytes_gram_schmidt", "kilobytes_solve")
-    a_thread = 1e3 * sum(float(given[name]) for name in parts)
-    assert a_thread == pytest.approx(198_400)
-    # The three parts are rounded, by .05, .5 and .5 kB at most.
-    assert abs(implied.mean() / threads - a_thread) < 1050
-
-
-def test_counts_of_a_predicted_launch_agree() -> None:
-    given = {name: float(text) for name, text in facts("granger_time").items()}
-    assert given["flop_r"] + given["flop_b"] == given["flop_solve"]
-    assert given["flop_gram_schmidt"] + given["flop_solve"] == given["flop_a_thread"] == 43_200
-    # What the text lost: 45 pairs of columns, a product and a subtraction of 100 rows each.
-    assert given["flop_gram_schmidt"] - given["flop_norms"] == 45 * 4 * given["rows"]
-    assert given["flop_a_thread"] * given["threads"] == pytest.approx(given["flop_total"], rel=1e-3)
-    # Copies along y of a block are counted, those along y of the grid are not.
-    assert given["threads"] == given["county"] * given["block_y"]
-    last = (given["grid_x"] - 1) * given["threads_a_dimension"] + given["block_x"] - 1
-    assert given["last_regression_of_grid"] == last
-
-
-# Sentiment of reviews
-
-
-def test_printed_speed_ups_of_reviews_follow_from_the_printed_seconds() -> None:
-    times = table("sentiment_inference", "times").set_index("implementation")
-    printed = times["speed_up"].dropna()
-    assert list(printed.index) == ["CUDA naive", "CUDA shared memory", "CUDA streams"]
-    by_seconds = times.loc["CPU (C++ with Eigen)", "total_s"] / times["total_s"]
-    # The last of them is rounded down less than half a unit.
-    assert np.allclose(by_seconds[printed.index], printed, rtol=0, atol=0.7)
-
-
-def test_claimed_gains_of_reviews_are_those_of_the_printed_times() -> None:
-    times = table("sentiment_inference", "times").set_index("implementation")
-    given = facts("sentiment_inference")
-    steps = {
-        "gain_shared_all_percent": ("total_s", "CUDA naive", "CUDA shared memory"),
-        "gain_shared_one_percent": ("one_case_ms", "CUDA naive", "CUDA shared memory"),
-    }
-    for fact, (column, before, after) in steps.items():
-        saved = 100 * (1 - times.loc[after, column] / times.loc[before, column])
-        assert saved == pytest.approx(float(given[fact]), abs=0.5)
-    single = times.loc["CPU (C++ with Eigen)", "one_case_ms"] / times["one_case_ms"]
-    assert round(single["CUDA naive"]) == int(given["speed_up_claimed"]) == 500
-    assert round(single["CUDA streams"]) == 682
-    assert int(given["speed_up_all_claimed"]) < times.loc["CUDA naive", "speed_up"] == 159
-
-
-def test_published_times_of_one_review_and_of_all_disagree() -> None:
-    times = table("sentiment_inference", "times").dropna(subset="total_s")
-    mean = 1e3 * times["total_s"] / int(facts("sentiment_inference")["cases"])
-    assert list((times["one_case_ms"] / mean).round(1)) == [9.0, 2.9, 2.6, 2.3]

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
-import subprocess
-import sys
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
+from gpu_runs import described, measured
+from samples import ROOT
 
-from launchwise.experiment.method import Method
-from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.cards import cards, free_card
-from launchwise.measuring.journal import Journal, read_notes
-from launchwise.measuring.kernel_bundles import Alongside
+from launchwise.measuring.journal import read_notes
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import measure_shard, seconds_of
-from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.measuring.sweep import seconds_of
 from launchwise.workloads import space
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
 
 pytestmark = pytest.mark.gpu
 
-ROOT = Path(__file__).resolve().parents[2]
 ACOUSTIC = ROOT / "kernels" / "acoustic"
 KINDS = [(dtype, order) for dtype in ("float32", "float64") for order in (2, 8, 16)]
 
@@ -51,82 +39,6 @@ UNTILED_H200 = {
 def profile() -> GpuProfile:
     """The first card, described by the real stage."""
     return described(None)
-
-
-def described(slice_sms: int | None) -> GpuProfile:
-    """Describe the first card, or a slice of it, in a process of its own."""
-    present = cards()
-    assert present, "these tests need a GPU"
-    job = {"name": "test", "card": present[0].mark, "driver": present[0].driver}
-    done = subprocess.run(
-        [sys.executable, "-m", "launchwise.cuda.describe"],
-        input=json.dumps({**job, "slice_sms": slice_sms}),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": present[0].uuid},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return GpuProfile.model_validate_json(done.stdout)
-
-
-def measured(
-    folder: Path,
-    profile: GpuProfile,
-    problems: list[dict[str, Any]],
-    scratch: Path,
-    slice_sms: int | None = None,
-    **method: Any,
-) -> list[dict[str, Any]]:
-    """Rows of a real sweep of ``problems`` with the workload in ``folder``.
-
-    It compiles while it measures; that a bundle made beforehand does as well is shown by the rest
-    of the project.
-    """
-    spec = load_spec(folder)
-    builds = builds_in_order(load_workload(folder, spec), problems)
-    cores = os.cpu_count() or 1
-    usual = {"energy_ms": 0, "control_s": 0}
-    with (
-        free_card("test", lambda card: card.arch == profile.arch, profile.arch) as card,
-        Alongside(folder, spec, builds, profile.arch, cores) as parts,
-    ):
-        shard = Shard(
-            spec=spec,
-            folder=folder,
-            problems=problems,
-            method=Method(**{**usual, **method}),
-            seed=3,
-            gpu_facts=gpu_facts(profile.model_dump()),
-            labels={
-                "gpu": profile.name,
-                "workload": spec.workload,
-                "card": card.mark,
-                "driver": card.driver,
-                "toolkit": parts.compiler.toolkit,
-                "backend": "pycuda",
-                "commit": "test",
-            },
-            command=[sys.executable, "-m", "launchwise.cuda.child"],
-            environment={
-                **os.environ,
-                "CUDA_VISIBLE_DEVICES": card.uuid,
-                "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-            },
-            parts=parts,
-            job={
-                "slice_sms": slice_sms,
-                "expected_sms": profile.sms,
-                "fastest": asdict(Fastest.of(profile)),
-            },
-        )
-        with (
-            Journal(scratch / "journal.jsonl", "test", spec.key_columns) as journal,
-            Telemetry(nvml_source(card.uuid)) as telemetry,
-        ):
-            measure_shard(shard, journal, telemetry)
-            return list(journal.rows)
 
 
 def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path: Path) -> None:

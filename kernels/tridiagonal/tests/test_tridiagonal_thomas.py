@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_tridiagonal import (
+    FOLDER,
+    SMALL,
+    TOLERANCE,
+    error,
+    system,
+)
 
 from kernels.tridiagonal.host import thomas as thomas_module
 from kernels.tridiagonal.host.accuracy import ALLOWED_EPS, backward_error
@@ -16,15 +23,7 @@ from kernels.tridiagonal.host.thomas import NoCompiler, library, thomas
 from kernels.tridiagonal.host.workload import inputs
 from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import load_spec
-from tests.kernels.tridiagonal.test_tridiagonal import (
-    FOLDER,
-    METHOD,
-    SMALL,
-    TOLERANCE,
-    error,
-    system,
-)
-from tests.support.host_device import HostDevice, measured_rows
+from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 
 @settings(max_examples=200, deadline=None)

@@ -25,8 +25,7 @@ from launchwise.workloads.launches import HostRun
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import load_workload
-from tests.kernels.tridiagonal.test_tridiagonal import METHOD
-from tests.support.host_device import HostDevice, measured_rows
+from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
 SMALL: Problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device"}

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_acoustic_on_gpu import described, measured
+from gpu_runs import described, measured
+from test_tridiagonal import FOLDER, error, system
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.space import Problem
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 
 pytestmark = pytest.mark.gpu
 

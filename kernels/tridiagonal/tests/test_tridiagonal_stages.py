@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_tridiagonal import FOLDER, error, system
 
 from kernels.tridiagonal.host import stage_times
 from kernels.tridiagonal.host.host_solution import (
@@ -24,7 +25,6 @@ from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventCloc
 from launchwise.workloads.device import Buffer
 from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import load_spec
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
 
 

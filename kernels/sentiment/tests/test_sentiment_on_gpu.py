@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_acoustic_on_gpu import described, measured
+from gpu_runs import described, measured
+from test_sentiment import FOLDER
 
 from kernels.sentiment.host.workload import LOOSER
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.space import Problem
-from tests.kernels.sentiment.test_sentiment import FOLDER
 
 pytestmark = pytest.mark.gpu
 

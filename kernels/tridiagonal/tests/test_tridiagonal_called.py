@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_tridiagonal import FOLDER, error, system
 
 from kernels.calling.arrays import stream_handle
 from kernels.calling.dlpack import read_capsule
@@ -21,7 +22,6 @@ from kernels.tridiagonal.solver.interleaved import cuts_of
 from kernels.tridiagonal.solver.plans import Plan, PlanCache
 from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
 from launchwise.workloads.spec import load_spec
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 

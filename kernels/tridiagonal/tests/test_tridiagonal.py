@@ -26,14 +26,13 @@ from kernels.tridiagonal.host.launches import (
     natural,
 )
 from kernels.tridiagonal.host.plan import Choice
-from launchwise.experiment.method import Method, Repeats
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.launches import Launch
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import load_workload
-from tests.support.host_device import HostDevice, measured_rows, memory_of
+from tests.support.host_device import METHOD, HostDevice, measured_rows, memory_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
 FACTS = {
@@ -41,14 +40,6 @@ FACTS = {
     "gpu_max_threads_per_block": 1024,
     "gpu_shared_per_block_bytes": 232448,
 }
-METHOD = Method(
-    repeats=Repeats(minimum=1, maximum=1, few=1),
-    slow_factor=1e9,
-    graph_below_us=0,
-    control_s=0,
-    rest=False,
-    energy_ms=0,
-)
 SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
 
 

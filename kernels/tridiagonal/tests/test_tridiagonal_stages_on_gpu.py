@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from test_tridiagonal import error, system
 
 from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from launchwise.workloads.device import Allocations
-from tests.kernels.tridiagonal.test_tridiagonal import error, system
 
 pytestmark = pytest.mark.gpu
 

@@ -14,8 +14,7 @@ from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import load_workload
-from tests.kernels.tridiagonal.test_tridiagonal import METHOD
-from tests.support.host_device import HostDevice, measured_rows
+from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"
 SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}

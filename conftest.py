@@ -18,7 +18,7 @@ import pytest
 from launchwise.measuring import compile
 from launchwise.workloads.spec import Spec, load_spec
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tests" / "support"))
 
 from kept_cubins import keeping
 from samples import ROOT, Project, copy_project, measurements
@@ -27,7 +27,7 @@ from samples import ROOT, Project, copy_project, measurements
 sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
 
-SLOWEST = ("sentiment/test_sentiment.py", "pipeline/", "measuring/", "benchmarks/", "kernels/")
+SLOWEST = ("tests/test_sentiment.py", "pipeline/", "measuring/", "benchmarks/", "kernels/")
 """Where the slowest files are, slowest first: begun last, they would keep one worker busy alone."""
 
 

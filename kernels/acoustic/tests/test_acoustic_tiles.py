@@ -13,8 +13,7 @@ import yaml
 from launchwise.workloads import space
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
-from tests.kernels.tridiagonal.test_tridiagonal import METHOD
-from tests.support.host_device import HostDevice, measured_rows
+from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 Tile = tuple[int, int, int]
 READINGS = {"omp_tile": ("tx", "ty", "tz"), "block3d": ("bx", "by", "bz")}
