@@ -20,9 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from figure_text import NUMBER, figures
-from recorded_figures import COMPUTED
-
+from docs.generator.figure_text import NUMBER, figures
+from docs.generator.recorded_figures import COMPUTED
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml

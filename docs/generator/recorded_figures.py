@@ -44,7 +44,7 @@ def _stencil_rates(rows: pd.DataFrame, n: int, by: str | None = None) -> dict[st
     measured = rows[(rows["n"] == n) & rows["time_ms"].notna()]
     for (dtype, order), part in measured.groupby(["dtype", "order"]):
         # Points at the border, as wide as the stencil's arm, are not updated.
-        points = (n - order) ** 3
+        points = (n - int(str(order))) ** 3
         least = part["time_ms"].min() if by is None else part.groupby(by)["time_ms"].min()
         rate = points / least / 1e6
         found.setdefault(str(dtype), {})[str(order)] = rate if by is None else rate.to_dict()

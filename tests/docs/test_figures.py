@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from figure_sources import Quote, check, evaluated, read_quotes, rounds_to
-from figure_text import figures
 from samples import ROOT
 
+from docs.generator.figure_sources import Quote, check, evaluated, read_quotes, rounds_to
+from docs.generator.figure_text import figures
 from docs.generator.generating import generated
 
 TABLES = sorted((ROOT / "docs" / "figures").glob("*.yaml"))

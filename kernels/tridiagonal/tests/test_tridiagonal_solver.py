@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from recorded_figures import device_choices
 from test_tridiagonal import FOLDER, error, system
 
+from docs.generator.recorded_figures import device_choices
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
