@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
-from samples import profile
-from spaces import made
+from companions import SIZES, SPEC, WIDTHS, domain, measured
 
-from kernels.acoustic.recommenders.c45 import C45Recommender
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.features import Domain
 from launchwise.learning.following import following_tunables
-from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.splits import Case
 
-PROFILE = profile("gpu")
-WIDTHS = [1, 2, 4, 8]
-PARTS = [1, 2, 4, 8, 16]
-SPEC = made(
-    {"width": WIDTHS, "parts": PARTS},
-    {"plain": (["width", "parts"], [])},
-    width=1,
-    parts=1,
-)
-SIZES = [2, 4, 8]
-"""Training problems; the number of parts is the size."""
-
 HEURISTICS = [name for name in BASELINES if name not in ("untuned", "usual")]
-
-
-def domain(*constraints: str) -> Domain:
-    """The workload with conditions of a study."""
-    return Domain(SPEC, {"gpu": PROFILE}, constraints=constraints)
-
-
-def measured(every: bool = True) -> pd.DataFrame:
-    """Times of all widths, best at 4 for the size's own parts; others are slower and misleading."""
-    rows = [
-        {
-            **{"gpu": "gpu", "m": m, "variant": "plain", "width": width, "parts": parts},
-            "status": "ok",
-            "time_ms": m * (1 + abs(np.log2(width) - 2) if parts == m else 3 + 1 / width),
-        }
-        for m in SIZES
-        for width in WIDTHS
-        for parts in (PARTS if every else [m])
-    ]
-    return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +49,8 @@ def test_without_such_a_condition_they_copy_everything(name: str) -> None:
     assert first.iloc[0]["parts"] in SIZES
 
 
-@pytest.mark.parametrize("model", [C45Recommender, TreeRecommender])
-def test_models_count_choices_not_their_companions(model: type[Recommender]) -> None:
-    fitted = model(domain("parts == m")).fit(measured(every=False))
+def test_models_count_choices_not_their_companions() -> None:
+    fitted = TreeRecommender(domain("parts == m")).fit(measured(every=False))
     first = fitted.recommend("gpu", [{"m": 16}]).iloc[0]
     assert (first["width"], first["parts"]) == (4, 16)
 

@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernels.acoustic.recommenders.c45 import C45Recommender
-from launchwise.base.errors import UserError
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
@@ -72,7 +70,6 @@ def test_the_error_of_predicted_times_is_of_held_out_cases(
     flat = rows.assign(time_ms=3.0)
     found = held_out_time_error(Constant(domain, target="time"), flat, 3, 0)
     assert found == pytest.approx(np.ones(case_numbers(rows, domain.spec).max() + 1))
-    assert np.isnan(held_out_time_error(C45Recommender(domain), rows, 3, 0)).all()
 
 
 def test_a_search_by_predicted_times_takes_the_best_trial(
@@ -93,40 +90,5 @@ def test_a_search_by_predicted_times_takes_the_best_trial(
     assert search(TreeRecommender, domain, rows, fixed=fixed, **options).value != found.value
 
 
-def test_a_classifier_is_searched_by_regret_all_the_same(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
-    options: dict[str, Any] = {"fixed": {}, "trials": 2, "folds": 3, "max_rows": 10**6, "seed": 1}
-    by_time = search(C45Recommender, domain, rows, objective="time_error", **options)
-    first = search(C45Recommender, domain, rows, **{**options, "trials": 1})
-    assert by_time.value is not None
-    assert first.value is not None
-    assert by_time.value <= first.value
-
-
 def test_the_first_of_equal_trials_is_the_best() -> None:
     assert best_of([np.array([2.0, 2.0]), np.array([1.0, 2.0]), np.array([2.0, 1.0])]) == 1
-
-
-def test_every_row_is_an_example_of_weight_one(domain: Domain, rows: pd.DataFrame) -> None:
-    every = C45Recommender(domain, examples="all").fit(rows).summary()
-    near = C45Recommender(domain).fit(rows).summary()
-    assert every["examples"] == len(rows) > near["examples"]
-    tunables = domain.spec.tunable_columns
-    assert every["classes"] == len(rows[tunables].drop_duplicates()) > near["classes"]
-
-
-def test_classes_that_all_cases_have_alike_make_a_tree_of_one_leaf(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
-    # Each problem has one row per tile: knowing the problem says nothing of the tile.
-    unpruned: dict[str, Any] = {"examples": "all", "confidence": 1.0}
-    assert C45Recommender(domain, **unpruned).fit(rows).summary()["leaves"] == 1
-    # Where a filter took the small tiles of large grids away, it does.
-    cut = rows[(rows["n"] < 512) | (rows["tx"] > 1)].reset_index(drop=True)
-    assert C45Recommender(domain, **unpruned).fit(cut).summary()["leaves"] > 1
-
-
-def test_unknown_examples_are_refused(domain: Domain) -> None:
-    with pytest.raises(UserError, match="unknown value 'some'"):
-        C45Recommender(domain, examples="some")

@@ -1,0 +1,43 @@
+"""Nearest optimum and law of streams do what every recommender has to do."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from recommending import Ground, RecommenderProtocol
+from samples import profile
+from streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
+
+from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
+from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case
+from launchwise.workloads.spec import Spec
+
+PROFILES = {"large": profile("large"), "small": profile("small", sms=16)}
+
+
+class TestOwnKinds(RecommenderProtocol):
+    """With made-up times of two configurations, one slower."""
+
+    @pytest.fixture(scope="class", params=[NearestOptimumRecommender, StreamLawRecommender])
+    @classmethod
+    def ground(cls, request: pytest.FixtureRequest, tridiagonal_spec: Spec) -> Ground:
+        parts = [
+            stream_sweep(tridiagonal_spec, gpu, slower=slower, threads=threads)
+            for gpu in PROFILES
+            for threads, slower in ((256, 1.0), (128, 1.3))
+        ]
+        trained, asked = (
+            [Case(gpu, {**PROBLEM, "n": n}) for gpu in PROFILES for n in sizes]
+            for sizes in (SIZES, (20_000, 2_000_000))
+        )
+        return Ground(
+            request.param,
+            Domain(tridiagonal_spec, PROFILES, CANDIDATES),
+            pd.concat(parts, ignore_index=True),
+            trained,
+            asked,
+            [{**PROBLEM, "n": n, "dtype": "float32", "batch": 8} for n in (333, 640)],
+            timed=False,
+        )
