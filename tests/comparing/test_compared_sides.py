@@ -8,10 +8,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from compared import recorded, spec_of, with_times, write_sweep
+from compared import SPEC, made_up, with_times, write_sweep
 from samples import ROOT
 
 from launchwise.base.errors import UserError
@@ -19,16 +20,18 @@ from launchwise.comparing.comparison import Comparison, compared
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
 from launchwise.tables.files import METADATA_KEY
+from launchwise.workloads.spec import Spec
 
-GPU, WORKLOAD = "h200.sm16", "tridiagonal"
-SWEEP = recorded(GPU, WORKLOAD)
-SPEC = spec_of(WORKLOAD)
+GPU, WORKLOAD = "test", "saxpy"
+SWEEP = made_up()
 SLOWER = with_times(SWEEP, [0, 1, 2], 3.0)
 
 
-def compare(old: str | Path, new: str | Path, repository: Path = ROOT) -> Comparison:
+def compare(
+    old: str | Path, new: str | Path, repository: Path = ROOT, spec: Spec = SPEC
+) -> Comparison:
     with opened(str(old), repository) as one, opened(str(new), repository) as other:
-        return compared(one, other, spec_of, Rule())
+        return compared(one, other, lambda _: spec, Rule())
 
 
 def refusal(named: str | Path, repository: Path = ROOT) -> str:
@@ -36,6 +39,15 @@ def refusal(named: str | Path, repository: Path = ROOT) -> str:
         pass
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of recorded rows with sweeps of two GPUs."""
+    folder = tmp_path_factory.mktemp("recorded")
+    for gpu in (GPU, "other"):
+        write_sweep(folder, SWEEP.assign(gpu=gpu), SPEC)
+    return folder
 
 
 @pytest.fixture
@@ -46,8 +58,10 @@ def changed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("inside", ["", GPU, f"{GPU}/{WORKLOAD}.parquet"])
-def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(changed: Path, inside: str) -> None:
-    found = compare(ROOT / "data/recorded" / inside, changed / inside)
+def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(
+    recorded: Path, changed: Path, inside: str
+) -> None:
+    found = compare(recorded / inside, changed / inside)
     (sweep,) = found.sweeps
     assert (sweep.gpu, sweep.spec.workload) == (GPU, WORKLOAD)
     assert sweep.outcomes["slower"] == 3
@@ -56,23 +70,19 @@ def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(changed: Path, inside: str)
 
 
 def test_results_of_a_checkout_are_a_side_and_its_shards_are_none(
-    changed: Path, tmp_path: Path
+    recorded: Path, changed: Path, tmp_path: Path
 ) -> None:
     results = tmp_path / "checkout" / "results"
     shutil.copytree(changed, results / "sweeps")
     shard = results / "sweeps" / GPU / WORKLOAD
     shard.mkdir()
     shutil.copy(changed / GPU / f"{WORKLOAD}.parquet", shard / "0.parquet")
-    assert compare(ROOT / "data/recorded" / GPU, results).outcomes["slower"] == 3
+    assert compare(recorded / GPU, results).outcomes["slower"] == 3
 
 
-def test_sweeps_of_one_side_are_listed(changed: Path) -> None:
-    found = compare(changed, ROOT / "data/recorded")
-    assert found.only_old == []
-    recorded = ROOT.glob("data/recorded/*/*.parquet")
-    sweeps = {(path.parent.name, path.stem) for path in recorded if not path.stem.count(".")}
-    assert set(found.only_new) == sweeps - {(GPU, WORKLOAD)}
-    assert (GPU, WORKLOAD) not in found.only_new
+def test_sweeps_of_one_side_are_listed(recorded: Path, changed: Path) -> None:
+    found = compare(changed, recorded)
+    assert (found.only_old, found.only_new) == ([], [("other", WORKLOAD)])
 
 
 def test_counters_beside_sweeps_are_left_alone() -> None:
@@ -83,15 +93,17 @@ def test_counters_beside_sweeps_are_left_alone() -> None:
 
 
 def test_rows_from_before_a_tunable_have_its_neutral_value(tmp_path: Path) -> None:
-    spec, sweep = spec_of("acoustic"), recorded(GPU, "acoustic")
-    kept = sweep["variant"].map(lambda name: "row_padding" not in spec.variants[name].tunables)
-    older = sweep[kept].drop(columns=["row_padding"])
-    assert 0 < len(older) < len(sweep)
-    tunables = {name: one for name, one in spec.tunables.items() if name != "row_padding"}
-    write_sweep(tmp_path, older, spec.model_copy(update={"tunables": tunables}))
-    (found,) = compare(tmp_path, ROOT / "data/recorded").sweeps
-    assert (found.outcomes["same"], found.outcomes["gone"]) == (len(older), 0)
-    assert found.outcomes["new"] == len(sweep) - len(older)
+    plain = SPEC.variants["strided"].model_copy(update={"tunables": ["threads"]})
+    spec = SPEC.model_copy(update={"variants": {**SPEC.variants, "plain": plain}})
+    kept = SWEEP["items"] == spec.tunables["items"].neutral
+    sweep = SWEEP.assign(variant=np.where(kept, "plain", "strided"))
+    write_sweep(tmp_path / "new", sweep, spec)
+    tunables = {name: one for name, one in spec.tunables.items() if name != "items"}
+    before = spec.model_copy(update={"tunables": tunables})
+    write_sweep(tmp_path / "old", sweep[kept].drop(columns=["items"]), before)
+    (found,) = compare(tmp_path / "old", tmp_path / "new", spec=spec).sweeps
+    assert (found.outcomes["same"], found.outcomes["gone"]) == (kept.sum(), 0)
+    assert found.outcomes["new"] == (~kept).sum() > 0
 
 
 @pytest.fixture
@@ -192,12 +204,12 @@ def _empty(path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_one_line_with_its_name(
-    changed: Path, spoil: Callable[[Path], None], said: str
+    recorded: Path, changed: Path, spoil: Callable[[Path], None], said: str
 ) -> None:
     path = changed / GPU / f"{WORKLOAD}.parquet"
     spoil(path)
     with pytest.raises(UserError) as caught:
-        compare(ROOT / "data/recorded", changed)
+        compare(recorded, changed)
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(changed))
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Recorded sweeps with planted changes, and both sides of a comparison on disk."""
+"""Sweeps with planted changes, and both sides of a comparison on disk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,37 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from samples import ROOT
+from samples import ROOT, SAXPY, measurements
 
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
+
+SPEC = load_spec(SAXPY)
+SIZES = [1000 * size for size in range(1, 19)]
+
+
+def made_up(slower: float = 1.0, seed: int = 0) -> pd.DataFrame:
+    """A sweep of the tutorial's workload: most rows are steady, some noisy, some of one launch."""
+    draw = np.random.default_rng(seed)
+    found = measurements(SPEC, [{"n": SIZES, "dtype": ["float32", "float64"]}])
+    # Those of the first sizes are all steady.
+    noisy = (found["n"] > SIZES[3]) & (found.index % 4 == 1)
+    scatter = np.where(noisy, 0.15, np.where(found.index % 2, 0.005, 0.002))
+    drawn = [
+        slower * time * np.exp(draw.normal(0, each, 9))
+        for time, each in zip(found["time_ms"], scatter, strict=True)
+    ]
+    found["times_ms"], found["repeats"] = drawn, 9
+    found["time_ms"] = [float(np.median(each)) for each in drawn]
+    found["first_ms"] = 1.2 * found["time_ms"]
+    slow = ((found["n"] > SIZES[3]) & (found.index % 40 == 3)).to_numpy()
+    found.loc[slow, ["status", "repeats", "sm_clock_mhz"]] = ["slow", 1, np.nan]
+    found["times_ms"] = [
+        np.array([time]) if one else each
+        for each, time, one in zip(found["times_ms"], found["time_ms"], slow, strict=True)
+    ]
+    return found
 
 
 def spec_of(workload: str) -> Spec:

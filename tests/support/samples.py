@@ -29,6 +29,8 @@ COPIED = (
     DEVICE_NAMES_FILE,
     REFERENCE_PROFILE,
 )
+SAXPY = ROOT / "docs" / "tutorial" / "example" / "saxpy"
+"""The tutorial's workload: the small one where any will do."""
 LADDER = {"variant": ["linear", "block3d", "omp_tile"]}
 """Variants of the acoustic workload that every recorded GPU measured."""
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]

@@ -29,9 +29,15 @@ from launchwise.workloads.spec import Spec
 from tests.support.samples import ROOT, profile
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
-PROBLEMS = yaml.safe_load((ROOT / "kernels" / "acoustic" / "sweep.yaml").read_text())["problems"]
 STUDIES = {path.parent.name: None for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
 """All of them, left out."""
+
+
+def swept() -> list[dict[str, list[Any]]]:
+    """Problems that the acoustic workload measures."""
+    path = ROOT / "kernels" / "acoustic" / "sweep.yaml"
+    problems: list[dict[str, list[Any]]] = yaml.safe_load(path.read_text())["problems"]
+    return problems
 
 
 def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> Experiment:
@@ -80,7 +86,7 @@ def test_a_gpu_is_sought_where_its_entry_says() -> None:
 
 
 def test_rows_are_counted_from_some_problems_of_those_alike(acoustic_spec: Spec) -> None:
-    blocks = PROBLEMS
+    blocks = swept()
     listed = problems(acoustic_spec, blocks)
     parts = narrowings(acoustic_spec, blocks)
     # Blocks overlap: what one of them measures whole counts once.
@@ -102,7 +108,7 @@ def test_a_part_of_a_space_takes_a_part_of_the_time(acoustic_spec: Spec) -> None
 
 
 def test_a_slower_card_takes_longer(acoustic_spec: Spec) -> None:
-    found = volume(acoustic_spec, PROBLEMS, None)
+    found = volume(acoustic_spec, swept(), None)
     assert found.seconds(300) > 5 * found.seconds(3000) > 0
 
 
