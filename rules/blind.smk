@@ -25,7 +25,7 @@ rule freeze:
         gpu=pattern(LIVE),
         study=pattern(BLIND),
     params:
-        study=lambda wildcards: UNTITLED[wildcards.study],
+        entry=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: profiled_for(wildcards.gpu, wildcards.study),
         # Not an input: a rule makes it, of a live GPU.
@@ -62,8 +62,6 @@ rule blind_sweep:
         ),
     params:
         folder=lambda wildcards: folder_of(wildcards.study),
-        # What these problems need was not compiled for the sweep.
-        alongside=True,
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=None,
         blocks=None,
@@ -129,7 +127,6 @@ rule blind_pairs:
         ),
     params:
         folder=lambda wildcards: folder_of(wildcards.study),
-        alongside=True,
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         how=CONFIRMATION,
         method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
@@ -166,9 +163,9 @@ rule score:
 rule record_blind:
     """Copy a blind test of a live GPU to data/recorded/."""
     input:
-        expand("results/blind/{{gpu}}/{{study}}.{kind}", kind=BLIND_FILES),
+        files=expand("results/blind/{{gpu}}/{{study}}.{kind}", kind=BLIND_FILES),
     output:
-        expand("data/recorded/{{gpu}}/blind/{{study}}.{kind}", kind=BLIND_FILES),
+        copies=expand("data/recorded/{{gpu}}/blind/{{study}}.{kind}", kind=BLIND_FILES),
     log:
         "results/logs/record_blind/{gpu}.{study}.log",
     wildcard_constraints:

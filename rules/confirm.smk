@@ -22,7 +22,7 @@ rule contests:
     params:
         code=code("scripts/contests.py"),
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        study=lambda wildcards: UNTITLED[wildcards.study],
+        entry=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         how=CONFIRMATION,
@@ -59,7 +59,6 @@ rule confirm:
     params:
         code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: folder_of(wildcards.study),
-        alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         how=CONFIRMATION,
         method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
@@ -93,8 +92,7 @@ rule recorded_pairs:
         code=code("scripts/recorded_pairs.py"),
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
-        kind=lambda wildcards: wildcards.kind,
-        usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
+        own_usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
         clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
     script:
         "../scripts/recorded_pairs.py"
@@ -117,8 +115,7 @@ rule record_pairs:
         code=code("scripts/recorded_pairs.py"),
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
-        kind=lambda wildcards: wildcards.kind,
-        usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
+        own_usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
         clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
     script:
         "../scripts/recorded_pairs.py"

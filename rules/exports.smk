@@ -25,12 +25,7 @@ rule exports:
         ),
         files=REPORTED,
         kept_out={study: experiment.kept_out(study) for study in REPORTED},
-        studies=STUDIES,
-        models=MODELS,
-        search=settings.search.model_dump(mode="json"),
-        seed=settings.seed,
-        least_gain=settings.least_gain,
-        prices=settings.prices,
+        settings=REPORT_SETTINGS,
         gpus=list(settings.gpus),
     script:
         "../scripts/exports.py"

@@ -25,7 +25,7 @@ rule final:
             *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
         ),
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        study=lambda wildcards: UNTITLED[wildcards.study],
+        entry=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         name=lambda wildcards: answering_model(MODELS[wildcards.study]),
         model=lambda wildcards: untitled(answering_model(MODELS[wildcards.study]), wildcards.study),

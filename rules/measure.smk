@@ -197,7 +197,6 @@ rule sweep:
     params:
         code=code("scripts/sweep.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
-        alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=lambda wildcards: in_order(
             experiment,
@@ -271,7 +270,7 @@ rule record:
         spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         sweep="results/sweeps/{gpu}/{workload}.parquet",
     output:
-        sweep="data/recorded/{gpu}/{workload}.parquet",
+        recorded="data/recorded/{gpu}/{workload}.parquet",
         provenance="data/recorded/{gpu}/{workload}.provenance.json",
     log:
         "results/logs/record/{gpu}.{workload}.log",
@@ -329,7 +328,7 @@ rule counters:
     params:
         code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
         folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
-        study=lambda wildcards: UNTITLED[wildcards.study],
+        entry=lambda wildcards: UNTITLED[wildcards.study],
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         seed=settings.seed,
     script:

@@ -16,7 +16,7 @@ rule predict:
         + expand("results/gpus/{gpu}.json", gpu=CARDS),
         splits="results/splits/{study}.json",
         cards=project_file(CARDS_FILE),
-        published=lambda wildcards: run_time_tables(study_folder(wildcards.study)),
+        run_times=lambda wildcards: run_time_tables(study_folder(wildcards.study)),
     output:
         predictions="results/predictions/{study}.parquet",
         published="results/predictions/{study}.published.parquet",
@@ -33,7 +33,7 @@ rule predict:
         described=CARDS,
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
         folder=lambda wildcards: folder_of(wildcards.study),
-        study=lambda wildcards: study_folder(wildcards.study),
+        study_folder=lambda wildcards: study_folder(wildcards.study),
         cap=ROW_CAP,
     script:
         "../scripts/predict.py"

@@ -60,8 +60,6 @@ rule recheck_pairs:
     params:
         code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: folder_of(wildcards.study),
-        # A kernel that another toolkit compiles is part of what may have become stale.
-        alongside=True,
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         how=RECHECKED_HOW,
         method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],

@@ -11,7 +11,7 @@ rule recommend:
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
-        models=lambda wildcards: expand(
+        fitted=lambda wildcards: expand(
             "results/models/{study}/{model}",
             study=wildcards.study,
             model=STUDIES[wildcards.study]["models"],

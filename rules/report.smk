@@ -48,6 +48,13 @@ REPORTED = {
     }
     for study, entry in experiment.studies.items()
 }
+REPORT_SETTINGS = {
+    "studies": STUDIES,
+    "models": MODELS,
+    "search": settings.search.model_dump(mode="json"),
+    "seed": settings.seed,
+    "least_gain": settings.least_gain,
+}
 REPORTED_TABLES = [
     path
     for study in REPORTED.values()
@@ -115,12 +122,7 @@ rule report:
         ),
         files=REPORTED,
         kept_out={study: experiment.kept_out(study) for study in REPORTED},
-        studies=STUDIES,
-        models=MODELS,
-        search=settings.search.model_dump(mode="json"),
-        seed=settings.seed,
-        least_gain=settings.least_gain,
-        prices=settings.prices,
+        settings=REPORT_SETTINGS,
         settings_files=SETTINGS_FILES,
         gpus=list(settings.gpus),
     script:

@@ -32,7 +32,7 @@ for study in experiment.studies:
         params:
             code=code("scripts/times.py"),
             spec=SPECS[STUDIES[study]["workload"]],
-            study=UNTITLED[study],
+            entry=UNTITLED[study],
             gpus=experiment.gpus_of(study),
             paired=list(pairs_of(study)),
             blind=blind_tests(study),

@@ -1,23 +1,21 @@
 """Filter the training rows of a study (Tukey filter)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
-
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
 
 def main(
     fences: dict[str, Any],
     candidates: dict[str, Any] | None,
-    folder: str,
-    sweeps: dict[str, str],
-    splits: str,
-    training: str,
-    removed: str,
+    folder: Path,
+    gpus: list[str],
+    sweeps: list[Path],
+    splits: Path,
+    training: Path,
+    removed: Path,
 ) -> None:
     """Write the training rows of every split and fold, and the filtered rows.
 
@@ -25,22 +23,22 @@ def main(
     ----------
     candidates
         ``candidates`` and ``constraints`` of the study, if models learn from candidates alone.
-    sweeps
-        GPU to its file.
+    gpus, sweeps
+        Names, and the file of each.
     """
     from launchwise.experiment.study import Fences
     from launchwise.learning.clean import clean
     from launchwise.learning.features import Domain
+    from launchwise.learning.reading import read_tables
     from launchwise.learning.splits import read_folds
-    from launchwise.tables.files import read_table, write_table
+    from launchwise.tables.files import write_table
     from launchwise.tables.learning import removed_schema, training_schema
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
+    spec = load_spec(folder)
     folds = read_folds(splits)
-    schema = measurement_schema(spec)
-    tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
+    tables = read_tables(gpus, sweeps, measurement_schema(spec))
     if candidates is not None:
         domain = Domain(spec, {}, **candidates)
         tables = {gpu: rows[domain.is_candidate(rows)] for gpu, rows in tables.items()}
@@ -65,15 +63,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        fences=snakemake.params.fences,
-        candidates=snakemake.params.candidates,
-        folder=snakemake.params.folder,
-        sweeps=dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
-        splits=snakemake.input.splits,
-        training=snakemake.output.training,
-        removed=snakemake.output.removed,
-    )
+    run(main, "tables")

@@ -2,22 +2,18 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
-
-def main(folder: str) -> None:
+def main(folder: Path) -> None:
     """Remove a folder with its files, of which some have several names."""
-    files = [path.stat() for path in Path(folder).rglob("*") if path.is_file()]
+    files = [path.stat() for path in folder.rglob("*") if path.is_file()]
     sizes = {file.st_ino: file.st_size for file in files}
     shutil.rmtree(folder, ignore_errors=True)
     log.info("%s: %.0f MB removed", folder, sum(sizes.values()) / 1e6)
 
 
 if __name__ == "__main__":
-    run(main, snakemake, "tables", folder=snakemake.params.folder)
+    run(main, "tables")

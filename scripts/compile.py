@@ -1,15 +1,12 @@
 """Compile every build that the sweeps of one workload need on one architecture."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from launchwise.base.scripting import running
+from launchwise.base.scripting import run
 from launchwise.measuring.compile import compile_bundle, nvcc_release
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
-
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
 
 def main(
@@ -24,11 +21,4 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            Path(snakemake.params.folder),
-            snakemake.params.problems,
-            snakemake.wildcards.arch,
-            snakemake.threads,
-            Path(snakemake.output[0]),
-        )
+    run(main)

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import versions
-from launchwise.base.scripting import log, running
+from launchwise.base.scripting import run
 from launchwise.base.storage import digest
 from launchwise.experiment.confirmation import (
     Confirmation,
@@ -18,7 +17,7 @@ from launchwise.experiment.confirmation import (
     read_contests,
 )
 from launchwise.experiment.method import Method
-from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.gpus.profile import read_profile
 from launchwise.measuring.job import job_kernels, measuring_process, profiled_card
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.labels import labels_of
@@ -27,7 +26,7 @@ from launchwise.measuring.pairs.table import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import source_state
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, seconds_of
+from launchwise.measuring.sweep import seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
@@ -38,81 +37,77 @@ from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
     folder: Path,
-    bundle_path: Path | None,
-    profile: GpuProfile,
+    gpu: str,
+    profile: Path,
     slice_sms: int | None,
-    contests_path: Path,
+    contests: Path,
     sweep: Path,
     how: Confirmation,
     method: Method,
     seed: int,
     threads: int,
-    journal_path: Path,
+    journal: Path,
     output: Path,
-    peers_output: Path | None = None,
+    bundle: Path | None = None,
+    peers: Path | None = None,
     once: bool = False,
 ) -> None:
     """Run the contests on a free card of the profile's kind and write their tables.
 
     Parameters
     ----------
-    bundle_path
+    bundle
         Bundle of the compile stage; None to compile what the contests need here, on ``threads``
         cores, while measuring.
     sweep
         The sweep whose times chose the entrants.
-    peers_output
+    peers
         Table of the libraries that took part; none when left out.
     once
         Whether the journal is of one driver, toolkit and card, and ends with the table: the same
         contests are measured anew by the next run.
     """
-    spec = load_spec(folder)
-    contests = contests_in_order(contests_path, spec, profile.name)
+    spec, known = load_spec(folder), read_profile(profile, gpu)
+    wanted = contests_in_order(contests, spec, gpu)
     with contextlib.ExitStack() as stack:
         kernels = stack.enter_context(
             job_kernels(
-                bundle_path,
+                bundle,
                 folder,
                 spec,
-                lambda: builds_of(load_workload(folder, spec), contests),
-                profile.arch,
+                lambda: builds_of(load_workload(folder, spec), wanted),
+                known.arch,
                 threads,
             )
         )
-        card = stack.enter_context(profiled_card(profile))
+        card = stack.enter_context(profiled_card(known))
         shard = Shard(
             spec=spec,
             folder=folder,
-            problems=[dict(each.problem) for each in contests],
+            problems=[dict(each.problem) for each in wanted],
             method=method,
             seed=seed,
-            gpu_facts=gpu_facts(profile.model_dump()),
-            labels=labels_of(spec, profile, card, kernels.toolkit),
+            gpu_facts=gpu_facts(known.model_dump()),
+            labels=labels_of(spec, known, card, kernels.toolkit),
             parts=kernels.parts,
-            **measuring_process(card, profile, slice_sms),
+            **measuring_process(card, known, slice_sms),
         )
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # Which configurations take part is a matter of the contests.
         ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
         machine = [card.driver, kernels.toolkit, card.mark] if once else []
-        fingerprint = digest([shard.fingerprint(profile, kernels.fingerprint), ways, *machine])
-        journal = stack.enter_context(
-            Journal(journal_path, fingerprint, spec.key_columns, "SLURM_JOB_ID" in os.environ)
+        fingerprint = digest([shard.fingerprint(known, kernels.fingerprint), ways, *machine])
+        kept = stack.enter_context(
+            Journal(journal, fingerprint, spec.key_columns, "SLURM_JOB_ID" in os.environ)
         )
-        progress = stack.enter_context(
-            Progress(len(contests), f"{profile.name}, pairs", unit="problems")
-        )
-        confirm(shard, contests, how, journal, telemetry, progress)
-        table = pairs_table(shard, contests, how, journal.notes, times_of(sweep, spec))
-        peers = peers_table(shard, contests, how, journal.notes)
-        notes = list(journal.notes)
+        progress = stack.enter_context(Progress(len(wanted), f"{gpu}, pairs", unit="problems"))
+        confirm(shard, wanted, how, kept, telemetry, progress)
+        notes = list(kept.notes)
+        table = pairs_table(shard, wanted, how, notes, times_of(sweep, spec))
+        libraries = peers_table(shard, wanted, how, notes)
     facts = {
         "fingerprint": fingerprint,
         "how": how.model_dump(mode="json"),
@@ -121,10 +116,10 @@ def main(
         "states": {shard.labels["commit"]: source_state(folder, spec).as_facts()},
     }
     write_table(output, table, pairs_schema(spec), facts)
-    if peers_output:
-        write_table(peers_output, peers, peers_schema(spec), facts)
+    if peers:
+        write_table(peers, libraries, peers_schema(spec), facts)
     if once:
-        journal_path.unlink()
+        journal.unlink()
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
@@ -179,24 +174,4 @@ def times_of(sweep: Path, spec: Spec) -> dict[tuple[Any, ...], float]:
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        try:
-            main(
-                Path(snakemake.params.folder),
-                None if snakemake.params.alongside else Path(snakemake.input.bundle),
-                read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
-                snakemake.params.slice_sms,
-                Path(snakemake.input.contests),
-                Path(snakemake.input.sweep),
-                Confirmation.model_validate(snakemake.params.how),
-                Method.model_validate(snakemake.params.method),
-                snakemake.params.seed,
-                snakemake.threads,
-                Path(snakemake.params.journal),
-                Path(snakemake.output[0]),
-                Path(peers) if (peers := snakemake.output.get("peers")) else None,
-                snakemake.params.get("once", False),
-            )
-        except Interrupted as stopped:
-            log.warning("%s; run the same command again to resume", stopped)
-            sys.exit(EXIT_RESUMABLE)
+    run(main)

@@ -1,15 +1,12 @@
 """Copy files as they are."""
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
-
-def main(files: list[str], copies: list[str]) -> None:
+def main(files: list[Path], copies: list[Path]) -> None:
     """Copy each file to its place among ``copies``."""
     from launchwise.base.storage import whole_file
 
@@ -19,10 +16,4 @@ def main(files: list[str], copies: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        files=list(snakemake.input),
-        copies=list(snakemake.output),
-    )
+    run(main, "tables")

@@ -2,15 +2,15 @@
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now
-from launchwise.base.scripting import log, running
+from launchwise.base.scripting import log, run
 from launchwise.experiment.study import Study
-from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.measuring.bundle import Bundle
@@ -21,38 +21,36 @@ from launchwise.tables.measurements import counters_schema, measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
     folder: Path,
-    study: Study,
-    profile: GpuProfile,
+    entry: Study,
+    gpu: str,
+    profile: Path,
     slice_sms: int | None,
     bundle: Path,
     sweep: Path,
     seed: int,
     output: Path,
 ) -> None:
-    """Choose the configurations by ``study.counters``, profile them and write the table."""
-    spec, asked = load_spec(folder), study.counters
+    """Choose the configurations by ``entry.counters``, profile them and write the table."""
+    spec, card_profile, asked = load_spec(folder), read_profile(profile, gpu), entry.counters
     assert asked is not None, "the study has no counters section"
     rows = read_table(sweep, measurement_schema(spec))
-    domain = Domain(spec, {profile.name: profile}, study.candidates, study.constraints)
-    wanted = domain.is_candidate(rows) & asked_about(study, rows) & rows["status"].isin(MEASURED)
+    domain = Domain(spec, {gpu: card_profile}, entry.candidates, entry.constraints)
+    wanted = domain.is_candidate(rows) & asked_about(entry, rows) & rows["status"].isin(MEASURED)
     chosen = fastest_by(rows[wanted], spec, asked)
     if chosen.empty:
         raise UserError(sweep, "", "holds no measured candidate of these problems")
     runs = [parted(spec, row) for row in chosen.to_dict("records")]
     log.info("%d configurations", len(runs))
     job = {"folder": str(folder), "bundle": str(bundle), "seed": seed, "slice_sms": slice_sms}
-    fits, wanted_card = selects(profile.arch, profile.device_name), profile.device_name
-    with free_card(profile.name, fits, wanted_card) as card:
+    device = card_profile.device_name
+    with free_card(gpu, selects(card_profile.arch, device), device) as card:
         found = read_counters({**job, "runs": runs}, {"CUDA_VISIBLE_DEVICES": card.uuid})
     table = pd.DataFrame(
         {
-            **{"gpu": profile.name, **run["problem"], **run["configuration"]},
+            **{"gpu": gpu, **run["problem"], **run["configuration"]},
             **{"position": position, "launches": len(launches), **launch},
         }
         for run, launches in zip(runs, found, strict=True)
@@ -75,14 +73,4 @@ def parted(spec: Spec, row: Mapping[Hashable, Any]) -> dict[str, dict[str, Any]]
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            Path(snakemake.params.folder),
-            Study.model_validate(snakemake.params.study),
-            read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
-            snakemake.params.slice_sms,
-            Path(snakemake.input.bundle),
-            Path(snakemake.input.sweep),
-            snakemake.params.seed,
-            Path(snakemake.output[0]),
-        )
+    run(main)

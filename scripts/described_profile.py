@@ -1,15 +1,12 @@
 """Write the profile of a datasheet-only GPU."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    gpu: str, card: str, host_gbs: float | None, cards: str, reference: str, output: str
+    gpu: str, card: str, host_gbs: float | None, cards: Path, reference: Path, output: Path
 ) -> None:
     """Write the profile of ``gpu``: ``card`` of ``cards``, at the efficiency of ``reference``."""
     from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
@@ -21,14 +18,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        gpu=snakemake.wildcards.gpu,
-        card=snakemake.params.card,
-        host_gbs=snakemake.params.host_gbs,
-        cards=snakemake.input.cards,
-        reference=snakemake.input.reference,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

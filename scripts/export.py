@@ -1,25 +1,23 @@
 """Write a study's answers for other languages and tools."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
     study: str,
-    folder: str,
+    folder: Path,
     question: dict[str, Any],
-    final: str,
-    profiles: dict[str, str],
+    final: Path,
+    gpus: list[str],
+    profiles: list[Path],
     least_gain: float | None,
-    processes: int,
-    device_names: str,
-    output: str,
+    threads: int,
+    device_names: Path,
+    output: Path,
 ) -> None:
     """Write every format into one folder.
 
@@ -27,8 +25,8 @@ def main(
     ----------
     final
         Folder of the study's product.
-    profiles
-        GPU to its file; those that the product did not learn from are answered as well.
+    gpus, profiles
+        Names, and the file of each; those that the product did not learn from are answered as well.
     least_gain
         See ``least_gain`` of the settings.
     device_names
@@ -36,34 +34,16 @@ def main(
     """
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import answer_table
-    from launchwise.gpus.profile import read_profile
     from launchwise.importing.cards import cuda_names
-    from launchwise.learning.features import Domain
     from launchwise.learning.final import read_final
-    from launchwise.workloads.spec import load_spec
+    from launchwise.learning.reading import read_domain
 
-    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(load_spec(Path(folder)), described, **question)
-    product = read_final(Path(final), domain)
+    product = read_final(final, read_domain(folder, gpus, profiles, question))
     names = cuda_names(device_names)
-    table = answer_table(product, study, list(described), least_gain, processes, names)
-    write_answers(Path(output), table)
+    table = answer_table(product, study, gpus, least_gain, threads, names)
+    write_answers(output, table)
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 
 
 if __name__ == "__main__":
-    params, given = snakemake.params, snakemake.input
-    run(
-        main,
-        snakemake,
-        "models",
-        study=snakemake.wildcards.study,
-        folder=params.folder,
-        question=params.question,
-        final=given.final,
-        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
-        least_gain=params.least_gain,
-        processes=snakemake.threads,
-        device_names=given.device_names,
-        output=snakemake.output[0],
-    )
+    run(main, "models")

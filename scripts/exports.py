@@ -1,24 +1,21 @@
 """Write figures and tables of the report as files for papers and talks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
-
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
 
 def main(
     files: dict[str, Any],
     kept_out: dict[str, dict[str, list[str]]],
     settings: dict[str, Any],
-    cards: str,
-    prices: str | None,
+    cards: Path,
+    prices: Path | None,
     gpus: list[str],
-    processes: int,
-    output: str,
+    threads: int,
+    output: Path,
 ) -> None:
     """Read every study; write a folder of files per study, and one of the pages about them all.
 
@@ -39,36 +36,22 @@ def main(
     from launchwise.report.reading import read_studies
     from launchwise.report.site import OVERVIEW
 
-    studies, missing = read_studies(files, settings, kept_out, processes)
+    studies, missing = read_studies(files, settings, kept_out, threads)
     facts = Run.of(settings)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
-    every = pages(studies, facts, processes, datasheets, costs, missing)
+    every = pages(studies, facts, threads, datasheets, costs, missing)
     new_folder(output)
 
     def written(name: str) -> int:
         own = [page for page in every if (page.study or OVERVIEW) == name]
-        listed = export(own, name, Path(output) / name, facts.citation)
+        listed = export(own, name, output / name, facts.citation)
         return sum(map(len, listed.values()))
 
     names = list(dict.fromkeys(page.study or OVERVIEW for page in every))
-    for name, count in zip(names, in_parallel(written, names, processes), strict=True):
+    for name, count in zip(names, in_parallel(written, names, threads), strict=True):
         log.info("%s: %d figures and tables", name, count)
 
 
 if __name__ == "__main__":
-    asked = snakemake.params
-    names = ("studies", "models", "search", "seed", "least_gain")
-    run(
-        main,
-        snakemake,
-        "tables",
-        files=asked.files,
-        kept_out=asked.kept_out,
-        settings={name: asked[name] for name in names},
-        cards=snakemake.input.cards,
-        prices=asked.prices,
-        gpus=list(asked.gpus),
-        processes=snakemake.threads,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

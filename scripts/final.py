@@ -1,70 +1,63 @@
 """Fit the answering model to all measured rows of a study."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    study: dict[str, Any],
-    folder: str,
+    entry: dict[str, Any],
+    folder: Path,
     question: dict[str, Any],
     name: str,
     model: dict[str, Any],
-    sweeps: dict[str, str],
-    judged: dict[str, str],
-    profiles: dict[str, str],
+    gpus: list[str],
+    sweeps: list[Path],
+    judged: list[Path],
+    profiles: list[Path],
     seed: int,
-    output: str,
-    fitted: str | None,
-    splits: str,
+    output: Path,
+    fitted: Path | None,
+    splits: Path,
     cap: dict[str, Any],
 ) -> None:
     """Write the folder of a study's product.
 
     Parameters
     ----------
+    entry
+        The study.
     name, model
         Of the settings' models.
-    sweeps, judged, profiles
-        GPU to its file.
+    gpus, sweeps, judged, profiles
+        Names, and files of each.
     fitted
         Folder of the model's fits to the folds of ``splits``, which it takes over what it can from.
     cap
         Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
     from launchwise.experiment.study import ModelEntry, Study
-    from launchwise.gpus.profile import read_profile
-    from launchwise.learning.features import Domain
     from launchwise.learning.final import fit_final
+    from launchwise.learning.reading import read_domain, read_tables
     from launchwise.learning.row_cap import RowCap, told
     from launchwise.learning.splits import read_folds
-    from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.times import times_schema
-    from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
-    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(spec, described, **question)
-    tables = {gpu: read_table(path, measurement_schema(spec)) for gpu, path in sweeps.items()}
-    times = {gpu: read_table(path, times_schema(spec)) for gpu, path in judged.items()}
+    domain = read_domain(folder, gpus, profiles, question)
     folds = read_folds(splits) if fitted else []
     facts = fit_final(
-        Study.model_validate(study),
+        Study.model_validate(entry),
         name,
         ModelEntry.model_validate(model),
         domain,
-        tables,
-        times,
-        [Path(path) for path in sweeps.values()],
+        read_tables(gpus, sweeps, measurement_schema(domain.spec)),
+        read_tables(gpus, judged, times_schema(domain.spec)),
+        sweeps,
         seed,
-        Path(output),
+        output,
         {Path(fitted or "", fold.split, fold.fold): fold.test for fold in folds},
         RowCap(**cap),
     )
@@ -74,22 +67,4 @@ def main(
 
 
 if __name__ == "__main__":
-    params, given = snakemake.params, snakemake.input
-    run(
-        main,
-        snakemake,
-        "models",
-        study=params.study,
-        folder=params.folder,
-        question=params.question,
-        name=params.name,
-        model=params.model,
-        sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
-        judged=dict(zip(params.gpus, given.judged, strict=True)),
-        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
-        seed=params.seed,
-        output=snakemake.output[0],
-        fitted=given.fitted[0] if given.fitted else None,
-        splits=given.splits,
-        cap=params.cap,
-    )
+    run(main, "models")

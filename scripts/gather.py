@@ -1,20 +1,17 @@
 """Merge the shards of a sweep, and the recorded rows that it extends."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
-    shards: list[str],
+    folder: Path,
+    shards: list[Path],
     extends: dict[str, Any] | None,
     method: dict[str, Any],
-    output: str,
+    output: Path,
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
@@ -27,17 +24,8 @@ def main(
     """
     from launchwise.measuring.gathering import gather
 
-    gather(Path(folder), shards, extends, method, output)
+    gather(folder, shards, extends, method, output)
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        folder=snakemake.params.folder,
-        shards=list(snakemake.input.shards),
-        extends=snakemake.params.extends,
-        method=snakemake.params.method,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

@@ -1,38 +1,34 @@
 """Write recommendations of a fitted model for a sweep to measure first."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
+    folder: Path,
     gpu: str,
-    model: str,
-    count: int,
-    profile: str,
+    guesses: dict[str, Any],
+    profile: Path,
     problems: list[dict[str, Any]],
-    output: str,
+    output: Path,
 ) -> None:
-    """Write ``count`` configurations per problem.
+    """Write some configurations per problem.
 
     Parameters
     ----------
-    model
-        Folder of a fitted model, or of one of its splits and folds.
+    guesses
+        ``model``: folder of a fitted model, or of one of its splits and folds; ``count``:
+        configurations per problem.
     """
-    from launchwise.gpus.profile import read_profile
-    from launchwise.learning.features import Domain
     from launchwise.learning.guesses import recommended_guesses
+    from launchwise.learning.reading import read_domain
     from launchwise.measuring.guesses import write_guesses
-    from launchwise.workloads.spec import load_spec
 
-    domain = Domain(load_spec(Path(folder)), {gpu: read_profile(profile, gpu)})
+    model, count = guesses["model"], guesses["count"]
+    domain = read_domain(folder, [gpu], [profile], {})
     found = [
         (problem, recommended_guesses(Path(model), domain, gpu, problem, count))
         for problem in problems
@@ -42,15 +38,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "models",
-        folder=snakemake.params.folder,
-        gpu=snakemake.wildcards.gpu,
-        model=snakemake.params.guesses["model"],
-        count=snakemake.params.guesses["count"],
-        profile=snakemake.input.profile,
-        problems=snakemake.params.problems,
-        output=snakemake.output[0],
-    )
+    run(main, "models")

@@ -1,23 +1,21 @@
 """Write a study's answers for the lookup of the report."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
+    folder: Path,
     question: dict[str, Any],
-    final: str,
-    profiles: dict[str, str],
+    final: Path,
+    gpus: list[str],
+    profiles: list[Path],
     least_gain: float | None,
-    processes: int,
-    output: str,
+    threads: int,
+    output: Path,
 ) -> None:
     """Answer what was measured and sizes between, on every GPU of the study.
 
@@ -25,37 +23,21 @@ def main(
     ----------
     final
         Folder of the study's product.
-    profiles
-        GPU to its file; those that the product did not learn from are answered as well.
+    gpus, profiles
+        Names, and the file of each; those that the product did not learn from are answered as well.
     least_gain
         See ``least_gain`` of the settings.
     """
     from launchwise.base.storage import write_json
     from launchwise.exporting.lookup import lookup_entries
-    from launchwise.gpus.profile import read_profile
-    from launchwise.learning.features import Domain
     from launchwise.learning.final import read_final
-    from launchwise.workloads.spec import load_spec
+    from launchwise.learning.reading import read_domain
 
-    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(load_spec(Path(folder)), described, **question)
-    product = read_final(Path(final), domain)
-    entries = lookup_entries(product, list(described), least_gain, processes)
+    product = read_final(final, read_domain(folder, gpus, profiles, question))
+    entries = lookup_entries(product, gpus, least_gain, threads)
     write_json(output, [entry.plain() for entry in entries])
-    log.info("%d answers on %d GPUs", len(entries), len(described))
+    log.info("%d answers on %d GPUs", len(entries), len(gpus))
 
 
 if __name__ == "__main__":
-    params, given = snakemake.params, snakemake.input
-    run(
-        main,
-        snakemake,
-        "models",
-        folder=params.folder,
-        question=params.question,
-        final=given.final,
-        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
-        least_gain=params.least_gain,
-        processes=snakemake.threads,
-        output=snakemake.output[0],
-    )
+    run(main, "models")

@@ -1,26 +1,24 @@
 """Predict run times of a study's problems on datasheet-only GPUs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
+    folder: Path,
     question: dict[str, Any],
     described: dict[str, str],
-    study: str,
-    sweeps: list[str],
-    profiles: dict[str, str],
-    splits: str,
-    cards: str,
-    output: str,
-    published: str,
+    study_folder: Path,
+    sweeps: list[Path],
+    gpus: list[str],
+    profiles: list[Path],
+    splits: Path,
+    cards: Path,
+    predictions: Path,
+    published: Path,
     cap: dict[str, Any],
 ) -> None:
     """Predict the test problems of the first split, and published run times.
@@ -31,17 +29,15 @@ def main(
     ----------
     described
         GPUs to predict for, to their cards.
-    study
-        Folder of the study, with its published run times if it has any.
-    profiles
+    study_folder
+        Of the study, with its published run times if it has any.
+    gpus, profiles
         Of those and of the GPUs that were measured.
     cap
         Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
     from launchwise.experiment.run_times import read_run_times
     from launchwise.gpus.datasheets import read_cards
-    from launchwise.gpus.profile import read_profile
-    from launchwise.learning.features import Domain
     from launchwise.learning.predicting import (
         fitted_predictors,
         learnable_rows,
@@ -49,16 +45,15 @@ def main(
         problems_left_out,
     )
     from launchwise.learning.published_times import held_against
+    from launchwise.learning.reading import read_domain
     from launchwise.learning.row_cap import RowCap, told
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.predictions import published_times_schema, unmeasured_schema
-    from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
-    known = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(spec, known, **question)
+    domain = read_domain(folder, gpus, profiles, question)
+    spec = domain.spec
     schema = measurement_schema(spec)
     rows = learnable_rows(domain, [read_table(path, schema) for path in sweeps])
     learnt = RowCap(**cap).applied(rows, domain, "predict")
@@ -74,8 +69,8 @@ def main(
     if left_out:
         log.info("without a known link to the host (host_gbs): %s", left_out)
     facts = {"learnt_from": len(learnt), "left_out": left_out}
-    write_table(output, table, unmeasured_schema(spec), facts)
-    known_times = read_run_times(Path(study), spec, read_cards(cards))
+    write_table(predictions, table, unmeasured_schema(spec), facts)
+    known_times = read_run_times(study_folder, spec, read_cards(cards))
     held = held_against(domain, known_times.times, described, predictors)
     log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
     facts = {"skipped": known_times.skipped, "unfit": held.unfit}
@@ -83,20 +78,4 @@ def main(
 
 
 if __name__ == "__main__":
-    params, given = snakemake.params, snakemake.input
-    run(
-        main,
-        snakemake,
-        "models",
-        folder=params.folder,
-        question=params.question,
-        described=params.described,
-        study=params.study,
-        sweeps=list(given.sweeps),
-        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
-        splits=given.splits,
-        cards=given.cards,
-        output=snakemake.output.predictions,
-        published=snakemake.output.published,
-        cap=params.cap,
-    )
+    run(main, "models")

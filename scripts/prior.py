@@ -1,40 +1,38 @@
 """Write rows of other GPUs, for a sweep whose strategy starts from them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
-    sweeps: dict[str, str],
-    extended: dict[str, str],
+    folder: Path,
+    gpus: list[str],
+    sweeps: list[Path],
+    extended: list[dict[str, str]],
     problems: list[dict[str, Any]],
-    output: str,
+    output: Path,
 ) -> None:
     """Write the rows of each problem, or of the nearest one that was measured.
 
     Parameters
     ----------
-    sweeps
-        Other GPU to its sweep.
+    gpus, sweeps
+        Other GPUs, and the sweep of each.
     extended
-        Other GPU that is extended to its recorded sweep.
+        Other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
     """
+    from launchwise.learning.reading import read_tables
     from launchwise.measuring.priors import write_prior
-    from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
-    schema = measurement_schema(spec)
-    tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
-    tables |= {gpu: read_table(path, measurement_schema(spec)) for gpu, path in extended.items()}
+    spec = load_spec(folder)
+    names = [*gpus, *(each["gpu"] for each in extended)]
+    paths = [*sweeps, *(Path(each["path"]) for each in extended)]
+    tables = read_tables(names, paths, measurement_schema(spec))
     elsewhere = write_prior(output, spec, tables, problems)
     log.info(
         "%d problems, %d of them from the nearest problem measured, by %s",
@@ -43,13 +41,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        folder=snakemake.params.folder,
-        sweeps=dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
-        extended={each["gpu"]: each["path"] for each in snakemake.params.extended},
-        problems=snakemake.params.problems,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

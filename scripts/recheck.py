@@ -1,23 +1,19 @@
 """Compare repeated measurements of answers with the earlier ones."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
-    expected: str,
-    pairs: str,
-    before: str | None,
-    sweep: str,
+    folder: Path,
+    expected: Path,
+    pairs: Path,
+    before: Path | None,
+    sweep: Path,
     precision: float,
-    output: str,
+    output: Path,
 ) -> None:
     """Write a verdict per problem.
 
@@ -38,7 +34,7 @@ def main(
     from launchwise.tables.recheck import recheck_schema
     from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
+    spec = load_spec(folder)
     origins = [*spec.key_columns, "card", "driver", "toolkit"]
     found = verdicts(
         read_json(expected),
@@ -54,18 +50,4 @@ def main(
 
 
 if __name__ == "__main__":
-    given = snakemake.input
-    run(
-        main,
-        snakemake,
-        "tables",
-        folder=snakemake.params.folder,
-        expected=given.expected,
-        pairs=given.pairs,
-        before=next(iter(given.before), None)
-        if not isinstance(given.before, str)
-        else given.before,
-        sweep=given.sweep,
-        precision=snakemake.params.precision,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

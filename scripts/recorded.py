@@ -2,15 +2,11 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
-
-def main(folder: str, gpu: str, sweep: str, output: str) -> None:
+def main(folder: Path, gpu: str, sweep: Path, output: Path) -> None:
     """Check ``sweep`` and copy it.
 
     Raises
@@ -25,7 +21,7 @@ def main(folder: str, gpu: str, sweep: str, output: str) -> None:
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
-    spec = load_spec(Path(folder))
+    spec = load_spec(folder)
     schema = measurement_schema(spec)
     table = read_table(sweep, schema)
     if names := sorted(set(table["gpu"]) - {gpu}):
@@ -39,12 +35,4 @@ def main(folder: str, gpu: str, sweep: str, output: str) -> None:
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        folder=snakemake.params.folder,
-        gpu=snakemake.wildcards.gpu,
-        sweep=snakemake.input.sweep,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

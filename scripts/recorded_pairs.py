@@ -1,23 +1,20 @@
 """Check pairs, of configurations or of libraries, and copy them: from data/recorded/, or there."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
-    folder: str,
+    folder: Path,
     gpu: str,
     kind: str,
-    usual: list[dict[str, Any]] | None,
+    own_usual: list[dict[str, Any]] | None,
     clock_tolerance: float | None,
-    pairs: str,
-    same_rounds: str | None,
-    output: str,
+    pairs: Path,
+    output: Path,
+    same_rounds: Path | None = None,
 ) -> None:
     """Check ``pairs`` and copy them, beside the usual choice of today.
 
@@ -25,7 +22,7 @@ def main(
     ----------
     kind
         ``pairs`` or ``peers``.
-    usual
+    own_usual
         The study's own rules for the usual choice; None for those of its workload.
     clock_tolerance
         None for the default of the settings.
@@ -48,12 +45,12 @@ def main(
     from launchwise.workloads.usual import Usual
 
     schemas = {"pairs": pairs_schema, "peers": peers_schema}
-    spec = load_spec(Path(folder))
+    spec = load_spec(folder)
     schema = schemas[kind](spec)
     table = read_table(pairs, schema)
     if names := sorted(set(table["gpu"]) - {gpu}):
         raise UserError(pairs, "gpu", f"is {names[0]!r}, not {gpu!r}")
-    rules = [Usual.model_validate(each) for each in usual] if usual else spec.usual
+    rules = [Usual.model_validate(each) for each in own_usual] if own_usual else spec.usual
     tolerance = clock_tolerance or Confirmation().clock_tolerance
     if kind == "pairs":
         table = beside_usual(table, spec, rules, tolerance)
@@ -64,17 +61,4 @@ def main(
 
 
 if __name__ == "__main__":
-    params = snakemake.params
-    run(
-        main,
-        snakemake,
-        "tables",
-        folder=params.folder,
-        gpu=snakemake.wildcards.gpu,
-        kind=params.kind,
-        usual=params.usual,
-        clock_tolerance=params.clock_tolerance,
-        same_rounds=next(iter(snakemake.input.get("same_rounds", [])), None),
-        pairs=snakemake.input.pairs,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

@@ -1,14 +1,11 @@
 """Check and copy the profile of a recorded GPU."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from launchwise.base.forking import run
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
-
-def main(gpu: str, profile: str, output: str) -> None:
+def main(gpu: str, profile: Path, output: Path) -> None:
     """Check that ``profile`` describes ``gpu`` and copy it."""
     from launchwise.base.errors import UserError
     from launchwise.gpus.profile import read_profile, write_profile
@@ -20,11 +17,4 @@ def main(gpu: str, profile: str, output: str) -> None:
 
 
 if __name__ == "__main__":
-    run(
-        main,
-        snakemake,
-        "tables",
-        gpu=snakemake.wildcards.gpu,
-        profile=snakemake.input.profile,
-        output=snakemake.output[0],
-    )
+    run(main, "tables")

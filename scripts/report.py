@@ -3,13 +3,10 @@
 import gc
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
-
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
 
 
 def main(
@@ -17,12 +14,12 @@ def main(
     kept_out: dict[str, dict[str, list[str]]],
     settings: dict[str, Any],
     settings_files: list[str],
-    folder: str,
-    archive: str,
-    cards: str,
-    prices: str | None,
+    front: Path,
+    archive: Path,
+    cards: Path,
+    prices: Path | None,
     gpus: list[str],
-    processes: int,
+    threads: int,
 ) -> None:
     """Read every study; write the folder of pages, the same as a zip, and two tables per study.
 
@@ -48,35 +45,19 @@ def main(
 
     # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()
-    studies, missing = read_studies(files, settings, kept_out, processes)
+    studies, missing = read_studies(files, settings, kept_out, threads)
     facts = Run.of(settings, settings_files)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
-    texts = writing.folder(studies, facts, processes, datasheets, costs, missing)
+    texts = writing.folder(studies, facts, threads, datasheets, costs, missing)
     # Written anew: pages of studies that are gone would stay.
-    new_folder(folder)
+    folder = new_folder(front.parent)
     for path, text in texts.items():
-        write_text(Path(folder) / path, text)
+        write_text(folder / path, text)
         log.info("%s: %.2f MB", path, len(text.encode()) / 1e6)
-    site.pack(Path(folder), texts, Path(archive))
+    site.pack(folder, texts, archive)
     log.info("%d files in %.1f s", len(texts), time.monotonic() - begun)
 
 
 if __name__ == "__main__":
-    asked = snakemake.params
-    names = ("studies", "models", "search", "seed", "least_gain")
-    run(
-        main,
-        snakemake,
-        "tables",
-        files=asked.files,
-        kept_out=asked.kept_out,
-        settings={name: asked[name] for name in names},
-        settings_files=list(asked.settings_files),
-        folder=str(Path(snakemake.output.front).parent),
-        archive=snakemake.output.archive,
-        cards=snakemake.input.cards,
-        prices=asked.prices,
-        gpus=list(asked.gpus),
-        processes=snakemake.threads,
-    )
+    run(main, "tables")

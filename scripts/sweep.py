@@ -1,13 +1,13 @@
 """Measure one shard of a sweep; resumes at the end of its journal."""
 
 import contextlib
-import sys
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.provenance import versions
-from launchwise.base.scripting import log, running
+from launchwise.base.scripting import run
 from launchwise.base.storage import read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile
@@ -18,7 +18,6 @@ from launchwise.measuring.labels import labels_of
 from launchwise.measuring.priors import read_prior
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted
 from launchwise.measuring.visit import builds_of, problem_seconds, visit, write_shard
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -31,26 +30,25 @@ from launchwise.workloads.space import (
 )
 from launchwise.workloads.spec import Spec, load_spec
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
     folder: Path,
-    bundle_path: Path | None,
-    profile: GpuProfile,
+    gpu: str,
+    profile: Path,
     slice_sms: int | None,
-    problems: list[dict[str, Any]],
-    blocks: list[ProblemBlock],
+    problems: list[dict[str, Any]] | None,
+    blocks: list[ProblemBlock] | None,
     method: Method,
     seed: int,
     threads: int,
-    journal_path: Path,
+    journal: Path,
     shards: int,
-    guesses: Path | None,
-    prior: Path | None,
     extends: dict[str, Any] | None,
     output: Path,
+    asked: Path | None = None,
+    bundle: Path | None = None,
+    guesses: Path | None = None,
+    prior: Path | None = None,
 ) -> None:
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
 
@@ -58,24 +56,29 @@ def main(
 
     Parameters
     ----------
-    blocks
-        Keys of the problems in the settings, whose entries may narrow the configurations.
+    problems, blocks
+        The problems, and their keys in the settings, whose entries may narrow the configurations;
+        None where both stand in the file ``asked``.
     guesses
         File of configurations to measure first, if there is one.
     prior
         File of rows of other GPUs, if the strategy starts from them.
     extends
         Recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
-    bundle_path
+    bundle
         Bundle of the compile stage; None to compile here, on ``threads`` cores, while measuring.
     """
-    spec = load_spec(folder)
+    spec, known = load_spec(folder), read_profile(profile, gpu)
+    if asked:
+        problems, blocks = itemgetter("problems", "blocks")(read_json(asked))
+    assert problems is not None
+    assert blocks is not None
     # JSON objects come back sorted by name.
     problems = [{name: each[name] for name in spec.problem_columns} for each in problems]
     extension = (
         read_extension(Path(extends["path"]), folder, spec, extends["anew"]) if extends else None
     )
-    if extension and not lacks_anything(spec, profile, problems, blocks, method, extension):
+    if extension and not lacks_anything(spec, known, problems, blocks, method, extension):
         # Every row is recorded: that needs no card, nor the driver that they were measured with.
         facts: dict[str, Any] = {"versions": versions(), "seconds": {}, "states": {}}
         write_table(output, rows_to_table([], [], spec), measurement_schema(spec), facts)
@@ -83,10 +86,10 @@ def main(
     with contextlib.ExitStack() as stack:
         builds = partial(builds_of, folder, spec, problems, blocks, method)
         kernels = stack.enter_context(
-            job_kernels(bundle_path, folder, spec, builds, profile.arch, threads)
+            job_kernels(bundle, folder, spec, builds, known.arch, threads)
         )
-        card = stack.enter_context(profiled_card(profile))
-        labels = labels_of(spec, profile, card, kernels.toolkit)
+        card = stack.enter_context(profiled_card(known))
+        labels = labels_of(spec, known, card, kernels.toolkit)
         if extends and extension:
             extension.check_labels(labels, extends["path"])
         shard = Shard(
@@ -95,7 +98,7 @@ def main(
             problems=problems,
             method=method,
             seed=seed,
-            gpu_facts=gpu_facts(profile.model_dump()),
+            gpu_facts=gpu_facts(known.model_dump()),
             labels=labels,
             parts=kernels.parts,
             parts_of=narrowings(spec, blocks),
@@ -103,9 +106,9 @@ def main(
             prior=read_prior(prior, spec) if prior else None,
             extension=extension,
             problem_seconds=problem_seconds(method, len(problems), shards),
-            **measuring_process(card, profile, slice_sms),
+            **measuring_process(card, known, slice_sms),
         )
-        measured = visit(shard, profile, card, kernels, journal_path, shards)
+        measured = visit(shard, known, card, kernels, journal, shards)
     write_shard(output, measured, folder, spec)
 
 
@@ -129,34 +132,5 @@ def lacks_anything(
     )
 
 
-def asked(params: Any, given: Any) -> tuple[list[Problem], list[ProblemBlock]]:
-    """Problems and blocks: those of the settings, or of a file where the rule names one."""
-    if params.problems is not None:
-        return params.problems, params.blocks
-    content = read_json(given.asked)
-    return content["problems"], content["blocks"]
-
-
 if __name__ == "__main__":
-    with running(snakemake):
-        wanted = asked(snakemake.params, snakemake.input)
-        try:
-            main(
-                Path(snakemake.params.folder),
-                None if snakemake.params.alongside else Path(snakemake.input.bundle),
-                read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
-                snakemake.params.slice_sms,
-                *wanted,
-                Method.model_validate(snakemake.params.method),
-                snakemake.params.seed,
-                snakemake.threads,
-                Path(snakemake.params.journal),
-                snakemake.params.shards,
-                next(map(Path, snakemake.input.guesses), None),
-                next(map(Path, getattr(snakemake.input, "prior", ())), None),
-                snakemake.params.extends,
-                Path(snakemake.output[0]),
-            )
-        except Interrupted as stopped:
-            log.warning("%s; run the same command again to resume", stopped)
-            sys.exit(EXIT_RESUMABLE)
+    run(main)

@@ -1,35 +1,36 @@
 """Search hyper-parameters and fit the models of a study on every split and fold."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
-if TYPE_CHECKING:
-    from snakemake.script import snakemake
-
 
 def main(
     models: dict[str, dict[str, Any]],
-    folder: str,
+    output: list[Path],
+    folder: Path,
     question: dict[str, Any],
-    training: str,
-    profiles: dict[str, str],
+    training: Path,
+    gpus: list[str],
+    profiles: list[Path],
     search: dict[str, Any],
     seed: int,
     cap: dict[str, Any],
-    processes: int,
+    threads: int,
 ) -> None:
     """Fit and write the models that are missing or were made from something else.
 
     Parameters
     ----------
     models
-        Name to ``entry`` (of the settings, its name as title), ``folder`` (where it goes),
-        ``blamed`` (file and key of its hyper-parameters), ``journal`` (of its search), ``code`` and
-        ``spec`` (digests of its sources and of the spec), and ``inputs`` (files, beside the
-        training rows, that decide what it learns).
+        Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key
+        of its hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its
+        sources and of the spec), and ``inputs`` (files, beside the training rows, that decide what
+        it learns).
+    output
+        Folder of each.
     question
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
@@ -40,60 +41,40 @@ def main(
     from launchwise.base.storage import digest, digest_files
     from launchwise.experiment.settings import Search
     from launchwise.experiment.study import ModelEntry
-    from launchwise.gpus.profile import read_profile
-    from launchwise.learning.features import Domain
+    from launchwise.learning.reading import read_domain
     from launchwise.learning.row_cap import RowCap
     from launchwise.learning.training import Asked, stale, train_models
     from launchwise.tables.files import read_facts
-    from launchwise.workloads.spec import load_spec
 
     most_rows = RowCap(**cap)
-    common = [question, search, seed, digest_files([Path(training)])]
+    common = [question, search, seed, digest_files([training])]
     # What leaves out no row of a study retrains none of its models.
     if any(most_rows.exceeded(fold["training"]) for fold in read_facts(training)["counts"]):
         common.append([most_rows.most, most_rows.seed])
 
     def made_from(one: dict[str, Any]) -> str:
-        inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles.values())])
+        inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles)])
         return digest([common, one["entry"], one["code"], one["spec"], inputs])
 
-    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(load_spec(Path(folder)), described, **question)
+    domain = read_domain(folder, gpus, profiles, question)
     asked = {
         name: Asked(
             ModelEntry.model_validate(one["entry"]),
-            Path(one["folder"]),
+            target,
             made_from(one),
             Path(one["journal"]),
             tuple(one["blamed"] or ()),
         )
-        for name, one in models.items()
+        for (name, one), target in zip(models.items(), output, strict=True)
     }
     wanted = stale(asked)
     for name in asked.keys() - wanted.keys():
         log.info("%s: as it was", name)
     options = Search.model_validate(search)
-    made = train_models(wanted, domain, training, options, seed, processes, most_rows)
+    made = train_models(wanted, domain, training, options, seed, threads, most_rows)
     for name, summary in made.items():
         log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
 if __name__ == "__main__":
-    params = snakemake.params
-    run(
-        main,
-        snakemake,
-        "models",
-        models={
-            name: {**one, "folder": path}
-            for (name, one), path in zip(params.models.items(), snakemake.output, strict=True)
-        },
-        folder=params.folder,
-        question=params.question,
-        training=snakemake.input.training,
-        profiles=dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
-        search=params.search,
-        seed=params.seed,
-        cap=params.cap,
-        processes=snakemake.threads,
-    )
+    run(main, "models")

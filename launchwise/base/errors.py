@@ -1,8 +1,9 @@
-"""The error type for mistakes of the user."""
+"""The error type for mistakes of the user, and that of a stage that was asked to stop."""
 
 from __future__ import annotations
 
 import difflib
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,6 +40,20 @@ class UserError(Exception):
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
         """Pickle form, for transfer between processes."""
         return type(self), (self.where, self.key, self.message)
+
+
+class Interrupted(Exception):
+    """SIGTERM or SIGINT arrived; what was done is kept, and the same command goes on later.
+
+    Parameters
+    ----------
+    signal
+        Its number.
+    """
+
+    def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
+        super().__init__(message)
+        self.signal = int(signal)
 
 
 def out_of(error: MemoryError | RecursionError) -> str:

@@ -4,7 +4,7 @@ Loading pandas, scikit-learn and the libraries of boosted trees takes seconds, m
 tenths of a second. So the workflow's process starts one server (:class:`Server`). The server loads
 a group of modules when the first script asks for that group (the first group before, if told to),
 in a fork of the process that loaded the groups before it, and forks itself for every script. A
-script asks with :func:`run`, hands its terminal and its arguments over, waits, and ends as its fork
+script asks with :func:`run`, hands its terminal and its job over, waits, and ends as its fork
 ended. Scripts therefore import inside their functions: outside a fork they load nothing.
 
 Without a server (another host, another Slurm job, a container, a script that runs alone)
@@ -28,52 +28,48 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
-from launchwise.base.scripting import running
+from launchwise.base.scripting import Job, run_job
 
 VARIABLE = "LAUNCHWISE_SERVER"
 """Environment variable: number of the Slurm job that the server belongs to, ``:``, its folder."""
 MESSAGE_LIMIT = 1 << 24
 WAITING_FORKS = 512
 SENDING_S = 10.0
-"""Time limit for a script to send its arguments."""
+"""Time limit for a script to send its job."""
 
 
-def run(main: Callable[..., None], snakemake: Any, group: str, **arguments: Any) -> None:
-    """Run a rule's script: call ``main(**arguments)`` in a fork of the server, or here.
+def run(main: Callable[..., None], group: str) -> None:
+    """Run a rule's script as :func:`launchwise.base.scripting.run` does, in a fork of the server.
+
+    Without a server, it runs in this process.
 
     Parameters
     ----------
     main
-        Function of the script's own file.
-    snakemake
-        What Snakemake gives the script.
+        Function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
     group
         Group of modules that the script needs.
-    **arguments
-        JSON-able.
 
     Raises
     ------
     SystemExit
         When the script fails; its message was logged.
     """
+    job = Job.of(main.__globals__["snakemake"])
     message = {
         "script": main.__globals__["__file__"],
         "function": main.__name__,
-        "arguments": arguments,
-        "log": str(snakemake.log[0]) if snakemake.log else None,
+        "job": asdict(job),
         "folder": os.getcwd(),
         "environment": dict(os.environ),
     }
     connection = _connection(group)
     if connection is None:
-        with running(snakemake):
-            main(**arguments)
-        return
+        return run_job(main, job)
     with connection:
         status = _asked(connection, message)
     if status:
@@ -302,8 +298,7 @@ def _run_here(message: Mapping[str, Any]) -> int:
     os.chdir(message["folder"])
     try:
         main = getattr(_loaded(Path(message["script"])), message["function"])
-        with running(SimpleNamespace(log=[message["log"]] if message["log"] else [])):
-            main(**message["arguments"])
+        run_job(main, Job(**message["job"]))
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 1
     except Exception:  # Its traceback was logged.

@@ -1,38 +1,162 @@
-"""Runs a rule's script: log file, one-line errors, exit code."""
+"""Runs a rule's script: fills its function from the rule, log file, one-line errors, exit code.
+
+A script is a function ``main`` and ``run(main)``. What ``main`` calls its parameters is what the
+rule calls its inputs, outputs, parameters and wildcards (:func:`arguments_of`), so that neither is
+written twice. Names of the rule that ``main`` does not take are what the rule waits for, or reruns
+after.
+"""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_origin, get_type_hints
 
-from launchwise.base.errors import UserError, out_of
+from launchwise.base.errors import Interrupted, UserError, out_of, unknown
 from launchwise.base.storage import own_place
 
 log = logging.getLogger("launchwise")
 
+EXIT_RESUMABLE = 75
+"""Exit code of a script that was interrupted: the same command resumes."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a rule gives its script, as plain values.
+
+    Parameters
+    ----------
+    rule
+        Name of the rule.
+    log
+        Log file; empty without one.
+    given
+        ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
+        under the word itself; ``job``: ``threads`` and ``log``. JSON-able.
+    """
+
+    rule: str
+    log: Sequence[str]
+    given: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, snakemake: Any) -> Job:
+        """Job of the object ``snakemake`` that Snakemake gives a script."""
+        kinds = ("input", "output", "params", "wildcards")
+        given = {kind: _named(kind, getattr(snakemake, kind)) for kind in kinds}
+        given["job"] = {"threads": snakemake.threads, "log": list(snakemake.log)}
+        return cls(snakemake.rule, list(snakemake.log), given)
+
+
+def _named(kind: str, items: Any) -> dict[str, Any]:
+    """Name to value; positional ones, which come first, under ``kind``."""
+    named = {
+        name: list(value) if isinstance(value, list) else value for name, value in items.items()
+    }
+    count = sum(len(value) if isinstance(value, list) else 1 for value in named.values())
+    unnamed = list(items)[: len(items) - count]
+    return {kind: unnamed, **named} if unnamed and kind in ("input", "output") else named
+
+
+def run(main: Callable[..., None]) -> None:
+    """Call a script's function with what its rule gives it (:func:`arguments_of`).
+
+    Parameters
+    ----------
+    main
+        Function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
+
+    Raises
+    ------
+    SystemExit
+        When the script fails; its message was logged (:func:`running`).
+    """
+    run_job(main, Job.of(main.__globals__["snakemake"]))
+
+
+def run_job(main: Callable[..., None], job: Job) -> None:
+    """Call ``main`` for ``job`` in this process, see :func:`run`."""
+    with running(job):
+        main(**arguments_of(main, job))
+
+
+def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
+    """Arguments of ``main``: each is what the rule gives by the name of the parameter.
+
+    A name is looked up among inputs, outputs, parameters and wildcards; ``input`` and ``output``
+    are the files without a name, ``threads`` and ``log`` those of the rule. A parameter with a
+    default may be missing. Values are validated as the annotations say (pydantic): files become
+    :class:`~pathlib.Path`, settings their models. ``list[Path]`` takes all files that the rule
+    lists under a name, ``Path`` the only one, ``Path | None`` one or none.
+
+    Raises
+    ------
+    UserError
+        When the rule lacks a name, has it twice, or gives it something of another type.
+    """
+    hints, found = get_type_hints(main), {}
+    for name, parameter in inspect.signature(main).parameters.items():
+        kinds = [kind for kind, values in job.given.items() if name in values]
+        if len(kinds) > 1:
+            message = f"main of its script asks for it, and it is named in {' and in '.join(kinds)}"
+            raise UserError(f"rule {job.rule}", name, message)
+        if kinds:
+            value = job.given[kinds[0]][name]
+            found[name] = _validated(hints.get(name, Any), value, kinds[0], (job.rule, name))
+        elif parameter.default is parameter.empty:
+            known = [each for values in job.given.values() for each in values]
+            message = f"main of its script asks for an {unknown('name', name, known)}"
+            raise UserError(f"rule {job.rule}", name, message)
+    return found
+
+
+def _validated(annotation: Any, value: Any, kind: str, blamed: tuple[str, str]) -> Any:
+    """The value as its annotation says."""
+    # Loading pydantic takes longer than many a script, and scripts that fork need it there alone.
+    from pydantic import TypeAdapter, ValidationError
+
+    takes_list = get_origin(annotation) is list
+    if kind != "params" and takes_list and not isinstance(value, list):
+        value = [value]
+    if kind != "params" and isinstance(value, list) and not takes_list and len(value) < 2:
+        value = next(iter(value), None)
+    try:
+        return TypeAdapter(annotation).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (blamed[1], *first["loc"])))
+        message = f"is {value!r} in {kind}, main of its script takes {annotation}: {first['msg']}"
+        raise UserError(f"rule {blamed[0]}", where, message) from None
+
 
 @contextmanager
-def running(snakemake: Any) -> Iterator[logging.Logger]:
-    """Log to the rule's log file and to the terminal.
+def running(job: Any) -> Iterator[logging.Logger]:
+    """Log to the job's log file (first of ``job.log``, if any) and to the terminal.
 
     A :class:`UserError`, too little memory and too deep nesting are logged in one line and end the
-    process with exit code 1. Any other exception is logged with its traceback and raised again.
+    process with exit code 1, an :class:`Interrupted` likewise with :data:`EXIT_RESUMABLE`. Any
+    other exception is logged with its traceback and raised again.
     """
     log.handlers = []
     log.setLevel(logging.INFO)
     log.propagate = False
     log.addHandler(in_lines(logging.StreamHandler(sys.stderr)))
     try:
-        if snakemake.log:
-            path = own_place(snakemake.log[0])
+        if job.log:
+            path = own_place(job.log[0])
             log.addHandler(in_lines(logging.FileHandler(path, mode="w", encoding="utf-8")))
         yield log
     except UserError as error:
         log.error("launchwise: %s", error)
         raise SystemExit(1) from None
+    except Interrupted as stopped:
+        log.warning("%s; run the same command again to resume", stopped)
+        raise SystemExit(EXIT_RESUMABLE) from None
     except (MemoryError, RecursionError) as error:
         log.error("launchwise: %s", out_of(error))
         raise SystemExit(1) from None

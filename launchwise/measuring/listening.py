@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Interrupted, UserError
 from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.process import KILLED_S, MeasuringProcess, death
@@ -37,20 +37,6 @@ CARD_FAULTS = (
     "system not yet initialized",
 )
 """Parts of CUDA's messages that are about the card, whatever was launched on it."""
-
-
-class Interrupted(Exception):
-    """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later.
-
-    Parameters
-    ----------
-    signal
-        Its number.
-    """
-
-    def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
-        super().__init__(message)
-        self.signal = int(signal)
 
 
 def explored(shard: Shard) -> dict[str, Any]:

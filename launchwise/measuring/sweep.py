@@ -16,7 +16,6 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import (
-    Interrupted,
     Listener,
     explored,
     interrupted,
@@ -36,13 +35,8 @@ from launchwise.measuring.tasks import (
 from launchwise.measuring.telemetry import Telemetry
 from launchwise.workloads.space import Problem, baseline
 
-__all__ = ["EXIT_RESUMABLE", "Interrupted", "measure_shard"]
-
 MAX_BARREN_PROCESSES = 3
 """Most consecutive measuring processes that die without a new measurement."""
-
-EXIT_RESUMABLE = 75
-"""Exit code after SIGTERM: rows are kept; the same command resumes."""
 
 
 def measure_shard(

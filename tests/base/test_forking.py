@@ -24,12 +24,14 @@ import json, os, signal, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 
+from snakemake.iocontainers import Namedlist
+
 from launchwise.base.errors import UserError
 from launchwise.base.forking import run
 from launchwise.base.scripting import log
 
 
-def main(what, output):
+def main(what: str, output: Path):
     log.info("doing %s", what)
     print("printed", what)
     if what == "mistake":
@@ -39,7 +41,7 @@ def main(what, output):
     if what == "killed":
         os.kill(os.getpid(), 9)
     if what == "forever":
-        Path(output).write_text(str(os.getpid()))
+        output.write_text(str(os.getpid()))
         time.sleep(600)
     facts = {
         "pid": os.getpid(),
@@ -48,15 +50,19 @@ def main(what, output):
         "colorsys": "colorsys" in sys.modules,
         "name": Path("/proc/self/comm").read_text().strip(),
     }
-    Path(output).write_text(json.dumps(facts))
+    output.write_text(json.dumps(facts))
 
 
 if __name__ == "__main__":
     # Whoever starts the tests in the background of a shell has it ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     what, output, group = sys.argv[1:]
-    snakemake = SimpleNamespace(log=[output + ".log"])
-    run(main, snakemake, group, what=what, output=output)
+    snakemake = SimpleNamespace(
+        rule="stage", log=[output + ".log"], threads=1,
+        **{kind: Namedlist() for kind in ("input", "wildcards")},
+        output=Namedlist([output]), params=Namedlist(fromdict={"what": what}),
+    )
+    run(main, group)
 '''
 
 Ask = Callable[..., "subprocess.Popen[str]"]

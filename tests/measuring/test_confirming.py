@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import quantile_test
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.paired import LEAST_ROUNDS, TIE, outcome, paired_ratio
 from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, read_contests
 from launchwise.measuring.journal import Journal, read_notes
@@ -23,7 +23,6 @@ from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.table import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import Interrupted
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema

@@ -21,8 +21,8 @@ from supervising import (
 )
 from sweep_script import finished_stage, last_words, stage
 
+from launchwise.base.scripting import EXIT_RESUMABLE
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import EXIT_RESUMABLE
 
 MakeShard = Callable[..., Shard]
 

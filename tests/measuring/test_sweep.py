@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Interrupted, UserError
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import Interrupted, measure_shard
+from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.timing import relative_error
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
@@ -255,7 +255,8 @@ from launchwise.experiment.method import Method
 from launchwise.workloads.spec import load_spec
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import Interrupted, measure_shard
+from launchwise.base.errors import Interrupted
+from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.timing import relative_error
 job = json.loads(sys.argv[1])
 job["method"] = Method.model_validate(job["method"])

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Interrupted, UserError
+from launchwise.base.scripting import EXIT_RESUMABLE
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard
+from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.space import configurations
 
 FINGERPRINT = "print"

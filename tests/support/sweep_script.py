@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from samples import ROOT, profile
+from snakemake.iocontainers import Namedlist
 from supervising import Supervisor, finished
 
 import launchwise.measuring.cards
@@ -45,24 +46,26 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
         tempfile.tempdir = str(folder)
         logging.getLogger("launchwise").handlers.clear()
         snakemake = SimpleNamespace(
-            input=SimpleNamespace(
-                bundle=str(bundle), profile=str(folder / "profile.json"), guesses=[], prior=[]
+            rule="sweep",
+            input=Namedlist(
+                fromdict={"bundle": str(bundle), "profile": str(folder / "profile.json")}
             ),
-            output=[str(output)],
+            output=Namedlist([str(output)]),
             log=[str(journal.with_suffix(".log"))],
             threads=1,
-            wildcards=SimpleNamespace(gpu=shard.labels["gpu"]),
-            params=SimpleNamespace(
-                folder=str(shard.folder),
-                alongside=False,
-                slice_sms=None,
-                problems=shard.problems,
-                blocks=[],
-                extends=None,
-                method=shard.method.model_dump(mode="json"),
-                seed=shard.seed,
-                journal=str(journal),
-                shards=shards,
+            wildcards=Namedlist(fromdict={"gpu": shard.labels["gpu"]}),
+            params=Namedlist(
+                fromdict={
+                    "folder": str(shard.folder),
+                    "slice_sms": None,
+                    "problems": shard.problems,
+                    "blocks": [],
+                    "extends": None,
+                    "method": shard.method.model_dump(mode="json"),
+                    "seed": shard.seed,
+                    "journal": str(journal),
+                    "shards": shards,
+                }
             ),
         )
         try:

@@ -83,8 +83,8 @@ def _answered(
     project: Project, asked: Question, line: list[str], present: list[Card]
 ) -> tuple[int, str, str]:
     """Exit code, and the answers as text and as JSON; both empty where there are none."""
+    from launchwise.base.errors import Interrupted
     from launchwise.cli.tune import printing
-    from launchwise.measuring.sweep import Interrupted
 
     print_line(line)
     try:

@@ -1,0 +1,161 @@
+"""What a script's ``main`` gets from its rule, and how a script ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import ROOT
+
+from launchwise.base.errors import Interrupted, UserError
+from launchwise.base.scripting import EXIT_RESUMABLE, Job, arguments_of, run_job
+from launchwise.base.typed import Strict
+
+
+class Limits(Strict):
+    """Settings of a stage."""
+
+    most: int
+    share: float = 0.5
+
+
+def job(**given: dict[str, Any]) -> Job:
+    """A job of the rule ``stage``."""
+    return Job("stage", [], {"job": {"threads": 3, "log": []}, **given})
+
+
+def test_parameters_are_filled_by_their_names_as_their_annotations_say() -> None:
+    def main(
+        sweep: Path,
+        profiles: list[Path],
+        gpu: str,
+        shard: int,
+        limits: Limits,
+        by_name: dict[str, Limits],
+        problems: list[dict[str, Any]],
+        threads: int,
+        output: Path,
+        usual: Path | None,
+        guesses: Path | None,
+        peers: Path | None = None,
+    ) -> None: ...
+
+    problem = {"n": 64, "dtype": "float32"}
+    given = job(
+        input={"sweep": "s", "profiles": ["a", "b"], "usual": [], "guesses": ["g"], "waited": "w"},
+        output={"output": ["o"]},
+        params={
+            "limits": {"most": 3},
+            "by_name": {"x": {"most": 1, "share": 1}},
+            "problems": [problem],
+            "code": "digest",
+        },
+        wildcards={"gpu": "h200", "shard": "2"},
+    )
+    assert arguments_of(main, given) == {
+        "sweep": Path("s"),
+        "profiles": [Path("a"), Path("b")],
+        "gpu": "h200",
+        "shard": 2,
+        "limits": Limits(most=3),
+        "by_name": {"x": Limits(most=1, share=1.0)},
+        "problems": [problem],
+        "threads": 3,
+        "output": Path("o"),
+        "usual": None,
+        "guesses": Path("g"),
+    }
+
+
+def test_one_file_is_a_list_of_files_where_a_list_is_asked_for() -> None:
+    def main(sweeps: list[Path]) -> None: ...
+
+    for given, asked in (("s", [Path("s")]), (["s"], [Path("s")]), ([], [])):
+        assert arguments_of(main, job(input={"sweeps": given})) == {"sweeps": asked}
+
+
+def one(sweep: Path) -> None: ...
+
+
+def limited(limits: Limits) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("main", "given", "said"),
+    [
+        (
+            one,
+            {"input": {"sweeps": "s"}},
+            "rule stage: sweep: main of its script asks for an unknown name 'sweep', "
+            "did you mean 'sweeps'? (allowed: log, sweeps, threads)",
+        ),
+        (
+            one,
+            {"input": {"sweep": "s"}, "output": {"sweep": "t"}},
+            "rule stage: sweep: main of its script asks for it, "
+            "and it is named in input and in output",
+        ),
+        (one, {"input": {"sweep": ["s", "t"]}}, "rule stage: sweep: is ['s', 't'] in input"),
+        (one, {"input": {"sweep": []}}, "rule stage: sweep: is None in input"),
+        (limited, {"params": {"limits": {"most": "many"}}}, "rule stage: limits.most: is {'most'"),
+        (limited, {"params": {"limits": {"least": 1}}}, "rule stage: limits.most: is {'least'"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_one_line(main: Any, given: Any, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        arguments_of(main, job(**given))
+    assert str(caught.value).startswith(said)
+
+
+def test_an_interrupted_script_can_be_resumed(own_log: None, tmp_path: Path) -> None:
+    def main() -> None:
+        raise Interrupted("signal 15: 3 rows are kept")
+
+    with pytest.raises(SystemExit) as ended:
+        run_job(main, Job("stage", [str(tmp_path / "log")], {}))
+    assert ended.value.code == EXIT_RESUMABLE == 75
+    said = "W signal 15: 3 rows are kept; run the same command again to resume\n"
+    assert (tmp_path / "log").read_text() == said
+
+
+SNAKEFILE = """
+rule all:
+    input: "a.json", "b.json",
+
+rule stage:
+    input: lambda wildcards: ["Snakefile"], named="stage.py",
+    output: "{name}.json",
+    log: "{name}.log",
+    params: limits={"most": 3}, names=["x", "y"],
+    script: "stage.py"
+"""
+STAGE = """
+import json
+from pathlib import Path
+from launchwise.base.scripting import run
+
+def main(input: list[Path], named: Path, output: Path, limits: dict[str, int], names: list[str],
+         name: str, threads: int, log: Path) -> None:
+    found = [*map(str, input), str(named), str(log), limits, names, name, threads]
+    output.write_text(json.dumps(found))
+
+if __name__ == "__main__":
+    run(main)
+"""
+
+
+def test_snakemake_gives_a_script_what_its_rule_names(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    (tmp_path / "stage.py").write_text(STAGE)
+    line = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", "--", "all"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name in ("a", "b"):
+        found = json.loads((tmp_path / f"{name}.json").read_text())
+        files = ["Snakefile", "stage.py", f"{name}.log"]
+        assert found == [*files, {"most": 3}, ["x", "y"], name, 1]
