@@ -36,13 +36,12 @@ rule freeze:
         "../scripts/freeze.py"
 
 
-rule blind_sweep:
-    """Measure every candidate of a blind test's problems."""
+use rule sweep as blind_sweep with:
+    """Measure every candidate of a blind test's problems; compile what they need meanwhile."""
     input:
         profile=ancient("results/gpus/{gpu}.json"),
         frozen="results/blind/{gpu}/{study}.frozen.json",
         asked="results/blind/{gpu}/{study}.problems.json",
-        guesses=[],
     output:
         "results/blind/{gpu}/{study}.sweep.parquet",
     log:
@@ -52,17 +51,12 @@ rule blind_sweep:
         study=pattern(BLIND),
     threads: CORES
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=lambda wildcards, attempt: 120 * attempt,
-        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
-            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
-        ),
+        mem_mb=lambda wildcards, attempt: memory_of(wildcards.gpu, wildcards.study, attempt),
     params:
+        code=None,
         folder=lambda wildcards: folder_of(wildcards.study),
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=None,
         blocks=None,
         shards=1,
@@ -73,11 +67,8 @@ rule blind_sweep:
             "energy_ms": 0,
             "control_s": 0,
         },
-        seed=settings.seed,
         extends=None,
         journal="results/journal/{gpu}/{study}.blind.jsonl",
-    script:
-        "../scripts/sweep.py"
 
 
 rule blind_contests:
@@ -102,7 +93,7 @@ rule blind_contests:
         "../scripts/blind_contests.py"
 
 
-rule blind_pairs:
+use rule confirm as blind_pairs with:
     """Run the configurations of each contest in turn on one card."""
     input:
         profile=ancient("results/gpus/{gpu}.json"),
@@ -116,24 +107,9 @@ rule blind_pairs:
         gpu=pattern(LIVE),
         study=pattern(BLIND),
     threads: CORES
-    resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
-        runtime=lambda wildcards, attempt: minutes_of_pairs(wildcards.gpu, wildcards.study, attempt),
-        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
-            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
-        ),
     params:
-        folder=lambda wildcards: folder_of(wildcards.study),
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
-        how=CONFIRMATION,
-        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
-        seed=settings.seed,
+        code=None,
         journal="results/journal/{gpu}/{study}.blind_pairs.jsonl",
-    script:
-        "../scripts/confirm.py"
 
 
 rule score:
@@ -152,15 +128,13 @@ rule score:
     wildcard_constraints:
         study=pattern(BLIND),
     params:
+        **ASKED_OF_STUDY,
         code=code("scripts/score.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        question=lambda wildcards: question_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/score.py"
 
 
-rule record_blind:
+use rule record_counters as record_blind with:
     """Copy a blind test of a live GPU to data/recorded/."""
     input:
         files=expand("results/blind/{{gpu}}/{{study}}.{kind}", kind=BLIND_FILES),
@@ -171,8 +145,3 @@ rule record_blind:
     wildcard_constraints:
         gpu=pattern(LIVE),
         study=pattern(BLIND),
-    localrule: True
-    params:
-        code=code("scripts/copy_files.py"),
-    script:
-        "../scripts/copy_files.py"

@@ -16,11 +16,10 @@ rule clean:
     log:
         "results/logs/clean/{study}.log",
     params:
+        **OF_STUDY,
         code=code("scripts/clean.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         fences=lambda wildcards: STUDIES[wildcards.study]["fences"],
         candidates=lambda wildcards: learnt_from(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/clean.py"

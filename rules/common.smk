@@ -124,6 +124,20 @@ def placed(what):
     return lambda wildcards: CLUSTER.place(wildcards.gpu, what)
 
 
+# Resources of every job that measures.
+ON_GPU = {
+    "gpu": 1,
+    "gpu_model": placed("model"),
+    "slurm_partition": placed("partition"),
+    "constraint": placed("constraint"),
+}
+# Parameters of stages of one workload.
+OF_WORKLOAD = {
+    "spec": lambda wildcards: SPECS[wildcards.workload],
+    "folder": lambda wildcards: FOLDERS[wildcards.workload],
+}
+
+
 def sweep_of(gpu, study):
     """Sweep that a study has of a GPU."""
     return f"results/sweeps/{gpu}/{STUDIES[study]['workload']}.parquet"
@@ -182,3 +196,8 @@ def pairs_before(gpu, study):
     """Pairs of a study, if there are any by now."""
     path = f"results/pairs/{gpu}/{study}.parquet"
     return [path] if Path(path).is_file() else []
+
+
+def memory_of(gpu, study, attempt):
+    """Memory of a job that measures for a study, MB."""
+    return CLUSTER.memory_mb(gpu, STUDIES[study]["workload"], attempt)

@@ -20,11 +20,9 @@ rule contests:
     wildcard_constraints:
         gpu=pattern(LIVE if CONFIRMATION else []),
     params:
+        **ASKED_OF_STUDY,
         code=code("scripts/contests.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         entry=lambda wildcards: UNTITLED[wildcards.study],
-        question=lambda wildcards: question_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
         how=CONFIRMATION,
         model=lambda wildcards: answering_model(MODELS[wildcards.study]),
     script:
@@ -48,14 +46,9 @@ rule confirm:
         gpu=pattern(LIVE if CONFIRMATION else []),
     threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=lambda wildcards, attempt: minutes_of_pairs(wildcards.gpu, wildcards.study, attempt),
-        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
-            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
-        ),
+        mem_mb=lambda wildcards, attempt: memory_of(wildcards.gpu, wildcards.study, attempt),
     params:
         code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: folder_of(wildcards.study),
@@ -89,16 +82,15 @@ rule recorded_pairs:
         kind="pairs|peers",
     localrule: True
     params:
+        **OF_STUDY,
         code=code("scripts/recorded_pairs.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        folder=lambda wildcards: folder_of(wildcards.study),
         own_usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
         clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
     script:
         "../scripts/recorded_pairs.py"
 
 
-rule record_pairs:
+use rule recorded_pairs as record_pairs with:
     """Copy the pairs of a live GPU to data/recorded/."""
     input:
         spec=lambda wildcards: ancient(spec_of(wildcards.study)),
@@ -110,12 +102,3 @@ rule record_pairs:
     wildcard_constraints:
         gpu=pattern(LIVE if CONFIRMATION else []),
         kind="pairs|peers",
-    localrule: True
-    params:
-        code=code("scripts/recorded_pairs.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        folder=lambda wildcards: folder_of(wildcards.study),
-        own_usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
-        clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
-    script:
-        "../scripts/recorded_pairs.py"

@@ -8,10 +8,7 @@
 rule evaluate:
     """Evaluate models, baselines, random draws and the oracle on the test problems."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        features=lambda wildcards: features_of(wildcards.study),
-        cost=lambda wildcards: cost_of(wildcards.study),
-        usual=lambda wildcards: usual_of(wildcards.study),
+        **MODELS_READ,
         recommendations="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
@@ -26,11 +23,9 @@ rule evaluate:
         "results/logs/evaluate/{study}.log",
     threads: lambda wildcards: processes_of(wildcards.study)
     params:
+        **ASKED_OF_STUDY,
         code=code("scripts/evaluate.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/evaluate.py"

@@ -10,10 +10,7 @@ MANY_PROCESSES = 8
 rule export:
     """Write a study's answers for other languages and tools."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
-        features=lambda wildcards: features_of(wildcards.study),
-        cost=lambda wildcards: cost_of(wildcards.study),
-        usual=lambda wildcards: usual_of(wildcards.study),
+        **{**MODELS_READ, "spec": lambda wildcards: spec_of(wildcards.study)},
         final="results/final/{study}",
         profiles=lambda wildcards: answered_profiles(wildcards.study),
         device_names=project_file(DEVICE_NAMES_FILE),
@@ -38,10 +35,7 @@ rule export:
 rule lookup:
     """Write a study's answers for the lookup of the report."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        features=lambda wildcards: features_of(wildcards.study),
-        cost=lambda wildcards: cost_of(wildcards.study),
-        usual=lambda wildcards: usual_of(wildcards.study),
+        **MODELS_READ,
         final="results/final/{study}",
         profiles=lambda wildcards: answered_profiles(wildcards.study),
     output:
@@ -51,14 +45,12 @@ rule lookup:
     # Those of other studies run beside it.
     threads: max(1, min(MANY_PROCESSES, CORES) // 4)
     params:
+        **ASKED_OF_STUDY,
         code=lambda wildcards: code(
             "scripts/lookup.py",
             *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
         ),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: answered_gpus(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
         least_gain=settings.least_gain,
     script:
         "../scripts/lookup.py"

@@ -7,25 +7,17 @@
 rule exports:
     """Write every figure of the report as SVG and PDF, every table as CSV and Parquet."""
     input:
-        tables=rules.report.input.tables,
-        specs=rules.report.input.specs,
-        published=rules.report.input.published,
-        cards=project_file(CARDS_FILE),
-        reference=project_file(REFERENCE_PROFILE),
-        prices=rules.report.input.prices,
+        **REPORT_READS,
     output:
         directory("results/exports"),
     log:
         "results/logs/exports.log",
     threads: max(1, min(len(REPORTED), CORES))
     params:
+        **REPORT_PARAMS,
         code=code(
             "scripts/exports.py",
             *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
         ),
-        files=REPORTED,
-        kept_out={study: experiment.kept_out(study) for study in REPORTED},
-        settings=REPORT_SETTINGS,
-        gpus=list(settings.gpus),
     script:
         "../scripts/exports.py"

@@ -21,10 +21,7 @@ rule check:
     # A retry would fail the same way.
     retries: 0
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=5,
     params:
         code=code("scripts/check.py"),
@@ -51,10 +48,7 @@ rule describe:
         # An extended GPU keeps the profile of its rows.
         gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=lambda wildcards, attempt: 10 * attempt,
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
     params:
@@ -132,9 +126,8 @@ rule guess:
     wildcard_constraints:
         gpu=pattern(LIVE),
     params:
+        **OF_WORKLOAD,
         code=code("scripts/guess.py"),
-        spec=lambda wildcards: SPECS[wildcards.workload],
-        folder=lambda wildcards: FOLDERS[wildcards.workload],
         guesses=lambda wildcards: METHODS[wildcards.workload]["strategy"]["guesses"],
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
     script:
@@ -157,9 +150,8 @@ rule prior:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        **OF_WORKLOAD,
         code=code("scripts/prior.py"),
-        spec=lambda wildcards: SPECS[wildcards.workload],
-        folder=lambda wildcards: FOLDERS[wildcards.workload],
         gpus=lambda wildcards: prior_gpus(experiment, wildcards.gpu, wildcards.workload),
         # Not inputs: they would wait until the GPU that extends them is measured.
         extended=lambda wildcards: prior_extended(experiment, wildcards.gpu, wildcards.workload),
@@ -184,10 +176,7 @@ rule sweep:
         gpu=pattern(LIVE),
     threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=lambda wildcards, input, attempt: CLUSTER.minutes(
             wildcards.gpu, wildcards.workload, input.profile, attempt
         ),
@@ -235,9 +224,8 @@ rule gather:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        **OF_WORKLOAD,
         code=code("scripts/gather.py"),
-        spec=lambda wildcards: SPECS[wildcards.workload],
-        folder=lambda wildcards: FOLDERS[wildcards.workload],
         extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
     script:
@@ -257,9 +245,8 @@ rule recorded:
         gpu=pattern(RECORDED_IN),
     localrule: True
     params:
+        **OF_WORKLOAD,
         code=code("scripts/recorded.py"),
-        spec=lambda wildcards: SPECS[wildcards.workload],
-        folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
         "../scripts/recorded.py"
 
@@ -278,15 +265,14 @@ rule record:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        **OF_WORKLOAD,
         code=code("scripts/record.py"),
-        spec=lambda wildcards: SPECS[wildcards.workload],
-        folder=lambda wildcards: FOLDERS[wildcards.workload],
         method=lambda wildcards: METHODS[wildcards.workload],
     script:
         "../scripts/record.py"
 
 
-rule record_profile:
+use rule recorded_profile as record_profile with:
     """Copy the profile of a live GPU to data/recorded/."""
     input:
         profile="results/gpus/{gpu}.json",
@@ -296,11 +282,6 @@ rule record_profile:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
-    localrule: True
-    params:
-        code=code("scripts/recorded_profile.py"),
-    script:
-        "../scripts/recorded_profile.py"
 
 
 rule counters:
@@ -320,10 +301,7 @@ rule counters:
     wildcard_constraints:
         gpu=pattern(LIVE),
     resources:
-        gpu=1,
-        gpu_model=placed("model"),
-        slurm_partition=placed("partition"),
-        constraint=placed("constraint"),
+        **ON_GPU,
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
         code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
@@ -338,16 +316,15 @@ rule counters:
 rule record_counters:
     """Copy the hardware counters of a live GPU to data/recorded/."""
     input:
-        counters="results/counters/{gpu}/{study}.parquet",
+        files="results/counters/{gpu}/{study}.parquet",
     output:
-        "data/recorded/{gpu}/{study}.counters.parquet",
+        copies="data/recorded/{gpu}/{study}.counters.parquet",
     log:
         "results/logs/record_counters/{gpu}.{study}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
     localrule: True
     params:
-        code=code("scripts/record_counters.py"),
-        folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
+        code=code("scripts/copy_files.py"),
     script:
-        "../scripts/record_counters.py"
+        "../scripts/copy_files.py"

@@ -24,15 +24,13 @@ rule predict:
         "results/logs/predict/{study}.log",
     threads: 1
     params:
+        **ASKED_OF_STUDY,
         code=lambda wildcards: code(
             "scripts/predict.py",
             *(model_source(kind, folder_of(wildcards.study)) for kind in BY_COST),
         ),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        question=lambda wildcards: question_of(wildcards.study),
         described=CARDS,
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
-        folder=lambda wildcards: folder_of(wildcards.study),
         study_folder=lambda wildcards: study_folder(wildcards.study),
         cap=ROW_CAP,
     script:

@@ -41,8 +41,10 @@ rule recheck_contests:
         "../scripts/recheck_contests.py"
 
 
-rule recheck_pairs:
+use rule confirm as recheck_pairs with:
     """Run default and recommendation in turn on a card of this machine."""
+
+    # No bundle: a kernel that another toolkit compiles is part of what may have become stale.
     input:
         profile=ancient("results/gpus/{gpu}.json"),
         contests="results/recheck/{gpu}/{study}.contests.json",
@@ -58,16 +60,9 @@ rule recheck_pairs:
     resources:
         gpu=1,
     params:
-        code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
-        folder=lambda wildcards: folder_of(wildcards.study),
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         how=RECHECKED_HOW,
-        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
-        seed=settings.seed,
         journal="results/journal/{gpu}/{study}.recheck.jsonl",
         once=True,
-    script:
-        "../scripts/confirm.py"
 
 
 rule recheck:
@@ -86,9 +81,8 @@ rule recheck:
         gpu=pattern(RECHECKED),
     localrule: True
     params:
+        **OF_STUDY,
         code=code("scripts/recheck.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        folder=lambda wildcards: folder_of(wildcards.study),
         precision=RECHECKED_HOW["precision"],
     script:
         "../scripts/recheck.py"

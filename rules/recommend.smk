@@ -7,10 +7,7 @@
 rule recommend:
     """Rank the candidates of every test problem with every model and baseline."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        features=lambda wildcards: features_of(wildcards.study),
-        cost=lambda wildcards: cost_of(wildcards.study),
-        usual=lambda wildcards: usual_of(wildcards.study),
+        **MODELS_READ,
         fitted=lambda wildcards: expand(
             "results/models/{study}/{model}",
             study=wildcards.study,
@@ -26,6 +23,7 @@ rule recommend:
         "results/logs/recommend/{study}.log",
     threads: lambda wildcards: processes_of(wildcards.study)
     params:
+        **ASKED_OF_STUDY,
         code=lambda wildcards: code(
             "scripts/recommend.py",
             *(
@@ -34,10 +32,7 @@ rule recommend:
                 for path in sources_of(wildcards.study, model)
             ),
         ),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
-        question=lambda wildcards: question_of(wildcards.study),
         models=lambda wildcards: STUDIES[wildcards.study]["models"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/recommend.py"

@@ -48,12 +48,17 @@ REPORTED = {
     }
     for study, entry in experiment.studies.items()
 }
-REPORT_SETTINGS = {
-    "studies": STUDIES,
-    "models": MODELS,
-    "search": settings.search.model_dump(mode="json"),
-    "seed": settings.seed,
-    "least_gain": settings.least_gain,
+REPORT_PARAMS = {
+    "files": REPORTED,
+    "kept_out": {study: experiment.kept_out(study) for study in REPORTED},
+    "settings": {
+        "studies": STUDIES,
+        "models": MODELS,
+        "search": settings.search.model_dump(mode="json"),
+        "seed": settings.seed,
+        "least_gain": settings.least_gain,
+    },
+    "gpus": list(settings.gpus),
 }
 REPORTED_TABLES = [
     path
@@ -64,20 +69,25 @@ REPORTED_TABLES = [
 ]
 
 
+REPORT_READS = {
+    # Each once: Snakemake compares every input with every output, and studies share many.
+    "tables": [] if settings.incomplete_report else list(dict.fromkeys(REPORTED_TABLES)),
+    "specs": list(dict.fromkeys(f"{folder_of(study)}/spec.yaml" for study in STUDIES)),
+    "published": [
+        path for study in REPORTED.values() for path in published_tables(study["folder"])
+    ],
+    # For published predictions: datasheets and the reference efficiency.
+    "cards": project_file(CARDS_FILE),
+    "reference": project_file(REFERENCE_PROFILE),
+    "prices": [settings.prices] if settings.prices else [],
+}
+
+
 rule report:
     """Write the pages of the report, and its main tables as CSV."""
     input:
+        **REPORT_READS,
         templates=sorted(map(str, Path(project_file("launchwise/report/templates")).iterdir())),
-        # Each once: Snakemake compares every input with every output, and studies share many.
-        tables=[] if settings.incomplete_report else list(dict.fromkeys(REPORTED_TABLES)),
-        specs=list(dict.fromkeys(f"{folder_of(study)}/spec.yaml" for study in STUDIES)),
-        published=[
-            path for study in REPORTED.values() for path in published_tables(study["folder"])
-        ],
-        # For published predictions: datasheets and the reference efficiency.
-        cards=project_file(CARDS_FILE),
-        reference=project_file(REFERENCE_PROFILE),
-        prices=[settings.prices] if settings.prices else [],
     output:
         front=report(
             "results/report/index.html",
@@ -116,14 +126,11 @@ rule report:
         "results/logs/report.log",
     threads: max(1, min(len(REPORTED), CORES))
     params:
+        **REPORT_PARAMS,
         code=code(
             "scripts/report.py",
             *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
         ),
-        files=REPORTED,
-        kept_out={study: experiment.kept_out(study) for study in REPORTED},
-        settings=REPORT_SETTINGS,
         settings_files=SETTINGS_FILES,
-        gpus=list(settings.gpus),
     script:
         "../scripts/report.py"

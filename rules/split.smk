@@ -14,11 +14,10 @@ rule split:
     log:
         "results/logs/split/{study}.log",
     params:
+        **OF_STUDY,
         code=code("scripts/split.py"),
-        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         splits=lambda wildcards: UNTITLED[wildcards.study]["splits"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
         blamed=lambda wildcards: experiment.holders_of_splits(wildcards.study),
         leave_out=lambda wildcards: STUDIES[wildcards.study]["leave_out"],
     script:

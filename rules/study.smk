@@ -92,6 +92,21 @@ def processes_of(study):
     return min(folds, CORES if folds > MANY_FOLDS else max(1, CORES // 2))
 
 
+# Parameters of stages of one study; of those that ask it.
+OF_STUDY = {
+    "spec": lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
+    "folder": lambda wildcards: folder_of(wildcards.study),
+}
+ASKED_OF_STUDY = {**OF_STUDY, "question": lambda wildcards: question_of(wildcards.study)}
+# Inputs of stages that ask models.
+MODELS_READ = {
+    "spec": lambda wildcards: ancient(spec_of(wildcards.study)),
+    "features": lambda wildcards: features_of(wildcards.study),
+    "cost": lambda wildcards: cost_of(wildcards.study),
+    "usual": lambda wildcards: usual_of(wildcards.study),
+}
+
+
 def untitled(model, study):
     """Settings of a model, its name instead of its title."""
     return {**MODELS[study][model], "title": model}

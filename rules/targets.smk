@@ -1,191 +1,102 @@
 # Named targets: one per stage of each study, workload and GPU.
 
-for study, entry in experiment.studies.items():
+OF_STUDIES = {
+    "split": "results/splits/{study}.json",
+    "clean": "results/clean/{study}.parquet",
+    "recommend": "results/recommendations/{study}.parquet",
+    "evaluate": "results/evaluation/{study}.parquet",
+    "final": "results/final/{study}",
+    "export": "results/export/{study}",
+    # Predictions are of datasheet-only GPUs.
+    **({"predict": "results/predictions/{study}.parquet"} if CARDS else {}),
+}
+TARGETS = {
+    f"{stage}_{study}": expand(path, study=study)
+    for study in experiment.studies
+    for stage, path in OF_STUDIES.items()
+}
 
-    rule:
-        name:
-            f"split_{study}"
-        input:
-            f"results/splits/{study}.json",
-
-    rule:
-        name:
-            f"clean_{study}"
-        input:
-            f"results/clean/{study}.parquet",
-
-    rule:
-        name:
-            f"recommend_{study}"
-        input:
-            f"results/recommendations/{study}.parquet",
-
-    rule:
-        name:
-            f"evaluate_{study}"
-        input:
-            f"results/evaluation/{study}.parquet",
-
-    rule:
-        name:
-            f"final_{study}"
-        input:
-            f"results/final/{study}",
-
-    if study in BLIND:
-        tested = [
-            gpu
-            for gpu in experiment.tested_blindly(study)
-            if gpu in LIVE or has_blind_test(gpu, study)
-        ]
-
-        rule:
-            name:
-                f"blind_{study}"
-            input:
-                expand("results/blind/{gpu}/{study}.score.json", gpu=tested, study=study),
-
-        rule:
-            name:
-                f"freeze_{study}"
-            input:
-                expand(
-                    "results/blind/{gpu}/{study}.frozen.json",
-                    gpu=[gpu for gpu in tested if gpu in LIVE],
-                    study=study,
-                ),
-
+for study in experiment.studies:
     rechecked = [gpu for gpu in experiment.gpus_of(study) if gpu in RECHECKED]
+    TARGETS[f"recheck_{study}"] = expand(
+        "results/recheck/{gpu}/{study}.parquet",
+        # Recorded GPUs where none is live: for a machine that has such a card.
+        gpu=[gpu for gpu in rechecked if gpu in LIVE] or rechecked,
+        study=study,
+    )
 
-    rule:
-        name:
-            f"recheck_{study}"
-        input:
-            expand(
-                "results/recheck/{gpu}/{study}.parquet",
-                # Recorded GPUs where none is live: for a machine that has such a card.
-                gpu=[gpu for gpu in rechecked if gpu in LIVE] or rechecked,
-                study=study,
-            ),
-
-    rule:
-        name:
-            f"export_{study}"
-        input:
-            f"results/export/{study}",
-
-    if CARDS:
-
-        rule:
-            name:
-                f"predict_{study}"
-            input:
-                f"results/predictions/{study}.parquet",
-
+for study in BLIND:
+    tested = [
+        gpu for gpu in experiment.tested_blindly(study) if gpu in LIVE or has_blind_test(gpu, study)
+    ]
+    path = "results/blind/{gpu}/{study}.{kind}.json"
+    TARGETS[f"blind_{study}"] = expand(path, gpu=tested, study=study, kind="score")
+    answering = [gpu for gpu in tested if gpu in LIVE]
+    TARGETS[f"freeze_{study}"] = expand(path, gpu=answering, study=study, kind="frozen")
 
 for workload in {study.workload: None for study in experiment.studies.values()}:
+    TARGETS[f"compile_{workload}"] = expand(
+        "results/build/{workload}/{arch}.cubins",
+        workload=workload,
+        arch=sorted(set(ARCHS.values())),
+    )
+
+for gpu in settings.gpus:
+    TARGETS[f"describe_{gpu}"] = expand("results/gpus/{gpu}.json", gpu=gpu)
+    # A datasheet-only GPU has no sweep.
+    if gpu not in CARDS:
+        TARGETS[f"sweep_{gpu}"] = expand(
+            ["results/gpus/{gpu}.json", "results/sweeps/{gpu}/{workload}.parquet"],
+            gpu=gpu,
+            workload=experiment.workloads_of(gpu),
+        )
+
+for gpu in LIVE:
+    asked = [study for study in experiment.studies if gpu in experiment.gpus_of(study)]
+    peers = [study for study in asked if STUDIES[study]["peers"]]
+    counted = [study for study in asked if experiment.studies[study].counters]
+    # Of a held-out GPU nothing else is measured.
+    blind = [
+        study
+        for study in BLIND
+        if GPUS[gpu]["held_out"] and gpu in experiment.tested_blindly(study)
+    ]
+    recorded = f"data/recorded/{gpu}"
+    TARGETS |= {
+        f"confirm_{gpu}": expand(f"results/pairs/{gpu}/{{study}}.parquet", study=asked),
+        f"record_pairs_{gpu}": [
+            *expand(f"{recorded}/{{study}}.pairs.parquet", study=asked),
+            *expand(f"{recorded}/{{study}}.peers.parquet", study=peers),
+        ],
+        f"record_{gpu}": [
+            f"{recorded}/profile.json",
+            *expand(
+                f"{recorded}/{{workload}}.provenance.json", workload=experiment.workloads_of(gpu)
+            ),
+            *expand(f"{recorded}/blind/{{study}}.pairs.parquet", study=blind),
+        ],
+    }
+    if counted:
+        TARGETS |= {
+            f"counters_{gpu}": expand(f"results/counters/{gpu}/{{study}}.parquet", study=counted),
+            f"record_counters_{gpu}": expand(
+                f"{recorded}/{{study}}.counters.parquet", study=counted
+            ),
+        }
+
+for target, files in TARGETS.items():
 
     rule:
         name:
-            f"compile_{workload}"
+            target
         input:
-            expand(
-                "results/build/{workload}/{arch}.cubins",
-                workload=workload,
-                arch=sorted(set(ARCHS.values())),
-            ),
+            files,
 
 
 rule check_gpus:
     """Check that the machine of every live GPU can measure."""
     input:
         expand("results/checks/{gpu}.json", gpu=LIVE),
-
-
-for gpu in settings.gpus:
-
-    rule:
-        name:
-            f"describe_{gpu}"
-        input:
-            f"results/gpus/{gpu}.json",
-
-    # A datasheet-only GPU has no sweep.
-    if gpu in CARDS:
-        continue
-
-    rule:
-        name:
-            f"sweep_{gpu}"
-        input:
-            f"results/gpus/{gpu}.json",
-            expand(
-                "results/sweeps/{gpu}/{workload}.parquet",
-                gpu=gpu,
-                workload=experiment.workloads_of(gpu),
-            ),
-
-
-for gpu in LIVE:
-
-    asked = [study for study in experiment.studies if gpu in experiment.gpus_of(study)]
-
-    rule:
-        name:
-            f"confirm_{gpu}"
-        input:
-            expand("results/pairs/{gpu}/{study}.parquet", gpu=gpu, study=asked),
-
-    rule:
-        name:
-            f"record_pairs_{gpu}"
-        input:
-            expand("data/recorded/{gpu}/{study}.pairs.parquet", gpu=gpu, study=asked),
-            expand(
-                "data/recorded/{gpu}/{study}.peers.parquet",
-                gpu=gpu,
-                study=[study for study in asked if STUDIES[study]["peers"]],
-            ),
-
-    rule:
-        name:
-            f"record_{gpu}"
-        input:
-            f"data/recorded/{gpu}/profile.json",
-            expand(
-                "data/recorded/{gpu}/{workload}.provenance.json",
-                gpu=gpu,
-                workload=experiment.workloads_of(gpu),
-            ),
-            # Of a held-out GPU nothing else is measured.
-            expand(
-                "data/recorded/{gpu}/blind/{study}.pairs.parquet",
-                gpu=gpu,
-                study=[
-                    study
-                    for study in BLIND
-                    if GPUS[gpu]["held_out"] and gpu in experiment.tested_blindly(study)
-                ],
-            ),
-
-    counted = [
-        study
-        for study, entry in experiment.studies.items()
-        if entry.counters and gpu in experiment.gpus_of(study)
-    ]
-    if counted:
-
-        rule:
-            name:
-                f"counters_{gpu}"
-            input:
-                expand("results/counters/{gpu}/{study}.parquet", gpu=gpu, study=counted),
-
-        rule:
-            name:
-                f"record_counters_{gpu}"
-            input:
-                expand("data/recorded/{gpu}/{study}.counters.parquet", gpu=gpu, study=counted),
 
 
 rule clean_models:

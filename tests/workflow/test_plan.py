@@ -166,6 +166,20 @@ def test_rules_that_are_made_in_a_loop_have_the_code_of_their_script() -> None:
     assert "models=lambda wildcards, study=study: trained(study)" in text
 
 
+INHERITED = re.compile(r"^use rule (\w+) as (\w+) with:\n(.*?)(?=^\w|\Z)", re.M | re.S)
+
+
+def test_a_rule_that_runs_once_inherits_no_code() -> None:
+    texts = [path.read_text() for path in (ROOT / "rules").glob("*.smk")]
+    inherited = [each for text in texts for each in INHERITED.findall(text)]
+    assert len(inherited) >= 5
+    for base, name, text in inherited:
+        assert base in dict(SCRIPTED), name
+        assert ("        code=None,\n" in text) == (name in ONCE), name
+        # The script of both is the one whose code the first names.
+        assert name in ONCE or "code=" not in text, name
+
+
 RERUN = [(name, text) for name, text in SCRIPTED if name not in ONCE]
 
 
