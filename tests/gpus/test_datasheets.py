@@ -237,11 +237,18 @@ def test_a_table_without_the_card_of_the_reference_is_refused() -> None:
 
 
 def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None:
-    for rule, file in (("described_profile", "measure.smk"), ("report", "report.smk")):
-        text = (ROOT / "rules" / file).read_text().partition(f"rule {rule}:\n")[2]
-        inputs = text.partition("    input:\n")[2].partition("    output:\n")[0]
-        assert "cards=project_file(CARDS_FILE),\n" in inputs
-        assert "reference=project_file(REFERENCE_PROFILE),\n" in inputs
+    described = (
+        (ROOT / "rules" / "measure.smk").read_text().partition("rule described_profile:\n")[2]
+    )
+    inputs = described.partition("    input:\n")[2].partition("    output:\n")[0]
+    assert "cards=project_file(CARDS_FILE),\n" in inputs
+    assert "reference=project_file(REFERENCE_PROFILE),\n" in inputs
+    read = (ROOT / "rules" / "report.smk").read_text().partition("REPORT_READS = {\n")[2]
+    assert '"cards": project_file(CARDS_FILE),\n' in read.partition("\n}\n")[0]
+    assert '"reference": project_file(REFERENCE_PROFILE),\n' in read.partition("\n}\n")[0]
+    for name in ("report", "exports"):
+        rule = (ROOT / "rules" / f"{name}.smk").read_text().partition(f"rule {name}:\n")[2]
+        assert "        **REPORT_READS,\n" in rule.partition("    output:\n")[0]
 
 
 def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
