@@ -1,8 +1,6 @@
 """Read hardware counters of the fastest configurations of a study, with Nsight Compute."""
 
-from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,10 +13,10 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import free_card, selects
-from launchwise.measuring.counters import fastest_by, read_counters
+from launchwise.measuring.counters import fastest_by, parted, read_counters
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema, measurement_schema
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.statuses import MEASURED
 
 
@@ -62,14 +60,6 @@ def main(
         **{"toolkit": made.toolkit, "kernels": made.fingerprint, "counters": asked.model_dump()},
     }
     write_table(output, table, counters_schema(spec), facts)
-
-
-def parted(spec: Spec, row: Mapping[Hashable, Any]) -> dict[str, dict[str, Any]]:
-    """A row of a sweep as problem and configuration."""
-    return {
-        "problem": {name: row[name] for name in spec.problem_columns},
-        "configuration": {name: row[name] for name in spec.tunable_columns},
-    }
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from launchwise.base.provenance import versions
 from launchwise.base.scripting import run
 from launchwise.base.storage import read_json
 from launchwise.experiment.method import Method
-from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.measuring.extension import Extension, read_extension
+from launchwise.gpus.profile import read_profile
+from launchwise.measuring.extension import lacks_anything, read_extension
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.job import job_kernels, measuring_process, profiled_card
 from launchwise.measuring.labels import labels_of
@@ -22,13 +22,11 @@ from launchwise.measuring.visit import builds_of, problem_seconds, visit, write_
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import (
-    Problem,
     ProblemBlock,
-    configurations,
     gpu_facts,
     narrowings,
 )
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
 
 def main(
@@ -110,26 +108,6 @@ def main(
         )
         measured = visit(shard, known, card, kernels, journal, shards)
     write_shard(output, measured, folder, spec)
-
-
-def lacks_anything(
-    spec: Spec,
-    profile: GpuProfile,
-    problems: list[Problem],
-    blocks: list[ProblemBlock],
-    method: Method,
-    extension: Extension,
-) -> bool:
-    """Whether a recorded sweep lacks a row of these problems; an explorer always may."""
-    if method.strategy.kind != "exhaustive":
-        return True
-    facts, parts = gpu_facts(profile.model_dump()), narrowings(spec, blocks)
-    return any(
-        extension.missing(
-            problem, configurations(spec, problem, facts, parts.get(tuple(problem.values())))
-        )
-        for problem in problems
-    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +151,11 @@ def joined(
         raise UserError("ncu", "", message)
     rest = iter(seen)
     return [[{**launch, **next(rest)} for launch in run] for run in runs]
+
+
+def parted(spec: Spec, row: Mapping[Hashable, Any]) -> dict[str, dict[str, Any]]:
+    """A row of a sweep as problem and configuration."""
+    return {
+        "problem": {name: row[name] for name in spec.problem_columns},
+        "configuration": {name: row[name] for name in spec.tunable_columns},
+    }

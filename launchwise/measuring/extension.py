@@ -19,7 +19,8 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.method import RowSelection
+from launchwise.experiment.method import Method, RowSelection
+from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.rows import ONE_WAY
 from launchwise.measuring.source_states import (
     SourceState,
@@ -30,7 +31,15 @@ from launchwise.measuring.source_states import (
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
-from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.space import (
+    Configuration,
+    Problem,
+    ProblemBlock,
+    baseline,
+    configurations,
+    gpu_facts,
+    narrowings,
+)
 from launchwise.workloads.spec import Spec
 
 Key = tuple[Any, ...]
@@ -269,3 +278,23 @@ def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[
         }
         for card, rows in both.groupby("card")
     }
+
+
+def lacks_anything(
+    spec: Spec,
+    profile: GpuProfile,
+    problems: list[Problem],
+    blocks: list[ProblemBlock],
+    method: Method,
+    extension: Extension,
+) -> bool:
+    """Whether a recorded sweep lacks a row of these problems; an explorer always may."""
+    if method.strategy.kind != "exhaustive":
+        return True
+    facts, parts = gpu_facts(profile.model_dump()), narrowings(spec, blocks)
+    return any(
+        extension.missing(
+            problem, configurations(spec, problem, facts, parts.get(tuple(problem.values())))
+        )
+        for problem in problems
+    )
