@@ -15,10 +15,6 @@ import numpy as np
 LEAST_ROUNDS = 6
 """Fewest rounds whose median has a 95 % interval without assumptions: 1 - 2 / 2^6 = .97."""
 
-UNKNOWN_CLOCK = 0.0
-"""Clock of a card that cannot be asked, MHz."""
-
-
 EQUAL = 0.02
 """Ratios this near to 1 make no difference to anybody."""
 
@@ -85,7 +81,7 @@ def paired_ratio(
     reference_ms, times_ms
         Times of the reference and of the configuration, ms, shape (rounds,).
     reference_mhz, clocks_mhz
-        SM clocks while they ran, MHz, shape (rounds,); :data:`UNKNOWN_CLOCK` where unknown.
+        SM clocks while they ran, MHz, shape (rounds,); 0 where unknown.
     clock_tolerance
         Relative difference of clocks above which a pair is discarded; none is where a clock is
         unknown.

@@ -16,7 +16,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.files import Repeated, parse_json, read_text
+from launchwise.importing.files import Repeated
 from launchwise.importing.sweep import (
     ForeignSweep,
     Row,
@@ -67,20 +67,8 @@ def is_cache(content: object) -> bool:
     )
 
 
-def read_cache(path: str | Path) -> ForeignSweep:
-    """Sweep in a cache file.
-
-    Raises
-    ------
-    UserError
-        When the file is no cache, or an entry does not say its configuration.
-    """
-    content, cut = parse_json(read_text(path), path)
-    return sweep_of_cache(content, path, cut)
-
-
 def sweep_of_cache(content: object, path: str | Path, cut: bool = False) -> ForeignSweep:
-    """Sweep in the content of a cache file (see :func:`read_cache`)."""
+    """Sweep in the content of a cache file."""
     if not isinstance(content, Mapping) or not isinstance(content.get("cache"), Mapping):
         raise UserError(path, "cache", "is missing: not a cache of Kernel Tuner")
     cache: Mapping[str, Any] = content["cache"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.importing.files import parse_json, read_text
 from launchwise.importing.sweep import ForeignSweep, Row, as_time, as_value, failure_status
 from launchwise.importing.time_names import SPELLED, TO_MS, time_unit
 from launchwise.workloads.parts import Value
@@ -36,20 +35,8 @@ def is_ktt(content: object) -> bool:
     )
 
 
-def read_ktt(path: str | Path) -> ForeignSweep:
-    """Sweep in a file of KTT. It states no problem.
-
-    Raises
-    ------
-    UserError
-        When it is no such file, or states no unit of time.
-    """
-    content, cut = parse_json(read_text(path), path)
-    return sweep_of_ktt(content, path, cut)
-
-
 def sweep_of_ktt(content: object, path: str | Path, cut: bool = False) -> ForeignSweep:
-    """Sweep in the content of a file of KTT (see :func:`read_ktt`)."""
+    """Sweep in the content of a file of KTT."""
     if not isinstance(content, Mapping) or not isinstance(content.get("Results"), list):
         raise UserError(path, "Results", "is missing: not a file of KTT")
     metadata = content.get("Metadata")

@@ -108,11 +108,6 @@ def as_value(value: object) -> Value:
     return int(number) if number.is_integer() and abs(number) < 2**53 else text
 
 
-def of_one_type(columns: Mapping[str, Iterable[Value]]) -> dict[str, bool]:
-    """Whether each tunable's values are all integers; those of the others become texts."""
-    return {name: all(isinstance(v, int) for v in values) for name, values in columns.items()}
-
-
 def as_time(value: object) -> float | None:
     """A positive number below :data:`NO_TIME`; None for everything else (a failure, NaN)."""
     if isinstance(value, bool) or value is None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.files import parse_json, read_text
 from launchwise.importing.sweep import (
     ForeignSweep,
     Row,
@@ -77,27 +76,10 @@ def _is_result(entry: object) -> bool:
     return any(key in entry for key in MARKS) or isinstance(entry.get("times"), Mapping)
 
 
-def read_t4(path: str | Path, space: Space | None = None) -> ForeignSweep:
-    """Sweep in a T4 file.
-
-    Parameters
-    ----------
-    space
-        T1 of the same kernel: its order of tunables, problem and kernel name.
-
-    Raises
-    ------
-    UserError
-        When it is no T4, a result lacks its configuration, or no measurement is a time.
-    """
-    content, cut = parse_json(read_text(path), path)
-    return sweep_of_t4(content, path, space, cut)
-
-
 def sweep_of_t4(
     content: object, path: str | Path, space: Space | None = None, cut: bool = False
 ) -> ForeignSweep:
-    """Sweep in the content of a T4 file (see :func:`read_t4`)."""
+    """Sweep in the content of a T4 file."""
     if not isinstance(content, Mapping) or not isinstance(content.get("results"), list):
         raise UserError(path, "results", "is missing: not a T4 file")
     notes = ["the file was cut off: results up to its last complete one were read"] if cut else []

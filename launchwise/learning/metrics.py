@@ -83,14 +83,6 @@ def chance_below(times: np.ndarray, limit: float, draws: int) -> float:
     return float(draws_weights(len(ordered), draws)[ordered < limit].sum())
 
 
-def mean_absolute_percentage_error(predicted: np.ndarray, measured: np.ndarray) -> float:
-    """Mean of |predicted / measured - 1|, as a percentage; NaN of none."""
-    if not len(predicted):
-        return float("nan")
-    ratios = np.asarray(predicted, dtype=float) / np.asarray(measured, dtype=float)
-    return float(100 * np.abs(ratios - 1).mean())
-
-
 def null_accuracy(classes: Sequence[Hashable]) -> float:
     """Accuracy (0..1) of always answering the most frequent class; NaN of none."""
     if not len(classes):

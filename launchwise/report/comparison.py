@@ -285,19 +285,8 @@ def section(
     return Section("gpu-against-gpu", "GPU comparison", blocks)
 
 
-def as_csv(
-    studies: Sequence[StudyData],
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    apart: Spread | None,
-) -> str:
-    """Every entry of every study as CSV, with columns of prices where there are some."""
-    lines = (csv_lines(study, cards, prices, apart) for study in studies)
-    return "".join([csv_heading(prices), *lines])
-
-
 def csv_heading(prices: Mapping[str, Price]) -> str:
-    """First line of :func:`as_csv`."""
+    """First line of the table of all entries, with columns of prices where there are some."""
     costs = ["euro", "euro_per_hour", "price_date", "price_source"] if prices else []
     return _csv([["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w", *costs]])
 
@@ -308,7 +297,7 @@ def csv_lines(
     prices: Mapping[str, Price],
     apart: Spread | None,
 ) -> str:
-    """Lines of one study of :func:`as_csv`."""
+    """Lines of one study's entries; their columns are those of :func:`csv_heading`."""
     profiles = {**study.profiles, **study.described}
     power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
     lines = []

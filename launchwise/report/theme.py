@@ -21,8 +21,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 
 GRID = "#e4e7eb"
-# Light to dark in lightness as well as in hue, so it survives print and colour blindness.
-GOOD_IS_DARK = [[0.0, "#fdf6e3"], [0.35, "#f0c674"], [0.7, "#5aa3b0"], [1.0, "#0b3c5d"]]
+# Light to dark in lightness as well as in hue, so they survive print and colour blindness.
 REGRETS = ((0.1, "#f0c674"), (0.03, "#8fc1ad"), (0.01, "#3a86a8"), (0.0, "#0b3c5d"))
 """Regret (1 - fraction of the best) to colour: the steps of a log scale, dark is good."""
 BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import foreign
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,7 +27,7 @@ from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
-from launchwise.importing.t4 import is_t4, read_t4
+from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
@@ -311,7 +312,7 @@ def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> N
     for gpu in GPUS:
         path = tmp_path / "t4" / f"{gpu}.json"
         assert is_t4(json.loads(path.read_text()))
-        sweep = read_t4(path)
+        sweep = foreign.read_one(path)
         measured = [one for one in table.entries if one.device == GPUS.index(gpu)]
         times = [one.time_ms for one in measured if one.basis == MEASURED]
         assert [row.time_ms for row in sweep.rows] == pytest.approx(times)

@@ -11,19 +11,18 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.importing.csv_mapping import Mapped, read_csv, read_mapping
-from launchwise.importing.kernel_tuner import read_cache, write_cache
-from launchwise.importing.ktt import read_ktt
+from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import as_time, as_value, problem_of
 from launchwise.importing.t1 import read_t1
-from launchwise.importing.t4 import read_t4, write_t4
+from launchwise.importing.t4 import write_t4
 
 FAILED = 2
 
 
 @pytest.mark.parametrize("name", ["cache.json", "cache.json.gz"])
 def test_a_cache_is_read_with_its_failures(tmp_path: Path, name: str) -> None:
-    found = read_cache(foreign.write(tmp_path / name, foreign.cache()))
+    found = foreign.read_one(foreign.write(tmp_path / name, foreign.cache()))
     assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "blur_kernel")
     assert found.problem == {"w": 4096, "h": 2048}
     assert found.tunables == {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
@@ -41,7 +40,7 @@ def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path: Path) -> None:
     entry = given["cache"]["16,1,0"]
     # As of a real file: a stated time that is not the mean of its repeats.
     entry["time"] = entry["time"] * 1.001
-    found = read_cache(foreign.write(tmp_path / "cache.json", given))
+    found = foreign.read_one(foreign.write(tmp_path / "cache.json", given))
     write_cache(tmp_path / "again.json", found)
     again = json.loads((tmp_path / "again.json").read_text())
     assert again["tune_params_keys"] == given["tune_params_keys"]
@@ -50,28 +49,28 @@ def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path: Path) -> None:
     for key, before in given["cache"].items():
         assert again["cache"][key]["time"] == before["time"]
         assert again["cache"][key]["times"] == before["times"]
-    assert read_cache(tmp_path / "again.json").rows == found.rows
+    assert foreign.read_one(tmp_path / "again.json").rows == found.rows
     assert "1 rows state a time that is not the mean of their repeats" in found.notes
 
 
 def test_t4_and_cache_of_one_sweep_give_the_same_rows(tmp_path: Path) -> None:
-    of_cache = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache()))
-    of_t4 = read_t4(foreign.write(tmp_path / "t4.json", foreign.t4()))
+    of_cache = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache()))
+    of_t4 = foreign.read_one(foreign.write(tmp_path / "t4.json", foreign.t4()))
     assert of_t4.rows == of_cache.rows
     write_t4(tmp_path / "again.json", of_cache)
-    again = read_t4(tmp_path / "again.json")
+    again = foreign.read_one(tmp_path / "again.json")
     assert again.rows == of_cache.rows
     assert (again.device_name, again.problem) == (of_cache.device_name, of_cache.problem)
 
 
 def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path: Path) -> None:
     whole = json.dumps(foreign.cache(), indent=1)
-    every = read_cache(foreign.write(tmp_path / "whole.json", whole)).rows
+    every = foreign.read_one(foreign.write(tmp_path / "whole.json", whole)).rows
     begin = whole.index('"cache"')
     counts = set()
     for end in range(begin + 12, len(whole), 29):
         path = foreign.write(tmp_path / "cut.json", whole[:end])
-        found = read_cache(path)
+        found = foreign.read_one(path)
         counts.add(len(found.rows))
         # A row that is cut inside is none.
         assert found.rows == every[: len(found.rows)]
@@ -83,7 +82,7 @@ def test_a_cut_behind_a_comma_loses_nothing(tmp_path: Path) -> None:
     text = json.dumps(foreign.cache())
     assert text.endswith("}}}")
     path = foreign.write(tmp_path / "cut.json", text[:-2] + ",\n")
-    assert len(read_cache(path).rows) == len(foreign.space())
+    assert len(foreign.read_one(path).rows) == len(foreign.space())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_failures_of_old_and_new_caches(
 ) -> None:
     content = foreign.cache()
     content["cache"]["16,1,0"] |= {"times": [], **change}
-    row = read_cache(foreign.write(tmp_path / "cache.json", content)).rows[0]
+    row = foreign.read_one(foreign.write(tmp_path / "cache.json", content)).rows[0]
     assert (row.status, row.reason, row.time_ms) == (status, reason, None)
 
 
@@ -142,7 +141,7 @@ def test_a_cache_may_lack_most_of_its_header_and_have_another_objective(tmp_path
     del first["time"]
     second = content["cache"]["16,2,0"]
     mean = second.pop("time")
-    found = read_cache(foreign.write(tmp_path / "cache.json", content))
+    found = foreign.read_one(foreign.write(tmp_path / "cache.json", content))
     assert list(found.tunables) == ["block_size_x", "tile", "pad"]
     assert (found.device_name, found.problem) == ("", {})
     assert found.rows[0].reason == "RuntimeFailedConfig"
@@ -154,12 +153,12 @@ def test_a_cache_whose_entries_are_keys_alone(tmp_path: Path) -> None:
     for entry in content["cache"].values():
         for name in content["tune_params_keys"]:
             del entry[name]
-    found = read_cache(foreign.write(tmp_path / "cache.json", content))
+    found = foreign.read_one(foreign.write(tmp_path / "cache.json", content))
     assert found.rows[1].configuration == {"block_size_x": 16, "tile": 2, "pad": 0}
 
 
 def test_an_empty_cache_is_said(tmp_path: Path) -> None:
-    found = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache(cache={})))
+    found = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache(cache={})))
     assert (found.rows, found.notes) == ([], ["the file holds no configuration"])
 
 
@@ -167,8 +166,8 @@ def test_an_empty_cache_is_said(tmp_path: Path) -> None:
     ("unit", "to_unit"), [("miliseconds", 1), ("Microseconds", 1e3), ("s", 1e-3)]
 )
 def test_units_are_converted_and_said(tmp_path: Path, unit: str, to_unit: float) -> None:
-    found = read_t4(foreign.write(tmp_path / "t4.json", foreign.t4(unit, to_unit=to_unit)))
-    exact = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache()))
+    found = foreign.read_one(foreign.write(tmp_path / "t4.json", foreign.t4(unit, to_unit=to_unit)))
+    exact = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache()))
     for row, other in zip(found.rows, exact.rows, strict=True):
         if other.time_ms is not None:
             assert row.time_ms == pytest.approx(other.time_ms, rel=1e-14)
@@ -179,10 +178,10 @@ def test_units_are_converted_and_said(tmp_path: Path, unit: str, to_unit: float)
 def test_an_unknown_unit_is_refused(tmp_path: Path) -> None:
     path = foreign.write(tmp_path / "t4.json", foreign.t4("fortnights"))
     with pytest.raises(UserError, match=r"metadata\.timeunit: 'fortnights' is no unit"):
-        read_t4(path)
+        foreign.read_one(path)
     path = foreign.write(tmp_path / "ktt.json", foreign.ktt(unit=""))
     with pytest.raises(UserError, match=r"Metadata\.TimeUnit"):
-        read_ktt(path)
+        foreign.read_one(path)
 
 
 def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path: Path) -> 
     first["measurements"][0]["value"] = "CompilationFailedConfig"
     second["measurements"] = []
     second["invalidity"] = "correctness"
-    found = read_t4(foreign.write(tmp_path / "t4.json", content))
+    found = foreign.read_one(foreign.write(tmp_path / "t4.json", content))
     assert (found.rows[0].status, found.rows[0].reason) == ("failed", "CompilationFailedConfig")
     assert found.rows[1].status == "wrong"
     assert "states no unit of time" in found.notes[0]
@@ -231,7 +230,7 @@ def test_values_of_t1_that_are_no_list_are_refused(tmp_path: Path, values: str) 
 
 
 def test_ktt_has_registers_and_microseconds(tmp_path: Path) -> None:
-    found = read_ktt(foreign.write(tmp_path / "ktt.json.gz", foreign.ktt()))
+    found = foreign.read_one(foreign.write(tmp_path / "ktt.json.gz", foreign.ktt()))
     assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "Blur")
     assert found.problem == {}
     row = found.rows[0]
@@ -254,7 +253,7 @@ def test_a_failed_result_of_ktt_may_have_been_timed(
     first = content["Results"][0]
     first["Status"] = stated
     assert first["TotalDuration"] > 0
-    row = read_ktt(foreign.write(tmp_path / "ktt.json", content)).rows[0]
+    row = foreign.read_one(foreign.write(tmp_path / "ktt.json", content)).rows[0]
     assert (row.status, row.reason, row.time_ms, row.times_ms) == (status, stated, None, ())
 
 
@@ -406,7 +405,7 @@ def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(
     path = foreign.write(
         tmp_path / "cache.json", text.replace(f'"time": {entry}', f'"time": {time}')
     )
-    rows = {tuple(row.configuration.values()): row for row in read_cache(path).rows}
+    rows = {tuple(row.configuration.values()): row for row in foreign.read_one(path).rows}
     assert rows[16, 1, 0].status == "failed"
     assert rows[16, 1, 0].time_ms is None
 
@@ -417,7 +416,7 @@ def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path: Path)
     text = json.dumps(given)
     first = json.dumps(given["cache"]["16,1,0"])
     text = text.replace('"cache": {', f'"cache": {{"16,1,0": {first}, ')
-    notes = read_cache(foreign.write(tmp_path / "cache.json", text)).notes
+    notes = foreign.read_one(foreign.write(tmp_path / "cache.json", text)).notes
     assert "1 entries repeat a configuration: the last of each is kept" in notes
     assert "1 rows have a repeat that is no time: their repeats are left out" in notes
 
@@ -449,8 +448,8 @@ def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path: Path) -
     given["metadata"].pop("timeunit")
     for result in given["results"]:
         result["measurements"] = [{**each, "unit": "s"} for each in result["measurements"]]
-    found = read_t4(foreign.write(tmp_path / "t4.json", given))
-    before = read_t4(foreign.write(tmp_path / "ms.json", foreign.t4()))
+    found = foreign.read_one(foreign.write(tmp_path / "t4.json", given))
+    before = foreign.read_one(foreign.write(tmp_path / "ms.json", foreign.t4()))
     for ours, theirs in zip(found.rows, before.rows, strict=True):
         assert ours.times_ms == pytest.approx([1e3 * each for each in theirs.times_ms])
         assert ours.time_ms == (theirs.time_ms and pytest.approx(1e3 * theirs.time_ms))
@@ -464,12 +463,12 @@ def test_an_objective_may_be_called_otherwise(tmp_path: Path) -> None:
         result["measurements"] = [
             {**each, "name": "runtime", "unit": ""} for each in result["measurements"]
         ]
-    found = read_t4(foreign.write(tmp_path / "t4.json", given))
-    before = read_t4(foreign.write(tmp_path / "time.json", foreign.t4()))
+    found = foreign.read_one(foreign.write(tmp_path / "t4.json", given))
+    before = foreign.read_one(foreign.write(tmp_path / "time.json", foreign.t4()))
     assert [row.time_ms for row in found.rows] == [row.time_ms for row in before.rows]
     given["results"][0]["measurements"] = []
     given["results"][0]["times"] = {}
-    first = read_t4(foreign.write(tmp_path / "t4.json", given)).rows[0]
+    first = foreign.read_one(foreign.write(tmp_path / "t4.json", given)).rows[0]
     assert (first.status, first.reason) == ("failed", "no time")
 
 
@@ -477,7 +476,7 @@ def test_results_with_parameters_of_their_own_are_refused(tmp_path: Path) -> Non
     given = foreign.t4()
     given["results"][3]["configuration"]["more"] = 1
     with pytest.raises(UserError, match=r"results\.3\.configuration: has the parameter more"):
-        read_t4(foreign.write(tmp_path / "t4.json", given))
+        foreign.read_one(foreign.write(tmp_path / "t4.json", given))
     space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
     space.tunables["other"] = [1]
     path = foreign.write(tmp_path / "cache.json", foreign.cache())
@@ -489,4 +488,4 @@ def test_results_of_several_kernels_are_refused(tmp_path: Path) -> None:
     given = foreign.ktt()
     given["Results"][1]["KernelName"] = "another"
     with pytest.raises(UserError, match=r"Results: are of several kernels .Blur, another"):
-        read_ktt(foreign.write(tmp_path / "ktt.json", given))
+        foreign.read_one(foreign.write(tmp_path / "ktt.json", given))

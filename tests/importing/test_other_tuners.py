@@ -15,7 +15,6 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.importing.command import import_sweeps, told
-from launchwise.importing.kernel_tuner import read_cache
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import read_t1
@@ -35,7 +34,7 @@ def read(path: Path, **options: Any) -> ForeignSweep:
 @pytest.fixture
 def exact(tmp_path: Path) -> ForeignSweep:
     """The sweep as a cache of Kernel Tuner holds it."""
-    return read_cache(foreign.write(tmp_path / "exact.json", foreign.cache()))
+    return foreign.read_one(foreign.write(tmp_path / "exact.json", foreign.cache()))
 
 
 @pytest.mark.parametrize("environment", [None, {"device_name": DEVICE, "iterations": 7}])

@@ -11,7 +11,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.importing.sweep import Row
-from launchwise.importing.t4 import invalidity_of, read_t4
+from launchwise.importing.t4 import invalidity_of
 from launchwise.importing.time_names import is_time_name, time_unit, unit_in_name
 
 Measured = tuple[str, Any, str]
@@ -63,7 +63,7 @@ def test_the_time_is_found_beside_another_objective(
     tmp_path: Path, measurements: list[Measured], times: Any, time_ms: float, note: str
 ) -> None:
     path = t4(tmp_path, measurements, ["GFLOP/s"], times, timeunit="milliseconds")
-    found = read_t4(path)
+    found = foreign.read_one(path)
     assert found.rows[0].time_ms == pytest.approx(time_ms, rel=1e-12)
     assert note in " ".join(found.notes)
     assert "the objective is GFLOP/s, no time" in " ".join(found.notes)
@@ -84,7 +84,7 @@ def test_a_file_without_a_time_is_refused_with_its_objectives(
 ) -> None:
     path = t4(tmp_path, measurements, objectives, timeunit="milliseconds")
     with pytest.raises(UserError, match="hold no time: objectives") as caught:
-        read_t4(path)
+        foreign.read_one(path)
     message = str(caught.value)
     assert ", ".join(objectives) in message
     assert all(name in message for name, *_ in measurements)
@@ -93,20 +93,20 @@ def test_a_file_without_a_time_is_refused_with_its_objectives(
 
 def test_an_objective_that_is_a_time_is_preferred(tmp_path: Path) -> None:
     measured = [("time", 3.0, "ms"), ("kernel_time", 1.5, "ms"), ("GFLOP/s", 9.0, "")]
-    found = read_t4(t4(tmp_path, measured, ["GFLOP/s", "kernel_time"], timeunit="ms"))
+    found = foreign.read_one(t4(tmp_path, measured, ["GFLOP/s", "kernel_time"], timeunit="ms"))
     assert found.rows[0].time_ms == 1.5
     assert "no time" not in " ".join(found.notes)
 
 
 def test_words_in_place_of_an_objective_are_a_failure(tmp_path: Path) -> None:
     measured = [("GFLOP/s", "CompilationFailedConfig", ""), ("time", 1.5, "ms")]
-    row = read_t4(t4(tmp_path, measured, ["GFLOP/s"])).rows[0]
+    row = foreign.read_one(t4(tmp_path, measured, ["GFLOP/s"])).rows[0]
     assert (row.status, row.reason, row.time_ms) == ("failed", "CompilationFailedConfig", None)
 
 
 @pytest.mark.parametrize("value", [1e20, 1.7976931348623157e308, float("inf"), float("nan"), 0, -1])
 def test_a_time_that_stands_for_a_failure(tmp_path: Path, value: float) -> None:
-    row = read_t4(t4(tmp_path, [("time", value, "ms")], ["time"])).rows[0]
+    row = foreign.read_one(t4(tmp_path, [("time", value, "ms")], ["time"])).rows[0]
     assert (row.status, row.time_ms) == ("failed", None)
 
 
@@ -115,14 +115,14 @@ def test_a_time_that_stands_for_a_failure(tmp_path: Path, value: float) -> None:
 )
 def test_units_of_measurements_are_converted(tmp_path: Path, unit: str, time_ms: float) -> None:
     path = t4(tmp_path, [("time", 2.0, unit)], ["time"], {"runtimes": [1.0, 3.0]})
-    row = read_t4(path).rows[0]
+    row = foreign.read_one(path).rows[0]
     assert row.time_ms == pytest.approx(time_ms, rel=1e-12)
     assert row.times_ms == pytest.approx((time_ms / 2, time_ms * 1.5), rel=1e-12)
 
 
 def test_a_measurement_states_its_own_unit_beside_the_files(tmp_path: Path) -> None:
     path = t4(tmp_path, [("time", 2.0, "ms")], ["time"], {"runtimes": [1.0, 3.0]}, timeunit="us")
-    row = read_t4(path).rows[0]
+    row = foreign.read_one(path).rows[0]
     assert (row.time_ms, row.times_ms) == (2.0, (0.001, 0.003))
 
 
@@ -130,7 +130,7 @@ def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
     path = t4(tmp_path, [("time", 2000.0, "")], ["time"], timeunit="microseconds", device="A")
     content = path.read_text().replace('{"x": 16}', '{"x": "16", "v": "double2"}')
     compiled = '"compilation_data": {"registers": 40}, "correctness"'
-    found = read_t4(foreign.write(path, content.replace('"correctness"', compiled)))
+    found = foreign.read_one(foreign.write(path, content.replace('"correctness"', compiled)))
     assert found.device_name == "A"
     assert found.rows[0].configuration == {"x": 16, "v": "double2"}
     assert (found.rows[0].time_ms, found.rows[0].extra) == (2.0, {"registers": 40})
@@ -141,7 +141,7 @@ def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path: Path
     content = json.loads(path.read_text())
     (right,) = content["results"]
     failed = {**right, "configuration": {"x": 32}, "times": {}, "invalidity": "compile"}
-    found = read_t4(foreign.write(path, {**content, "results": [right, failed]}))
+    found = foreign.read_one(foreign.write(path, {**content, "results": [right, failed]}))
     assert [row.time_ms for row in found.rows] == [1.5, None]
     assert "the mean of the repeats is the time" in " ".join(found.notes)
 
@@ -154,7 +154,7 @@ def test_a_file_without_a_time_is_refused_though_some_configurations_failed(
     (right,) = content["results"]
     failed = {**right, "configuration": {"x": 32}, "measurements": [], "invalidity": "compile"}
     with pytest.raises(UserError, match="hold no time"):
-        read_t4(foreign.write(path, {**content, "results": [failed, right]}))
+        foreign.read_one(foreign.write(path, {**content, "results": [failed, right]}))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.experiment import load_experiment
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
-from launchwise.importing.kernel_tuner import read_cache
-from launchwise.importing.t4 import read_t4
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_facts, read_table
@@ -100,8 +98,7 @@ def test_the_way_back_keeps_every_digit(tmp_path: Path, kind: str) -> None:
     found = imported(tmp_path, [path])
     table = tmp_path / "gpus" / "a4000" / "blur.parquet"
     export_sweep(table, found.folder, tmp_path / "back.json", kind)
-    read = read_cache if kind == "kernel-tuner" else read_t4
-    back, given = read(tmp_path / "back.json"), read_cache(path)
+    back, given = foreign.read_one(tmp_path / "back.json"), foreign.read_one(path)
     assert back.device_name == given.device_name
     assert back.problem == given.problem
     assert {str(row.configuration): row for row in back.rows} == {
@@ -260,7 +257,7 @@ def test_names_that_a_spec_may_not_have_are_changed_and_come_back(tmp_path: Path
     export_sweep(
         tmp_path / "gpus/a4000/blur.parquet", found.folder, tmp_path / "b.json", "kernel-tuner"
     )
-    assert list(read_cache(tmp_path / "b.json").tunables) == list(names.values())
+    assert list(foreign.read_one(tmp_path / "b.json").tunables) == list(names.values())
 
 
 def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -310,8 +307,8 @@ def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) 
     table = read_table(path, measurement_schema(spec))
     export_sweep(path, folder, tmp_path / "cache.json", "kernel-tuner")
     export_sweep(path, folder, tmp_path / "t4.json", "t4")
-    of_cache = read_cache(tmp_path / "cache.json")
-    assert of_cache.rows == read_t4(tmp_path / "t4.json").rows
+    of_cache = foreign.read_one(tmp_path / "cache.json")
+    assert of_cache.rows == foreign.read_one(tmp_path / "t4.json").rows
     assert of_cache.device_name == read_facts(path)["foreign"]["device"]
     again = {tuple(row.configuration.values()): row for row in of_cache.rows}
     assert len(again) == len(table)

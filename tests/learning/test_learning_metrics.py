@@ -90,12 +90,6 @@ def test_chances_of_draws_sum_to_1_for_whole_sweeps(count: int, draws: int) -> N
     assert np.count_nonzero(weights) <= count - draws + 1
 
 
-def test_mape_is_relative_to_what_was_measured() -> None:
-    # Off by 100 % and by 50 %, relative to the measured 1 and 4.
-    found = metrics.mean_absolute_percentage_error(np.array([2.0, 2.0]), np.array([1.0, 4.0]))
-    assert found == pytest.approx(75.0)
-
-
 def test_null_accuracy_is_the_share_of_the_most_frequent_class() -> None:
     assert metrics.null_accuracy([("a", 1), ("b", 1), ("a", 1), ("a", 2)]) == 0.5
 
@@ -107,7 +101,6 @@ def test_figures_of_nothing_are_unknown() -> None:
         metrics.improvement_coefficient(none, none),
         metrics.percent_improved(none),
         metrics.improved_runs(none, np.array([1.0])),
-        metrics.mean_absolute_percentage_error(none, none),
         metrics.null_accuracy([]),
     ):
         assert math.isnan(found)

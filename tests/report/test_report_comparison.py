@@ -14,7 +14,7 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Compared, Text
-from launchwise.report.comparison import as_csv, data, entries, section, tdp_w
+from launchwise.report.comparison import csv_heading, csv_lines, data, entries, section, tdp_w
 from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
@@ -107,7 +107,7 @@ def test_the_script_gets_each_problem_once() -> None:
 
 def test_the_table_holds_every_entry_with_power_and_price() -> None:
     prices = {"card": Price(None, 0.5, "2026-11-01", "a cloud")}
-    text = as_csv([with_prediction()], CARDS, prices, APART)
+    text = csv_heading(prices) + csv_lines(with_prediction(), CARDS, prices, APART)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 5
     last = rows[-1]
@@ -119,7 +119,7 @@ def test_the_table_holds_every_entry_with_power_and_price() -> None:
         "a cloud",
     )
     assert (rows[0]["tdp_w"], rows[0]["euro_per_hour"]) == ("", "")
-    assert "euro" not in as_csv([with_prediction()], CARDS, {}, APART)
+    assert "euro" not in csv_heading({}) + csv_lines(with_prediction(), CARDS, {}, APART)
 
 
 def test_power_is_that_of_the_whole_card() -> None:

@@ -8,8 +8,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from launchwise.importing.reading import read_sweeps
+from launchwise.importing.sweep import ForeignSweep
+
 X, Y, PAD = [16, 32, 64], [1, 2, 4], [0, 1]
 REPEATS = 5
+
+
+def read_one(path: Path) -> ForeignSweep:
+    """The one sweep in a file."""
+    (sweep,) = read_sweeps(path)
+    return sweep
 
 
 def time_of(x: int, y: int, pad: int, scale: float = 1.0) -> float:

@@ -18,7 +18,8 @@ def files_of(*studies: StudyData) -> dict[str, str]:
     comparisons = {study.name: comparison.data(study, None) for study in studies}
     rows = {(study.name, gpu): explorer.data(study, gpu) for study in studies for gpu in study.gpus}
     found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation, rows)
-    return {**found, comparison.TABLE: comparison.as_csv(studies, {}, {}, None)}
+    lines = [comparison.csv_lines(study, {}, {}, None) for study in studies]
+    return {**found, comparison.TABLE: "".join([comparison.csv_heading({}), *lines])}
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

@@ -273,9 +273,3 @@ def interleaved(values: np.ndarray, m: int) -> np.ndarray:
     """
     whole = len(values) // m * m
     return np.concatenate([values[:whole].reshape(-1, m).T.reshape(-1), values[whole:]])
-
-
-def natural(values: np.ndarray, m: int) -> np.ndarray:
-    """The inverse of :func:`interleaved`."""
-    whole = len(values) // m * m
-    return np.concatenate([values[:whole].reshape(m, -1).T.reshape(-1), values[whole:]])

@@ -13,7 +13,6 @@ ValueError when there is none, or a time or size is not positive.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -221,77 +220,6 @@ def split_keeping_classes(
             left[codes[row]] -= 1
             tested[row] = True
     return np.flatnonzero(~tested), np.flatnonzero(tested)
-
-
-def transfer_losses(
-    rows: pd.DataFrame,
-    optima: pd.DataFrame,
-    gpu: str = "gpu",
-    size: str = "n",
-    choice: str = "m",
-    time: str = "time_ms",
-) -> pd.DataFrame:
-    """Loss per size of each GPU (target) that uses the optima of another GPU (source).
-
-    Where the source has no optimum for a size, that of its nearest size in log(size) is taken;
-    where the target did not measure the choice, the nearest choice that it measured at that size;
-    the smaller of two as near. ValueError when no two GPUs are given.
-
-    Parameters
-    ----------
-    rows
-        Measurements of all GPUs.
-    optima
-        ``gpu``, ``size``, ``choice``: one row per GPU and size.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a source, target and size of the target: ``source``, ``target``, ``size``,
-        ``source_<size>`` (whose optimum it is), ``source_<choice>``, ``taken_<choice>``,
-        ``loss_percent``.
-    """
-    parts = []
-    for source, target in itertools.product(optima[gpu].unique(), rows[gpu].unique()):
-        if source == target:
-            continue
-        grid = _grid(rows[rows[gpu] == target], size, choice, time)
-        known = optima[optima[gpu] == source].sort_values(size)
-        found = known.iloc[_nearest(np.log(known[size]), np.log(grid.index))]
-        wanted = found[choice].to_numpy()
-        distances = np.abs(grid.columns.to_numpy() - wanted[:, None])
-        nearest = np.where(grid.isna(), np.inf, distances).argmin(axis=1)
-        taken = grid.columns.to_numpy()[nearest]
-        part = {"source": source, "target": target, size: grid.index}
-        part |= {f"source_{size}": found[size].to_numpy(), f"source_{choice}": wanted}
-        part |= {f"taken_{choice}": taken, "loss_percent": _losses(grid, grid.index, taken)}
-        parts.append(pd.DataFrame(part))
-    if not parts:
-        raise ValueError("a transfer needs optima of one GPU and times of another")
-    return pd.concat(parts, ignore_index=True)
-
-
-def transfer_summary(losses: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
-    """:func:`transfer_losses` of each pair of GPUs in one row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``source``, ``target``, ``sizes`` (how many), ``loss_percent`` (geometric mean),
-        ``worst_loss_percent``, ``nearest_sizes`` and ``nearest_choices`` (how often the source
-        did not have the size, the target not the choice).
-    """
-    marked = losses.assign(
-        nearest_size=losses[f"source_{size}"] != losses[size],
-        nearest_choice=losses[f"taken_{choice}"] != losses[f"source_{choice}"],
-    )
-    return marked.groupby(["source", "target"], as_index=False).agg(
-        sizes=(size, "size"),
-        loss_percent=("loss_percent", _mean_loss),
-        worst_loss_percent=("loss_percent", "max"),
-        nearest_sizes=("nearest_size", "sum"),
-        nearest_choices=("nearest_choice", "sum"),
-    )
 
 
 def _grid(rows: pd.DataFrame, size: str, choice: str, time: str) -> pd.DataFrame:

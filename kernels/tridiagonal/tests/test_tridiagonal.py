@@ -23,7 +23,6 @@ from kernels.tridiagonal.host.launches import (
     DeviceSolution,
     interleaved,
     most_shared_bytes,
-    natural,
 )
 from kernels.tridiagonal.host.plan import Choice
 from launchwise.workloads.builds import Build, real_macro
@@ -105,7 +104,7 @@ def on_device(
         device.launch(launch)
     found = np.empty(rows, dtype)
     device.download(x, found)
-    return natural(found, cuts[0].m) if stored else found
+    return found[np.argsort(interleaved(np.arange(rows), cuts[0].m))] if stored else found
 
 
 TOLERANCE = {"float64": 5e-14, "float32": 3e-5}

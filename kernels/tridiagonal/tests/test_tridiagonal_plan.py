@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kernels.tridiagonal.host.host_solution import SingularSystem, chunks, solve_on_host
-from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes, natural
+from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes
 from kernels.tridiagonal.host.plan import Choice, Level, extra_words, levels, remaining_rows
 from launchwise.workloads.spec import load_spec
 
@@ -102,11 +102,10 @@ def test_chunks_hold_every_subsystem_once_and_stay_alike(
 
 
 @given(st.integers(1, 300), st.integers(3, 20))
-def test_interleaving_is_undone(rows: int, m: int) -> None:
+def test_interleaving_loses_no_row(rows: int, m: int) -> None:
     values = np.arange(rows)
     stored = interleaved(values, m)
     assert sorted(stored) == sorted(values)
-    assert np.array_equal(natural(stored, m), values)
     if rows >= 2 * m:
         # Row 0 of all sub-systems comes first.
         assert stored[1] == m
