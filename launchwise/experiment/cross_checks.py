@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import SPEC_FILE
 from launchwise.experiment import checking
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Study
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import problems
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.cost import COST_FILE
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import FEATURES_FILE
 
 SWEEP_FILE = "sweep.yaml"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import merged
-from launchwise.base.names import beside
+from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import cross_checks
@@ -26,7 +26,6 @@ from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
 from launchwise.experiment.unknown_study import NEEDED
 from launchwise.workloads import corners
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec
 

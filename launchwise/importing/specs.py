@@ -14,12 +14,13 @@ import yaml
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import Member, Options
 from launchwise.importing.naming import own_names
 from launchwise.importing.tables import STATED
-from launchwise.workloads.parts import SPEC_FILE, Value
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 FEASIBLE_FILE = "feasible.parquet"

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Sequence
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Section, Text
 from launchwise.report.page import check_sections, every_section
-from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.packages import import_from, own_error
 
@@ -37,7 +37,7 @@ def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Secti
     """
     if study.folder is None or not (study.folder / SECTION_FILE).is_file():
         return []
-    published = read_published(study.folder)
+    published = read_tables(study.folder)
     workload = study.folder.parents[1]
     path = study.folder / SECTION_FILE
     try:

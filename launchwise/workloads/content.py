@@ -12,10 +12,10 @@ import numpy as np
 
 from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.own_functions import OwnFunction, own_function
-from launchwise.workloads.parts import SPEC_FILE
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec

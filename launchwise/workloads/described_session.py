@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.content import nbytes_of, shape_of
@@ -19,7 +20,6 @@ from launchwise.workloads.device import Buffer, Device, OutOfMemory, closed_on_e
 from launchwise.workloads.expected import Outputs, number
 from launchwise.workloads.launches import Launch, LaunchSequence, Restore, Runnable
 from launchwise.workloads.output_check import OutputCheck
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.poison import BYTE, Poison
 from launchwise.workloads.steps import Planned, planned, swapped_in
 from launchwise.workloads.templates import resolved_kernel

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
 from launchwise.workloads.content import Content, shape_of
 from launchwise.workloads.element_types import widened
 from launchwise.workloads.own_functions import OwnFunction, own_function
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.references import called
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.packages import import_from, own_error
-from launchwise.workloads.parts import SPEC_FILE
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec

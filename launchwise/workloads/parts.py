@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from launchwise.base.expressions import Expression
-from launchwise.base.names import SPEC_FILE as SPEC_FILE
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
 from launchwise.workloads.metrics import COUNTERS, SWEEP

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.element_types import widened
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec
 
 CALLS: Mapping[str, tuple[str, ...]] = {

@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
-from launchwise.base.names import WORKLOAD, beside, check_folder_name, inside
+from launchwise.base.names import SPEC_FILE, WORKLOAD, beside, check_folder_name, inside
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
@@ -24,7 +24,6 @@ from launchwise.workloads.compiler_options import CompilerOption
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
 from launchwise.workloads.parts import (
-    SPEC_FILE,
     ProblemParameter,
     Tunable,
     Value,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
-from launchwise.base.names import inside
+from launchwise.base.names import SPEC_FILE, inside
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
@@ -33,7 +33,6 @@ from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
     MEASURED_COLUMNS,
-    SPEC_FILE,
     Variant,
     Work,
 )

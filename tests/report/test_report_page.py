@@ -20,10 +20,10 @@ import plotly.graph_objects as go
 import pytest
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.published import read_tables
 from launchwise.report import assemble, site, wording
 from launchwise.report.blocks import Column, Page, Section, Table
 from launchwise.report.page import embedded, render, with_shared_texts
-from launchwise.report.published import read_published
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of, html_of, page_of
@@ -312,7 +312,7 @@ def test_acoustic_study_has_the_paper_beside_it() -> None:
 
 
 def test_published_results_are_the_papers() -> None:
-    records = read_published(STUDY)["results"]
+    records = read_tables(STUDY)["results"]
     values = {(one["gpu"], one["model"]): one for one in records}
     assert len(values) == 12
     assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
@@ -324,7 +324,7 @@ def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "published").mkdir()
     (tmp_path / "published" / "results.csv").write_text("gpu,model\nv100,knn\n")
     with pytest.raises(UserError, match=r"results\.csv: source"):
-        read_published(tmp_path)
+        read_tables(tmp_path)
 
 
 def test_summaries_hold_every_model_and_gpu() -> None:

@@ -21,12 +21,12 @@ from strangers import (
     planted,
 )
 
+from launchwise.base.names import SPEC_FILE
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.arguments import Argument, Fill, Reference, Role, Step
 from launchwise.workloads.element_types import TYPES
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import load_workload
 

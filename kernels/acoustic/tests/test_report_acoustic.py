@@ -13,8 +13,8 @@ import pytest
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
+from launchwise.experiment.published import Records, facts_of, read_tables
 from launchwise.report.blocks import Bullets, Section, Table
-from launchwise.report.published import Records, facts_of, read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from tests.support.report_study import settings, study
@@ -26,7 +26,7 @@ PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
 @pytest.fixture
 def published() -> dict[str, Records]:
     """The paper's tables."""
-    return read_published(FOLDER)
+    return read_tables(FOLDER)
 
 
 def measured(*rows: dict[str, Any]) -> StudyData:

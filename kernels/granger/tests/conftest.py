@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from samples import ROOT
 
-from launchwise.report.published import Records, read_published
+from launchwise.experiment.published import Records, read_tables
 
 
 @pytest.fixture
@@ -17,4 +17,4 @@ def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def published() -> dict[str, Records]:
     """The source's figures; a test may change them."""
-    return read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")
+    return read_tables(ROOT / "kernels" / "granger" / "studies" / "granger_time")

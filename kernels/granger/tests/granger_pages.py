@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from samples import ROOT
 
+from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.learning.analytical import CostModel
 from launchwise.report.blocks import Bullets, Section, Table, Text
-from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec

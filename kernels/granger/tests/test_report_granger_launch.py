@@ -16,8 +16,8 @@ from samples import ROOT
 from kernels.granger.studies.granger_time.counted import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
+from launchwise.experiment.published import Records, read_tables
 from launchwise.report.blocks import Bullets, Section
-from launchwise.report.published import Records, read_published
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 
@@ -48,7 +48,7 @@ def by_type(*more: dict[str, Any], repeats: int = 1) -> Section:
         row("no_duplicates", 0.4, dtype="float64"),
         *more,
     ]
-    source = read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")
+    source = read_tables(ROOT / "kernels" / "granger" / "studies" / "granger_time")
     (section,) = [one for one in own(made(*rows), source) if one.id == "granger_time-launch"]
     return section
 

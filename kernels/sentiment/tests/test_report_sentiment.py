@@ -14,9 +14,9 @@ from kernels.sentiment.host.workload import LOOSER
 from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
+from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Block, Bullets, Table
 from launchwise.report.page import render
-from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -94,7 +94,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's figures."""
-    return read_published(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
+    return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
 def tables(blocks: list[Block]) -> list[Table]:

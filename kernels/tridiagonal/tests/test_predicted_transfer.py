@@ -13,10 +13,10 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.predicted import (
     predicted_losses,
     predicted_transfer,
 )
+from launchwise.experiment.published import read_tables
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report.blocks import Bullets, Fold, Table
-from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from tests.support.report_study import tridiagonal_study
 
@@ -42,7 +42,7 @@ def made(profiles: dict[str, GpuProfile]) -> StudyData:
 @pytest.fixture
 def published() -> Published:
     """The paper's tables; a test may change them."""
-    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
+    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
 def test_losses_are_near_the_printed_ones(made: StudyData, published: Published) -> None:

@@ -19,10 +19,10 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
 )
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import cases, fixed_size_losses
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections as own
+from launchwise.experiment.published import read_tables
 from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table
 from launchwise.report.page import render
-from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -95,7 +95,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's figures."""
-    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
+    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
 
 
 def test_recursion_is_held_against_none(made: StudyData) -> None:

@@ -28,9 +28,9 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     published_stage_table,
     stage_table,
 )
+from launchwise.experiment.published import facts_of, read_tables
 from launchwise.report.blocks import Block, Bullets, Figure, Fold, Section, Table
 from launchwise.report.page import render
-from launchwise.report.published import facts_of, read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -78,7 +78,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> Published:
     """The paper's tables."""
-    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_streams")
+    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_streams")
 
 
 @pytest.fixture(scope="module")

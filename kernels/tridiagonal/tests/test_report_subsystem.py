@@ -15,9 +15,9 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
 )
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
+from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Block, Bullets, Figure, Fold, Table
 from launchwise.report.page import render
-from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -91,7 +91,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> Published:
     """The paper's tables."""
-    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
+    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
 def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import SPEC_FILE
 from launchwise.cli.check.compiling import Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
@@ -20,7 +21,6 @@ from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.packages import own_error
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from launchwise.cli.new.directives import split
-from launchwise.cli.new.tokens import is_name, tokenised
+from launchwise.cli.new.tokens import is_name
 from launchwise.workloads.definitions import without_bounds
 
 _SCALARS: Mapping[str, tuple[str, int]] = {
@@ -240,8 +240,3 @@ def cpp_type(words: Sequence[str], aliases: Mapping[str, Sequence[str]]) -> CppT
     if name[-1:] in "1234" and name[:-1] in _VECTORS:
         return CppType(*_VECTORS[name[:-1]], int(name[-1]))
     return None
-
-
-def words_of(text: str) -> list[str]:
-    """Tokens of a type that a template argument or a macro gives."""
-    return tokenised(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import SPEC_FILE
 from launchwise.cli.check.parameters import (
     CppType,
     Declared,
@@ -16,11 +17,11 @@ from launchwise.cli.check.parameters import (
     aliases_of,
     cpp_type,
     signatures,
-    words_of,
 )
+from launchwise.cli.new.tokens import tokenised
 from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
-from launchwise.workloads.parts import SPEC_FILE, Variant
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_arguments
@@ -147,7 +148,7 @@ def _type_name(
 
 
 def _given_type(name: str) -> CppType | None:
-    return cpp_type(words_of(CPP_TYPES[name]), {}) if name in CPP_TYPES else None
+    return cpp_type(tokenised(CPP_TYPES[name]), {}) if name in CPP_TYPES else None
 
 
 def _choices(spec: Spec, variant: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -175,7 +176,7 @@ def _parameter_type(
     aliases = {name: list(words) for name, words in launched.aliases.items()}
     variant = spec.variants[launched.variant]
     for name, value in _macros(spec, variant, problem, configuration).items():
-        aliases[name] = words_of(value)
+        aliases[name] = tokenised(value)
     try:
         kernel = resolved_kernel(spec, launched.step.kernel, problem, configuration)
         given = template_arguments(kernel)
@@ -185,7 +186,7 @@ def _parameter_type(
         text = given[number] if number < len(given) else default
         aliases.pop(name, None)
         if text and text != name:
-            aliases[name] = words_of(text)
+            aliases[name] = tokenised(text)
     return cpp_type(parameter.words, aliases)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.names import check_folder_name
+from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import write_bytes, write_text
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
-from launchwise.workloads.parts import SPEC_FILE
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:

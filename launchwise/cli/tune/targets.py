@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.imports import ROOT
+from launchwise.base.names import SPEC_FILE
 from launchwise.measuring.describing import MEASURING
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workflow.records import note_made
-from launchwise.workloads.parts import SPEC_FILE
 
 LONGEST_NAME = 254
 """Most characters of a part of the name of Snakemake's record of a file."""

@@ -11,6 +11,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
@@ -21,7 +22,6 @@ from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.workloads.own_functions import check_own_functions
-from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS = "config.yaml"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import models, wording
 from launchwise.report.numbers import scores_on
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from . import paper_tables

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.experiment.published import Records
 from launchwise.measuring.compile import FLAGS
 from launchwise.report import models, wording
 from launchwise.report.blocks import MISSING, Cell, Column, Row, Table, table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
 

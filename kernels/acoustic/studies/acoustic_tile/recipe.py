@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.storage import read_json
+from launchwise.experiment.published import Records
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text, table
-from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
 from . import paper_tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import models, wording
 from launchwise.report.blocks import (
     Block,
@@ -19,7 +20,6 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import scores_on
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report.published import Records, facts_of
 
 ITEMSIZE = 4
 """Bytes of a word: the kernel is written for float32."""

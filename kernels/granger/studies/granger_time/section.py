@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.gpus.datasheets import (
     Datasheet,
     described_profile,
@@ -22,7 +23,6 @@ from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline

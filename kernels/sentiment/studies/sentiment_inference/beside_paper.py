@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, table
-from launchwise.report.published import Records, facts_of
 
 from .measured import (
     TOKENS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, table
-from launchwise.report.published import Records, facts_of
 from launchwise.workloads.spec import Spec
 
 Line = tuple[str, str, str, str]

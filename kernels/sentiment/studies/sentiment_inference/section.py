@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from launchwise.base.storage import read_json
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Cell, Column, Section, Table, table
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
@@ -19,7 +20,6 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import records
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ...learning.optima import corrected_optima, observed_optima

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Cell, Column, Row, Table, Text
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM

@@ -7,10 +7,10 @@ from dataclasses import fields
 
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Figure, Panel, Row, Table, Text
 from launchwise.report.numbers import records
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import goodness_of_fit, held_out_scores

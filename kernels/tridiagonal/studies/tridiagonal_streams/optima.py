@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text
 from launchwise.report.numbers import records
-from launchwise.report.published import Records, facts_of
 
 from ...recommenders.stream_law.choice import compare_optima
 from .gains import ABOVE, NOT_WELL, SIZE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Section
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from . import gains

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Figure, Fold, Key, Panel, table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import OVERLAPPED, SERIAL, overlapped_ms

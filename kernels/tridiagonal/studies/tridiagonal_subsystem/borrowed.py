@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from launchwise.experiment.published import Records
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import (
@@ -21,7 +22,6 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
 from .predicted import CARDS, SIGNIFICANT, predicted_transfer

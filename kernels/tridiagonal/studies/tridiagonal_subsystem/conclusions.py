@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Cell, Column, Table, table
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ..neighbours import Learnt

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from launchwise.experiment.published import Records
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Table, Text, table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records
 
 from .series import CHOICE, SIZE, SubsystemSeries
 

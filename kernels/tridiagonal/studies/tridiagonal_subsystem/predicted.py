@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from launchwise.experiment.published import Records
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Column, Fold, Row, Table
-from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Part, configurations, gpu_facts

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import arrays
 from launchwise.learning.vectors import Columns
@@ -14,7 +15,6 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Column, Figure, Panel, Section, table
 from launchwise.report.figures import kinds_of
 from launchwise.report.numbers import fixed_losses, records
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ..host_runs import host_runs, repeated

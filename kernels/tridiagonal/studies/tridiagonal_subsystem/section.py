@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from launchwise.experiment.published import Records, facts_of
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Bullets, Figure, Panel, Section, Text
-from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 from ...learning.optima import corrections_by_rank
