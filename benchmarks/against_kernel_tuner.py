@@ -49,10 +49,11 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard, seconds_of
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 with gpu_and_packages():
     from kernel_tuner import tune_kernel

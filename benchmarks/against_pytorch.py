@@ -38,6 +38,7 @@ from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.launches import HostRun
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import (
     Configuration,
     Narrowing,
@@ -47,7 +48,6 @@ from launchwise.workloads.space import (
     gpu_facts,
 )
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 with gpu_and_packages():
     import torch

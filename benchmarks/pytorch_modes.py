@@ -41,9 +41,9 @@ from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Part, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 CASES = 20_000
 CHECKED = 200

@@ -26,9 +26,9 @@ from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 
 def main(

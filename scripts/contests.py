@@ -37,7 +37,7 @@ def main(
     from launchwise.tables.files import read_table
     from launchwise.tables.learning import recommendation_schema
     from launchwise.tables.measurements import measurement_schema
-    from launchwise.workloads.workload import load_workload
+    from launchwise.workloads.loading import load_workload
 
     domain = read_domain(folder, [gpu], [profile], question)
     spec = domain.spec

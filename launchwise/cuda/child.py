@@ -24,8 +24,8 @@ from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
 from launchwise.measuring.reference_kernel import Watched
 from launchwise.measuring.serving import Task, serve
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 PR_SET_PDEATHSIG = 1
 

@@ -15,9 +15,10 @@ import pandas as pd
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
-from launchwise.learning.features import Domain, configuration_codes, regrets
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import UNMEASURED_REGRET, Prior, distances
+from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
 
 

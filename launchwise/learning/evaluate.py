@@ -17,8 +17,9 @@ from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import reached
-from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.learning import GAINS, predicted_column
 from launchwise.tables.rows import fastest_rows, row_numbers

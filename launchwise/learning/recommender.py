@@ -19,7 +19,7 @@ import pandas as pd
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, read_sealed_json, write_sealed_json
 from launchwise.learning.features import Domain, without_features
-from launchwise.learning.hyperparameters import misfit
+from launchwise.learning.misfits import misfit
 from launchwise.learning.one_core import on_one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.workloads.space import Problem

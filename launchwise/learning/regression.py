@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.features import Domain, configuration_codes, regrets
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
 
 TARGETS = ("regret", "log_ratio", "time")
@@ -168,7 +169,7 @@ class Prior:
     columns
         Tunables that name a configuration.
     regrets
-        Number of a configuration (:func:`~launchwise.learning.features.configuration_codes`), as
+        Number of a configuration (:func:`~launchwise.learning.row_arrays.configuration_codes`), as
         text because JSON's keys are, to its mean regret.
     """
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.features import arrays, least_bytes_ms, of_gpus
+from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus
 from launchwise.learning.vectors import Columns
 from launchwise.workloads.cost import KernelCost
 from launchwise.workloads.spec import Spec

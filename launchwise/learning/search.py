@@ -28,8 +28,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.storage import digest, own_place
-from launchwise.learning.features import Domain, regrets
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
+from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
 REGRETS = "regrets"

@@ -12,7 +12,8 @@ from typing import IO, Any
 from launchwise.base.errors import UserError
 from launchwise.experiment.confirmation import peer_of
 from launchwise.measuring.shard import Shard
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.workload import builds_in_order
 
 GRACE_S = 1.0
 """Time for the thread to end after its process, s; a request to stop does not wait for nvcc."""

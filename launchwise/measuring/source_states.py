@@ -14,9 +14,9 @@ from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, DIGEST_SOURCE
+from launchwise.workloads.loading import host_file
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import host_file
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 """Options of nvcc."""

@@ -26,9 +26,10 @@ from launchwise.measuring.source_states import earlier_fingerprints, source_stat
 from launchwise.measuring.sweep import measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.workloads.builds import Build
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Problem, ProblemBlock, narrowings
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 
 @dataclass(frozen=True)

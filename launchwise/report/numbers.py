@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.features import arrays
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.row_arrays import arrays
 from launchwise.learning.vectors import Columns
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered

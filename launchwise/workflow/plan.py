@@ -31,9 +31,9 @@ from launchwise.learning import hyperparameters
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workloads.loading import host_file, load_workload
 from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
-from launchwise.workloads.workload import host_file, load_workload
 
 
 def readable(path: str, overlays: Collection[str | Path] = ()) -> str:

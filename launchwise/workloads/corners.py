@@ -8,8 +8,8 @@ from typing import Any
 
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.fitting_sizes import nearest_problems
-from launchwise.workloads.parts import ProblemParameter, Value, Variant
-from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline, feasible
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 MOST_CORNERS = 64

@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.workloads.builds import Build
 from launchwise.workloads.content import Content, Source, nbytes_of
+from launchwise.workloads.described_session import DescribedSession
 from launchwise.workloads.device import Device
 from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build
@@ -140,8 +141,6 @@ class DescribedWorkload(Workload):
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> Session:
         """Make the inputs of a problem and put them on the device."""
-        from launchwise.workloads.described_session import DescribedSession
-
         assert isinstance(layout, tuple)
         return DescribedSession(self, device, problem, dict(layout), seed)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from launchwise.workloads.corners import corner_configurations
 from launchwise.workloads.fitting_sizes import nearest_problem
-from launchwise.workloads.parts import Value
-from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline, feasible
+from launchwise.workloads.parts import UNKNOWN_GPU, Value
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 Wish = Callable[[Problem], bool]

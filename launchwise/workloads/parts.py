@@ -182,3 +182,12 @@ class Work(Strict, title="work"):
     precision: Expression = Field(
         "'float32'", description="type of the arithmetic: `'float32'` or `'float64'`"
     )
+
+
+# Limits of an unknown GPU: every CUDA card of the last ten years allows these.
+UNKNOWN_GPU = {
+    "gpu_memory_bytes": 1 << 62,
+    "gpu_max_threads_per_block": 1024,
+    "gpu_shared_per_block_bytes": 48 * 1024,
+    "gpu_compute_capability": 60,
+}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import unknown
+from launchwise.workloads.fitting_sizes import nearest_problem, nearest_value
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -43,9 +44,6 @@ def broken(
 
 def check_value(spec: Spec, name: str, value: Any) -> str | None:
     """Complaint about a value of a problem parameter, whatever the others are, or None."""
-    # Imported here: the search evaluates constraints of a whole spec.
-    from launchwise.workloads.fitting_sizes import nearest_value
-
     if complaint := spec.problem[name].check(value):
         return complaint
     if found := broken(spec, {name: value}, only=name):
@@ -56,8 +54,6 @@ def check_value(spec: Spec, name: str, value: Any) -> str | None:
 
 def check_problem(spec: Spec, problem: Mapping[str, Any]) -> str | None:
     """Complaint about a problem (see :meth:`Spec.check_problem`), or None."""
-    from launchwise.workloads.fitting_sizes import nearest_problem
-
     for name in problem:
         if name not in spec.problem:
             return unknown("problem parameter", name, spec.problem)

@@ -15,11 +15,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.parts import Value
+from launchwise.workloads.parts import UNKNOWN_GPU, Value
 from launchwise.workloads.space import (
     LENIENT_GPU,
     MOST_LISTED,
-    UNKNOWN_GPU,
     Configuration,
     Growth,
     Problem,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.expressions import inlined
-from launchwise.workloads.space import UNKNOWN_GPU
+from launchwise.workloads.parts import UNKNOWN_GPU
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.parts import GPU_NAMES, UNKNOWN_GPU, Value
 from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 200_000
@@ -28,14 +28,6 @@ MOST_PROBLEMS = 100_000
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
-
-# Limits of an unknown GPU: every CUDA card of the last ten years allows these.
-UNKNOWN_GPU = {
-    "gpu_memory_bytes": 1 << 62,
-    "gpu_max_threads_per_block": 1024,
-    "gpu_shared_per_block_bytes": 48 * 1024,
-    "gpu_compute_capability": 60,
-}
 
 # As much as any card allows so far (CUDA C++ Programming Guide, compute capabilities): for what
 # must be made before it is known which card there is.

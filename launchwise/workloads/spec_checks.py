@@ -29,6 +29,7 @@ from launchwise.workloads.definitions import (
     is_macro,
     overriding_line,
 )
+from launchwise.workloads.listed_functions import check_listed
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -296,8 +297,6 @@ def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
 
 def check_described(folder: Path, spec: Spec) -> None:
     """Check what the arguments of a spec name outside of it: kernels, macros, the reference."""
-    from launchwise.workloads.references import check_listed
-
     path = folder / SPEC_FILE
     for key, named in _named_files(spec):
         inside(folder, named, path, key)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, check_build
 from launchwise.workloads.device import (
     Allocations,
@@ -36,13 +35,11 @@ from launchwise.workloads.launches import (
     LibraryRun,
     Runnable,
 )
-from launchwise.workloads.packages import import_from
 from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.space import LENIENT_GPU, Narrowing, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 __all__ = [
-    "HOST_MODULE",
     "Allocations",
     "Buffer",
     "Captured",
@@ -60,8 +57,6 @@ __all__ = [
     "Workload",
     "builds_in_order",
     "closed_on_error",
-    "host_file",
-    "load_workload",
 ]
 
 
@@ -210,48 +205,6 @@ class Workload(ABC):
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> Session:
         """Make inputs and reference of ``problem`` on ``device``."""
-
-
-HOST_MODULE = "host.workload"
-"""Where the class of a workload is found in its folder: ``host/workload.py``."""
-
-
-def host_file(folder: Path) -> Path:
-    """Where a workload's host code begins."""
-    return folder.joinpath(*HOST_MODULE.split(".")).with_suffix(".py")
-
-
-def load_workload(folder: Path, spec: Spec) -> Workload:
-    """The workload defined in ``folder/host/workload.py``, or by the ``arguments`` of its spec.
-
-    Raises
-    ------
-    UserError
-        When the file is missing where it is needed, fails, or defines no single subclass of
-        :class:`Workload`.
-    """
-    path = host_file(folder)
-    if not path.is_file():
-        if spec.arguments:
-            from launchwise.workloads.described import DescribedWorkload
-
-            return DescribedWorkload(folder, spec)
-        if (folder / path.name).is_file():
-            raise UserError(
-                folder / path.name, "", f"must be moved to {path.parent.name}/{path.name}"
-            )
-        raise UserError(path, "", "is missing")
-    module = import_from(folder, HOST_MODULE)
-    found = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Workload)
-        and value.__module__ == module.__name__
-    ]
-    if len(found) != 1:
-        raise UserError(path, "", f"must define one subclass of Workload, not {len(found)}")
-    return found[0](folder, spec)
 
 
 def builds_in_order(

@@ -16,9 +16,9 @@ from launchwise.cli.app import main
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads import space
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 

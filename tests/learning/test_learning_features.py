@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from launchwise.base.expressions import Formulas
 from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.features import Domain, configuration_codes, labels, regrets
+from launchwise.learning.features import Domain
+from launchwise.learning.row_arrays import configuration_codes, labels, regrets
 from launchwise.learning.splits import Case, case_codes
 from launchwise.learning.vectors import Columns, raw_names
 from launchwise.workloads import space

@@ -13,8 +13,9 @@ from recommending import Ground, RecommenderProtocol, chosen
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.features import Domain, configuration_codes, regrets
+from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import kinds, recommender_class, source
+from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import Case, among
 
 KINDS = kinds()

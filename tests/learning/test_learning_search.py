@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.learning.features import Domain, regrets
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import regrets
 from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import case_codes
 

@@ -15,8 +15,9 @@ import pytest
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.shard import Shard
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload, load_workload
+from launchwise.workloads.workload import Workload
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))

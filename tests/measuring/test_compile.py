@@ -28,8 +28,9 @@ from launchwise.measuring.source_states import (
 )
 from launchwise.workloads import space
 from launchwise.workloads.builds import Build, by_source
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
 REAL_PROBLEMS: list[dict[str, list[Any]]] = [

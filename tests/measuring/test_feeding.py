@@ -17,8 +17,9 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.kernel_bundles import Alongside, Part
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 

@@ -25,9 +25,9 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.timing import relative_error
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 from tests.support.host_device import HostDevice
 
 PROBLEMS = [

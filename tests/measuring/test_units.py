@@ -15,8 +15,9 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.measuring.host_functions import macros_in, without_host_bodies
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 needs_nvcc = [
     pytest.mark.nvcc,

@@ -12,8 +12,9 @@ from host_device import HostDevice
 
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload, load_workload
+from launchwise.workloads.workload import Workload
 
 ORDERS = (2, 8, 16)
 DTYPES = ("float32", "float64")

@@ -27,8 +27,8 @@ from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.arguments import Argument, Fill, Reference, Role, Step
 from launchwise.workloads.element_types import TYPES
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 
 SEED = 2026
 

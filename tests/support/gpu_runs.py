@@ -23,7 +23,8 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.workload import builds_in_order
 
 
 def described(slice_sms: int | None) -> GpuProfile:

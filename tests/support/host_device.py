@@ -16,9 +16,9 @@ from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.launches import Launch, LibraryRun
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import load_workload
 
 __all__ = ["METHOD", "HostDevice", "HostParts", "measured_rows", "memory_of"]
 

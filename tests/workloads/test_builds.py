@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import INDEX, Bundle, Kernel, write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 names = st.sampled_from(["REAL", "INDEX", "RADIUS", "ROW_PADDING"])
 defines = st.dictionaries(names, st.integers(0, 3) | st.sampled_from(["float", "double"]))

@@ -16,10 +16,11 @@ from launchwise.base.storage import digest
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
 from launchwise.workloads.content import Source
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.references import called
 from launchwise.workloads.space import configurations, feasible
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order
 
 CONVOLUTION = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "example" / "convolution"
 SMALL = {"w": 40, "h": 24}

@@ -16,8 +16,9 @@ from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Finding, load_workload
+from launchwise.workloads.workload import Finding
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 

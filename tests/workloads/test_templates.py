@@ -18,6 +18,7 @@ from launchwise.cli.check.signatures import check_signatures
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.builds import Build, split_kernel
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.templates import (
     macro_names,
@@ -25,7 +26,6 @@ from launchwise.workloads.templates import (
     template_arguments,
     template_names,
 )
-from launchwise.workloads.workload import load_workload
 
 SOURCE = """\
 enum Mode { fast, slow };

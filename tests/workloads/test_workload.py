@@ -13,8 +13,9 @@ from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.device import Allocations, Device, closed_on_error
 from launchwise.workloads.launches import Launch
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import Finding, Session, Workload, load_workload
+from launchwise.workloads.workload import Finding, Session, Workload
 from tests.support.host_device import HostDevice
 
 

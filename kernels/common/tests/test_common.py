@@ -22,8 +22,8 @@ from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
 from launchwise.workloads.launches import Launch
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import load_workload
 from tests.support.host_device import HostDevice
 
 KERNELS = ROOT / "kernels"

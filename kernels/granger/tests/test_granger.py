@@ -11,9 +11,9 @@ import pytest
 
 from launchwise.experiment.method import Method
 from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import load_workload
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"

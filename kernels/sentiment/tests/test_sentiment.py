@@ -22,9 +22,9 @@ from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.launches import HostRun
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import load_workload
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"

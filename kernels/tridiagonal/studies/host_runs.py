@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.features import arrays
+from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.learning.vectors import Columns
 from launchwise.report.numbers import DEFAULT_ERROR

@@ -27,10 +27,10 @@ from kernels.tridiagonal.host.launches import (
 from kernels.tridiagonal.host.plan import Choice
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.launches import Launch
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import load_workload
 from tests.support.host_device import METHOD, HostDevice, measured_rows, memory_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"

@@ -19,11 +19,12 @@ from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import problems_of
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.packages import own_error
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload, load_workload
+from launchwise.workloads.workload import Workload
 
 MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""

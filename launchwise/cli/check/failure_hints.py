@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launchwise.workloads.space import UNKNOWN_GPU
+from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.spec import Spec
 
 _CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")

@@ -20,8 +20,9 @@ from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.check_results import complaint
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload, load_workload
+from launchwise.workloads.workload import Workload
 
 ROUNDS = len(ORDERS)
 """Runs of each configuration: once in each order of threads and warps."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from launchwise.cli.check.small_runs import chosen
 from launchwise.workloads.corners import corner_configurations
 from launchwise.workloads.fitting_sizes import nearest_problem
-from launchwise.workloads.parts import ProblemParameter
-from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter
+from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
 
 MOST_ITEMS = 1 << 18

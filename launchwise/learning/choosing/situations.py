@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.features import arrays
+from launchwise.learning.row_arrays import arrays
 from launchwise.learning.search import grouped_folds
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.vectors import Columns

@@ -10,10 +10,10 @@ import pandas as pd
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
-from launchwise.learning.features import regrets
 from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Scaling
+from launchwise.learning.row_arrays import regrets
 
 POINTS_FILE = "points.npz"
 VARIANT_DISTANCE = 2.0

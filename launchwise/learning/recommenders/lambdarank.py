@@ -16,9 +16,9 @@ from launchwise.learning.boosters import (
     sum_of_trees,
     write_booster,
 )
-from launchwise.learning.features import regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Prior
+from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import configuration_codes, labels, regrets
 from launchwise.learning.splits import case_numbers
 
 from .tree import C45Tree

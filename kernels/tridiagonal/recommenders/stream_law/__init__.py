@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.parts import Value

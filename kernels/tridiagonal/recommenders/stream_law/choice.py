@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from launchwise.base.errors import UserError
-from launchwise.learning.features import configuration_codes
+from launchwise.learning.row_arrays import configuration_codes
 from launchwise.workloads.spec import Spec
 
 from .laws import STREAMS, CreationLaw, Law, predicted_streams

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.features import arrays
+from launchwise.learning.row_arrays import arrays
 from launchwise.learning.vectors import Columns
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Column, Figure, Panel, Section, table

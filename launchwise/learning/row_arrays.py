@@ -1,0 +1,117 @@
+"""Arrays over measured rows: constants of GPUs, least times, regrets, configuration numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.splits import case_numbers
+from launchwise.learning.vectors import Columns
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    pass
+
+
+def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
+    """Constants of each row's GPU, by name: float64, shape (rows,).
+
+    Parameters
+    ----------
+    facts
+        GPU to its facts, every GPU of ``rows`` among them; all have the same names.
+    """
+    codes, gpus = pd.factorize(rows["gpu"])
+    return {
+        name: np.array([facts[gpu][name] for gpu in gpus], dtype=float)[codes]
+        for name in next(iter(facts.values()))
+    }
+
+
+def least_bytes_ms(
+    rows: pd.DataFrame, columns: Columns, spec: Spec, profiles: Mapping[str, GpuProfile]
+) -> np.ndarray:
+    """Time of the problems' least bytes at the copy bandwidth: ms, shape (rows,).
+
+    ``columns`` evaluates expressions over the problems of ``rows``.
+    """
+    rates = {gpu: {"gbs": one.ceilings.copy_bandwidth_gbs} for gpu, one in profiles.items()}
+    moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
+    return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
+
+
+def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Columns as plain arrays: text as objects, numbers as they are."""
+    wanted = [*spec.problem_columns, *spec.tunable_columns] if names is None else list(names)
+    arrays = {name: rows[name].to_numpy() for name in wanted}
+    return {
+        name: values if values.dtype.kind in "iuf" else values.astype(object)
+        for name, values in arrays.items()
+    }
+
+
+def records_of(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as mappings."""
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """log(time / best time of the same case) of each row: 0 is the best. Shape (rows,)."""
+    codes = case_numbers(rows, spec)
+    logs = np.log(rows["time_ms"].to_numpy(dtype=float))
+    best = np.full(codes.max(initial=-1) + 1, np.inf)
+    np.minimum.at(best, codes, logs)
+    return logs - best[codes]
+
+
+def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Name of each row's configuration (see :func:`label`): objects, (rows,)."""
+    columns = spec.tunable_columns
+    codes = rows.groupby(columns, sort=False, observed=True).ngroup().to_numpy()
+    first = np.unique(codes, return_index=True)[1]
+    names = [
+        space.label(configuration, spec) for configuration in records_of(rows[columns].iloc[first])
+    ]
+    return np.array(names, dtype=object)[codes] if len(rows) else np.empty(0, dtype=object)
+
+
+def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> np.ndarray:
+    """Number each row's values in some tunables, the same way in every table.
+
+    Parameters
+    ----------
+    columns
+        Some of :attr:`Spec.tunable_columns`.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, shape (rows,): positions of the values in the spec, as digits of mixed radix.
+
+    Raises
+    ------
+    ValueError
+        When a row holds a value that the spec does not have.
+    """
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for name in columns:
+        if name == "variant":
+            allowed = pd.Index(list(spec.variants), dtype=object)
+        else:
+            tunable = spec.tunables[name]
+            allowed = pd.Index(list(dict.fromkeys([tunable.neutral, *tunable.values])))
+        values = rows[name]
+        # Few distinct values: find those in the spec, then spread them.
+        numbers, distinct = pd.factorize(values)
+        digits = allowed.get_indexer(pd.Index(distinct, dtype=allowed.dtype))[numbers]
+        if len(digits) and digits.min() < 0:
+            raise ValueError(
+                f"{name} holds {values.iloc[int(digits.argmin())]}, unknown to the spec"
+            )
+        codes = codes * len(allowed) + digits
+    return codes
