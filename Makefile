@@ -5,6 +5,7 @@
 # make docs     build the documentation in site/; warnings are errors
 # make reference  generate docs/reference and schemas/ from the models of the YAML files and from the
 #               command line
+# make figures  write the figures and tables of the documents from result files and recorded data
 # make gpu      add PyCUDA to .venv, for measuring on a GPU
 # make lock     write the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
 # make clean    remove .venv, site/ and caches; keep results/ and .snakemake/, which hold measurements
@@ -31,7 +32,7 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint docs reference gpu lock clean
+.PHONY: all test test-slurm lint docs reference figures gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -54,6 +55,9 @@ docs: $(VENV)/.stamp-docs
 
 reference: $(VENV)/.stamp-run
 	$(BIN)/python -m docs.generator
+
+figures: $(VENV)/.stamp-run
+	$(BIN)/python -m docs.generator.write_figures
 
 gpu: $(VENV)/.stamp-gpu
 

@@ -1,13 +1,14 @@
-"""Where the measured figures of the documents stand: ``docs/figures/*.yaml`` and how it is checked.
+"""Values of the repository's files that documents quote.
 
-A file maps a document to groups of quotes. In a quote, figures stand in braces. A group with
-``from`` (a JSON or CSV file) or ``computed`` (a function of :mod:`recorded_figures`) gives a value
-for each; a group with ``exempt`` says why its figures are no measurements of this project.
+A source is a file or a computation: ``answers.json`` (in ``benchmarks/results``), a path from the
+root with a ``/`` (``data/recorded/h200/profile.json``; JSON or CSV), or the name of a function of
+:mod:`recorded_figures`.
 
-A value is a path: steps separated by ``/``, each a key, a place in a list, or ``key=value`` pairs
-(joined by ``&``) that choose one element of a list; ``*`` takes all, ``max`` and ``min`` reduce.
-``over``, ``times``, ``plus`` and ``minus`` compute, from left to right: ``seconds over rows times
-1000``.
+A value is a path in the source: steps separated by ``/``, each a key, a place in a list, or
+``key=value`` pairs (joined by ``&``) that choose one element of a list. ``*`` takes all elements,
+``*&key=value`` those that match; behind it ``max`` and ``min`` reduce. ``[path]`` within a step
+stands for the text at that path. Below null is null. ``over``, ``times``, ``plus`` and ``minus``
+compute, from left to right: ``seconds over rows times 1000``.
 """
 
 from __future__ import annotations
@@ -20,144 +21,91 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from docs.generator.figure_text import NUMBER, figures
+from docs.generator.figure_text import NUMBER
 from docs.generator.recorded_figures import COMPUTED
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
-from launchwise.base.typed import read_yaml
 
-REASONS = frozenset({"definition", "setting", "example", "published", "estimate"})
-"""First word of an exemption; after ``published:`` stands the publication."""
+RESULTS = "benchmarks/results"
+NOTHING = "–"
+"""What stands where a source has no value (null)."""
 
-_MARKED = re.compile(r"\{([^{}]*)\}")
 _OPERATOR = re.compile(r" (over|times|plus|minus) ")
+_INDIRECT = re.compile(r"\[([^\[\]]*)\]")
+_EXPONENT = re.compile(r"e([-+])0*(?=\d)")
+
+
+class NoValueError(Exception):
+    """A source or a value of it does not exist; says which."""
 
 
 @dataclass(frozen=True)
-class Quote:
-    """A passage of a document.
+class Element:
+    """One of the elements that a path with ``*`` takes: its key, or its place in a list."""
 
-    Attributes
-    ----------
-    text
-        The passage; figures in braces, any white space for white space.
-    values
-        Path of each figure; none where the passage is exempt.
-    source
-        File in the repository, name of a computation, or reason of the exemption.
-    """
-
-    text: str
-    source: str
-    values: tuple[str, ...] = ()
-    computed: bool = False
-    exempt: bool = False
-
-    @property
-    def marked(self) -> list[str]:
-        """The figures."""
-        return _MARKED.findall(self.text)
-
-    def places(self, document: str) -> list[re.Match[str]]:
-        """Where the passage stands; group n is the n-th figure."""
-        parts = _MARKED.split(self.text)
-        pattern = ""
-        for place, part in enumerate(parts):
-            words = r"\s+".join(map(re.escape, re.split(r"\s+", part)))
-            is_number = place % 2 and re.fullmatch(NUMBER, part)
-            # Not the 8 of 0.98 or of 8 000.
-            around = (r"(?<![\w.])", r"(?!\d|\.\d)") if is_number else ("", "")
-            pattern += f"{around[0]}({words}){around[1]}" if place % 2 else words
-        return list(re.finditer(pattern, document))
+    name: str
+    content: Any
 
 
-def read_quotes(path: Path) -> dict[str, list[Quote]]:
-    """Document to its quotes, from one file of ``docs/figures``.
-
-    Raises
-    ------
-    ValueError
-        When a group has no source, or a quote no figure or another number of values.
-    """
-    found: dict[str, list[Quote]] = {}
-    for document, groups in read_yaml(path).items():
-        for group in groups:
-            found.setdefault(document, []).extend(_quotes(group, document))
-    return found
-
-
-def _quotes(group: Mapping[str, Any], document: str) -> Iterator[Quote]:
-    kinds = {"from", "computed", "exempt"} & group.keys()
-    if len(kinds) != 1 or group.keys() - kinds - {"below", "quotes"}:
-        raise ValueError(f"{document}: a group has one of from, computed, exempt: {dict(group)}")
-    (kind,) = kinds
-    source = str(group[kind])
-    if kind == "exempt":
-        reason, _, publication = source.partition(":")
-        if reason not in REASONS or (reason == "published" and not publication.strip()):
-            raise ValueError(f"{document}: {source!r} is no reason for an exemption")
-    if source.startswith("results/"):
-        raise ValueError(f"{document}: {source} is an output, which the repository does not hold")
-    below = f"{group['below']}/" if "below" in group else ""
-    for text in group["quotes"]:
-        given = [] if kind == "exempt" else group["quotes"][text]
-        values = tuple(_below(str(one), below) for one in given)
-        quote = Quote(text, source, values, kind == "computed", kind == "exempt")
-        if not quote.marked or (not quote.exempt and len(values) != len(quote.marked)):
-            raise ValueError(f"{document}: {len(values)} values for {text!r}")
-        if constants := [one for one in values if all(map(_is_number, _OPERATOR.split(one)[::2]))]:
-            raise ValueError(f"{document}: {constants[0]} names no value in {source}")
-        yield quote
-
-
-def _below(value: str, below: str) -> str:
-    terms = _OPERATOR.split(value)
-    terms[::2] = [one if _is_number(one) else below + one for one in terms[::2]]
-    return "".join(f" {one} " if place % 2 else one for place, one in enumerate(terms))
-
-
-def check(name: str, text: str, quotes: list[Quote], root: Path) -> list[str]:
-    """What is wrong with the figures of a document: one line each, none where all is well.
+class Sources:
+    """Sources by name: files, computations, and short names that a document gives them.
 
     Parameters
     ----------
-    text
-        The document, Markdown.
+    root
+        Folder of the repository.
     """
-    found: list[str] = []
-    covered: list[tuple[int, int]] = []
-    for quote in quotes:
-        places = quote.places(text)
-        if not places:
-            found.append(f"{name}: lacks the quote {quote.text!r}")
-        elif len(places) > 1 and not quote.exempt:
-            found.append(f"{name}: has {len(places)} times {quote.text!r}: quote more of one")
-        for place in places:
-            covered += [place.span(number + 1) for number in range(len(quote.marked))]
-        for figure, value in zip(quote.marked, quote.values, strict=False):
-            if complaint := _wrong(figure, value, quote, root):
-                found.append(f"{name}: {quote.text!r}: {complaint}")
-    for one in figures(text):
-        if not any(start <= one.start and one.end <= end for start, end in covered):
-            line = text.count("\n", 0, one.start) + 1
-            words = " ".join(text[max(0, one.start - 40) : one.end + 20].split())
-            found.append(f"{name}:{line}: {one.text} has no source and no exemption: … {words} …")
-    return found
 
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._named: dict[str, Any] = {}
 
-def _wrong(figure: str, value: str, quote: Quote, root: Path) -> str | None:
-    try:
-        content = COMPUTED[quote.source]() if quote.computed else _content(root / quote.source)
-        real = evaluated(value, content)
-    except UserError as error:
-        return str(error)
-    except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
-        return f"{quote.source} has no {value}: {error!r}"
-    return None if rounds_to(real, figure) else f"{quote.source}: {value} is {real}, not {figure}"
+    def name(self, definitions: str) -> None:
+        """Give short names: ``NAME = SOURCE PATH; ...``.
+
+        Raises
+        ------
+        NoValueError
+            When there is no such source or path.
+        """
+        for definition in definitions.split(";"):
+            name, _, rest = " ".join(definition.split()).partition(" = ")
+            source, _, path = rest.partition(" ")
+            elements = self.elements(source, path)
+            several = path.startswith("*") or "/*" in path
+            self._named[name] = (
+                [one.content for one in elements] if several else elements[0].content
+            )
+
+    def elements(self, source: str, path: str) -> list[Element]:
+        """The elements that a path of a source takes; see :func:`elements_at`."""
+        return elements_at(path, self.content(source))
+
+    def content(self, source: str) -> Any:
+        """What a source holds.
+
+        Raises
+        ------
+        NoValueError
+            When there is no such file or computation, or the file is an output of the pipeline.
+        """
+        if source in self._named:
+            return self._named[source]
+        if "/" not in source and not source.endswith((".json", ".csv")):
+            if source not in COMPUTED:
+                raise NoValueError(f"{source} is no computation of recorded_figures.py")
+            return COMPUTED[source]()
+        path = source if "/" in source else f"{RESULTS}/{source}"
+        if path.startswith("results/"):
+            raise NoValueError(f"{path} is an output, which the repository does not hold")
+        try:
+            return _file_content(self._root / path)
+        except (UserError, OSError) as error:
+            raise NoValueError(str(error)) from None
 
 
 @cache
-def _content(path: Path) -> Any:
+def _file_content(path: Path) -> Any:
     if path.suffix == ".csv":
         with open(path, newline="", encoding="utf-8") as stream:
             lines = [line for line in stream if not line.startswith("#")]
@@ -165,60 +113,140 @@ def _content(path: Path) -> Any:
     return read_json(path)
 
 
-def rounds_to(value: float, figure: str) -> bool:
-    """Whether ``value``, rounded to as many digits as ``figure`` shows, is that figure."""
-    text = figure.replace(" ", "")
-    mantissa, _, exponent = text.partition("e")
-    decimals = len(mantissa.partition(".")[2])
-    unit = 10.0 ** (int(exponent or 0) - decimals)
-    return abs(value - float(text)) <= unit * (0.5 + 1e-9)
+def value_at(value: str, content: Any, source: Any = None) -> Any:
+    """What stands in ``content`` at a path, or the number that a computation gives.
 
-
-def evaluated(value: str, content: Any) -> float:
-    """The number that a value of the table stands for.
+    A path that begins with ``/`` is one in ``source``, the whole source.
 
     Raises
     ------
-    KeyError, IndexError, StopIteration, TypeError, ValueError
-        When there is no number at the path.
+    NoValueError
+        When nothing stands there, or the computation names no value.
     """
     terms = _OPERATOR.split(value)
-    result = _operand(terms[0], content)
-    for operator, term in zip(terms[1::2], terms[2::2], strict=True):
-        other = _operand(term, content)
-        if operator == "over":
-            result /= other
-        elif operator == "times":
-            result *= other
-        elif operator == "plus":
-            result += other
-        else:
-            result -= other
+    if all(map(_is_number, terms[::2])):
+        raise NoValueError(f"{value!r} names no value")
+    try:
+        result = _operand(terms[0], content, source)
+        for operator, term in zip(terms[1::2], terms[2::2], strict=True):
+            number, other = float(result), float(_operand(term, content, source))
+            if operator == "over":
+                result = number / other
+            elif operator == "times":
+                result = number * other
+            else:
+                result = number + other if operator == "plus" else number - other
+    except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
+        raise NoValueError(f"has no {value!r}: {error!r}") from None
     return result
+
+
+def elements_at(path: str, content: Any) -> list[Element]:
+    """The elements that a path takes; one, without a name, where it has no ``*``.
+
+    Raises
+    ------
+    NoValueError
+        When there is none.
+    """
+    try:
+        elements = list(_elements(path.split("/") if path else [], content, ""))
+    except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
+        raise NoValueError(f"has no {path!r}: {error!r}") from None
+    if not elements:
+        raise NoValueError(f"has no element {path!r}")
+    return elements
+
+
+def _elements(steps: list[str], content: Any, name: str) -> Iterator[Element]:
+    for place, step in enumerate(steps):
+        if step.startswith("*"):
+            rest = steps[place + 1 :]
+            for key, one in _items(content):
+                if _matches(one, step.split("&")[1:]):
+                    yield from _elements(rest, one, key)
+            return
+        content = _at(content, [step])
+    yield Element(name, content)
+
+
+def _items(content: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(content, Mapping):
+        yield from ((str(key), one) for key, one in content.items())
+    else:
+        yield from ((str(place), one) for place, one in enumerate(content))
 
 
 def _is_number(text: str) -> bool:
     return bool(re.fullmatch(NUMBER, text))
 
 
-def _operand(text: str, content: Any) -> float:
-    return float(text) if _is_number(text) else float(_at(content, text.split("/")))
+def _operand(text: str, content: Any, source: Any) -> Any:
+    if _is_number(text):
+        return float(text)
+    path = _INDIRECT.sub(lambda found: str(_at(content, found[1].split("/"))), text)
+    if path.startswith("/"):
+        path, content = path[1:], source
+    return _at(content, path.split("/"))
+
+
+def _matches(content: Any, wanted: list[str]) -> bool:
+    if wanted and not isinstance(content, Mapping):
+        return False
+    pairs = (one.partition("=") for one in wanted)
+    return all(str(content.get(key)) == text for key, _, text in pairs)
 
 
 def _at(content: Any, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
         if step == "*":
-            each = content.values() if isinstance(content, Mapping) else content
             rest = steps[place + 1 :]
             reduce = {"max": max, "min": min}[rest[-1]]
-            return reduce(float(_at(one, rest[:-1])) for one in each)
+            return reduce(float(_at(one, rest[:-1])) for _, one in _items(content))
+        if content is None:
+            return None
         if isinstance(content, Mapping):
             content = content[step]
         elif "=" in step:
-            wanted = [pair.split("=") for pair in step.split("&")]
-            content = next(
-                one for one in content if all(str(one[key]) == text for key, text in wanted)
-            )
+            content = next(one for one in content if _matches(one, step.split("&")))
         else:
             content = content[int(step)]
     return content
+
+
+def formatted(value: Any, form: str = "") -> str:
+    """A value as a table shows it: "0.9 to 1.1" for a list, a dash for null.
+
+    Parameters
+    ----------
+    form
+        Python's format, such as ``.2f``, ``.3g`` (which keeps zeros at the end) or, of text,
+        ``.7``; none for whole numbers. Thousands are separated by spaces.
+
+    Raises
+    ------
+    NoValueError
+        When a number that is not whole has no format.
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return f"{value:{form}}"
+    if isinstance(value, list):
+        return " to ".join(formatted(one, form) for one in value)
+    if not form:
+        if float(value) != int(value):
+            raise NoValueError(f"{value} needs a format, such as .2f")
+        form = ".0f"
+    alternate = "#" if form.endswith("g") and form != "g" else ""
+    text = f"{float(value):{alternate},{form}}".replace(",", " ").removesuffix(".")
+    return _EXPONENT.sub(lambda found: "e" + found[1].strip("+"), text)
+
+
+def as_written(value: Any, figure: str) -> str:
+    """``value`` with as many digits as ``figure`` shows, and as it is written: .98, 1 444, 2e-5."""
+    if value is None:
+        raise NoValueError("has nothing there")
+    mantissa, _, exponent = figure.replace(" ", "").partition("e")
+    text = formatted(float(value), f".{len(mantissa.partition('.')[2])}{'e' if exponent else 'f'}")
+    return text.removeprefix("0") if figure.startswith(".") and text.startswith("0.") else text

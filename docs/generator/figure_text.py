@@ -33,6 +33,10 @@ _NO_PROSE = re.compile(
     r"|<!--.*?-->|`[^`\n]+`|(?<=\])\([^)\s]*\)|\S*https?://\S+",
     re.DOTALL | re.MULTILINE,
 )
+_NAMED = re.compile(
+    r"\b9[05]\s%(?=\sinterval)|\bmore\sthan\s2\s%|\bPython\s3\.11\b|\b20\s000\sreviews\b"
+)
+"""What is defined once and named often, such as when an answer is slower."""
 _TABLE_ROW = re.compile(r"^\s*\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 _CELL = re.compile(rf"\s*\(?{NUMBER}")
 _NAMES = re.compile(r"[^\W\d_]{3,}")
@@ -52,7 +56,9 @@ class Figure:
 
 def prose(text: str) -> str:
     """``text``, as long as it was, with code, comments and addresses replaced by ``·``."""
-    return _NO_PROSE.sub(lambda found: re.sub(r"[^\n]", "·", found[0]), text)
+    for pattern in (_NO_PROSE, _NAMED):
+        text = pattern.sub(lambda found: re.sub(r"[^\n]", "·", found[0]), text)
+    return text
 
 
 def figures(text: str) -> list[Figure]:

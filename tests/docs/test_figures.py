@@ -1,46 +1,31 @@
-"""Every measured figure of the documents stands in a file of the repository."""
+"""Every measured figure of the documents comes from a file of the repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples import ROOT
 
-from docs.generator.figure_sources import Quote, check, evaluated, read_quotes, rounds_to
+from docs.generator.figure_marks import check, read_marks, rewritten
+from docs.generator.figure_sources import NoValueError, as_written, elements_at, formatted, value_at
 from docs.generator.figure_text import figures
-from docs.generator.generating import generated
-
-TABLES = sorted((ROOT / "docs" / "figures").glob("*.yaml"))
-
-
-def documents() -> list[str]:
-    """README.md, the pages of ``docs/`` and the READMEs of benchmarks and workloads.
-
-    Generated pages hold defaults and examples, and a test of their own compares them with the code.
-    """
-    made = set(generated(ROOT))
-    paths = [
-        ROOT / "README.md",
-        *(ROOT / "docs").rglob("*.md"),
-        ROOT / "benchmarks" / "README.md",
-        *(ROOT / "kernels").glob("*/README.md"),
-    ]
-    return sorted(path.relative_to(ROOT).as_posix() for path in paths if path not in made)
-
-
-QUOTES = {name: quotes for table in TABLES for name, quotes in read_quotes(table).items()}
+from docs.generator.write_figures import documents
 
 
 @pytest.mark.parametrize("name", documents())
-def test_every_figure_has_its_source(name: str) -> None:
+def test_writing_the_figures_changes_nothing(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert check(name, text, QUOTES.get(name, []), ROOT) == []
+    assert check(name, text, ROOT) == []
+    assert rewritten(read_marks(name, text, ROOT)) == text
 
 
-def test_the_tables_name_documents_that_are_checked() -> None:
-    assert len(documents()) > 30
-    assert QUOTES.keys() <= set(documents())
+def test_many_documents_are_checked_and_no_generated_one() -> None:
+    names = documents()
+    assert len(names) > 30
+    assert {"README.md", "benchmarks/README.md", "kernels/acoustic/README.md"} <= set(names)
+    assert "docs/reference/settings.md" not in names
 
 
 @pytest.mark.parametrize(
@@ -66,114 +51,146 @@ def test_what_reads_like_a_measured_figure(sentence: str, wanted: list[str]) -> 
     assert [figure.text for figure in figures(sentence)] == wanted
 
 
-PAGE = "The run takes 1.4 s (`n` = 512), 3 times as fast\nas before.\n"
+PAGE = """The run takes 1.4<!-- = result.json runs/n=512/s --> s (`n` = 512),
+3<!-- = result.json runs/1/before_s over runs/1/s --> times as fast.
+
+<!-- sources: small = result.json runs/*&kind=small -->
+They take 2<!-- = small */s/min --> to 9.0<!-- = small */s/max --> s, .98<!-- = small 1/share -->
+of it.
+
+<!-- table result.json runs/*&kind=small
+| {n} | {s:.1f} | {share?:.2f} | {between:.1f} | {/names/[kind]} |
+-->
+
+| n | s | share | between | kind |
+|---|---|---|---|---|
+| 64 | 9.0 | – | – | tiny |
+| 1 024 | 2.0 | 0.98 | 1.0 to 2.0 | tiny |
+
+<!-- setting -->
+- every 20 ms,
+- for 1 min.
+
+It waits 5<!-- setting --> s, or two<!-- definition --> minutes.
+"""
+
+RESULT = """{"names": {"small": "tiny"}, "runs": [
+{"n": 64, "s": 9.0, "kind": "small", "between": null},
+{"n": 512, "s": 1.352, "kind": "large", "before_s": 4.1},
+{"n": 1024, "s": 2.0, "kind": "small", "share": 0.9812, "between": [1.0, 2.0]}]}"""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one result."""
-    (tmp_path / "result.json").write_text(
-        '{"runs": [{"n": 64, "s": 9.0}, {"n": 512, "s": 1.352, "before_s": 4.1}]}'
-    )
+    results = tmp_path / "benchmarks" / "results"
+    results.mkdir(parents=True)
+    (results / "result.json").write_text(RESULT)
     return tmp_path
 
 
-def quote(text: str, *values: str) -> Quote:
-    """A passage with its values in the result."""
-    return Quote(text, "result.json", values)
-
-
-RIGHT = quote(
-    "{1.4} s (`n` = 512), {3} times as fast as", "runs/n=512/s", "runs/1/before_s over runs/1/s"
-)
-
-
-def test_a_document_whose_figures_stand_in_a_file_passes(root: Path) -> None:
-    assert check("page.md", PAGE, [RIGHT], root) == []
-
-
-def test_a_planted_figure_is_refused(root: Path) -> None:
-    (complaint,) = check("page.md", PAGE + "It needs 17 % of the memory.\n", [RIGHT], root)
-    assert complaint.startswith("page.md:3: 17 has no source and no exemption")
-
-
-@pytest.mark.parametrize("planted", ["1.5 s", "1.35 s", "9.0 s"])
-def test_a_changed_figure_is_refused(planted: str, root: Path) -> None:
-    lacks, *without = check("page.md", PAGE.replace("1.4 s", planted), [RIGHT], root)
-    assert "lacks the quote" in lacks
-    assert len(without) == 2
-
-
-def test_a_changed_result_is_refused(root: Path) -> None:
-    path = root / "result.json"
-    path.write_text(path.read_text().replace("1.352", "1.25"))
-    complaints = check("page.md", PAGE, [RIGHT], root)
-    assert [line.split(": ")[-1] for line in complaints] == ["runs/n=512/s is 1.25, not 1.4"]
-
-
-def test_a_source_that_lacks_the_value_is_refused(root: Path) -> None:
-    lost = quote(RIGHT.text, "runs/n=100/s", RIGHT.values[1])
-    (complaint,) = check("page.md", PAGE, [lost], root)
-    assert "result.json has no runs/n=100/s" in complaint
-
-
-def test_a_source_that_does_not_exist_is_refused(root: Path) -> None:
-    lost = Quote("{1.4} s (`n` = 512), {3} times", "lost.json", ("s", "n"))
-    complaints = check("page.md", PAGE, [lost], root)
-    assert len(complaints) == 2
-    assert all("lost.json: cannot be read" in line for line in complaints)
-
-
-def test_a_quote_that_fits_twice_is_refused(root: Path) -> None:
-    (complaint,) = check("page.md", PAGE + PAGE, [RIGHT], root)
-    assert "has 2 times" in complaint
-
-
-def test_an_exemption_covers_its_quote_alone(root: Path) -> None:
-    setting = Quote("every {20 ms}", "setting", exempt=True)
-    text = "Samples every 20 ms take 20 ms.\n"
-    (complaint,) = check("page.md", text, [setting], root)
-    assert "20 has no source" in complaint
+def test_a_page_whose_figures_stand_in_a_file_passes(root: Path) -> None:
+    assert check("page.md", PAGE, root) == []
 
 
 @pytest.mark.parametrize(
-    ("group", "message"),
+    ("right", "planted", "complaint"),
     [
-        ("{exempt: measured, quotes: ['{3} s']}", "no reason"),
-        ("{exempt: 'published:', quotes: ['{3} s']}", "no reason"),
-        ("{quotes: {'{3} s': [a]}}", "one of from, computed, exempt"),
-        ("{from: a.json, quotes: {'{3} and {4} s': [a]}}", "1 values"),
-        ("{from: a.json, quotes: {'3 s': []}}", "0 values"),
-        ("{from: a.json, quotes: {'{3} s': [3]}}", "names no value"),
-        ("{from: results/a.json, quotes: {'{3} s': [a]}}", "is an output"),
+        ("1.4<!", "1.5<!", "page.md:1: '1.5' is '1.4' in the source"),
+        ("3<!", "4<!", "'4' is '3'"),
+        ("| 64 | 9.0", "| 64 | 9.1", "'| 64 | 9.1 | – | – | tiny |' is '| 64 | 9.0 |"),
+        ("| 64 | 9.0 | – | – | tiny |\n", "", "is '| 64 | 9.0 |"),
+        ("9.0<!", ".90<!", "'.90' is '9.00'"),
     ],
 )
-def test_an_entry_without_source_or_reason_is_refused(
-    group: str, message: str, tmp_path: Path
+def test_a_planted_figure_is_noticed_and_written_anew(
+    right: str, planted: str, complaint: str, root: Path
 ) -> None:
-    path = tmp_path / "figures.yaml"
-    path.write_text(f"page.md: [{group}]\n")
-    with pytest.raises(ValueError, match=message):
-        read_quotes(path)
+    page = PAGE.replace(right, planted, 1)
+    assert complaint in "".join(check("page.md", page, root))
+    if right.startswith(("1", "3", "|")):
+        assert rewritten(read_marks("page.md", page, root)) == PAGE
+
+
+def test_a_changed_result_is_noticed(root: Path) -> None:
+    path = root / "benchmarks" / "results" / "changed.json"
+    path.write_text(RESULT.replace("1.352", "1.25"))
+    page = PAGE.replace("result.json", "changed.json")
+    (complaint,) = check("page.md", page, root)
+    assert "'1.4' is '1.2'" in complaint
 
 
 @pytest.mark.parametrize(
-    ("value", "figure", "holds"),
+    ("text", "complaint"),
     [
-        (0.6549, "0.65", True),
-        (0.6551, "0.65", False),
-        (1444, "1 444", True),
-        (1443.4, "1 444", False),
-        (1.97e-5, "2.0e-5", True),
-        (1.97e-5, "1.9e-5", False),
-        (0.9849, ".98", True),
+        ("It needs 17 % of it.", "17 has no mark"),
+        ("<!-- setting -->\nIt needs 1 %.\n\nIt needs 17 %.", "17 has no mark"),
+        ("It needs 17<!-- setting --> or 18 %.", "18 has no mark"),
+        ("It needs<!-- setting --> 17 %.", "17 has no mark"),
+        ("It needs 17<!-- because --> %.", "neither"),
+        ("It needs 17<!-- published: --> %.", "publication"),
+        ("It has 17<!-- setting --> wheels.", "exempts nothing"),
+        ("<!-- setting -->\nIt has 17 wheels.", "exempts nothing"),
+        ("It is half<!-- = result.json runs/0/s --> of it.", "behind no number"),
+        ("It needs 17<!-- = result.json runs/n=1/s --> %.", "has no 'runs/n=1/s'"),
+        ("It needs 17<!-- = lost.json s --> %.", "lost.json: cannot be read"),
+        ("It needs 17<!-- = results/a.json s --> %.", "is an output"),
+        ("It needs 17<!-- = unknown s --> %.", "no computation"),
+        ("It needs 17<!-- = result.json 17 --> %.", "names no value"),
+        ("It needs 17<!-- = result.json runs/0/between --> %.", "nothing there"),
+        ("<!-- table result.json runs/* | {n} | -->\n\nNo table.", "above no table"),
+        ("<!-- table result.json runs/*\n| {n} |\n-->\n| a | b |\n|---|---|\n", "other columns"),
+        ("<!-- table result.json runs/*\n| {s} |\n-->\n| a |\n|---|\n", "needs a format"),
+        ("<!-- table result.json runs/*&n=2\n| {n} |\n-->\n| a |\n|---|\n", "no element"),
     ],
 )
-def test_a_figure_is_its_value_rounded(value: float, figure: str, holds: bool) -> None:
-    assert rounds_to(value, figure) is holds
+def test_a_figure_without_source_or_reason_is_refused(
+    text: str, complaint: str, root: Path
+) -> None:
+    assert complaint in "".join(check("page.md", text, root))
+
+
+@pytest.mark.parametrize(
+    ("value", "figure", "written"),
+    [
+        (0.6549, "0.65", "0.65"),
+        (0.6551, "0.65", "0.66"),
+        (1443.4, "1 444", "1 443"),
+        (1.97e-5, "1.9e-5", "2.0e-5"),
+        (0.9849, ".97", ".98"),
+        (0.9999, ".98", "1.00"),
+    ],
+)
+def test_a_figure_keeps_its_number_of_digits(value: float, figure: str, written: str) -> None:
+    assert as_written(value, figure) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        (None, ".2f", "–"),
+        (12345.0, "", "12 345"),
+        (0.0300, ".3g", "0.0300"),
+        (118.2, ".3g", "118"),
+        (172.5, "g", "172.5"),
+        (8.1e-8, ".1e", "8.1e-8"),
+        ([0.9, 1.1], ".2f", "0.90 to 1.10"),
+        ("c961c09fe7", ".7", "c961c09"),
+    ],
+)
+def test_how_tables_show_values(value: Any, form: str, shown: str) -> None:
+    assert formatted(value, form) == shown
 
 
 def test_values_compute_from_left_to_right() -> None:
     content = {"a": [{"n": 1, "k": "x", "s": 2.0}, {"n": 1, "k": "y", "s": 6.0}]}
-    assert evaluated("a/n=1&k=y/s minus a/0/s over a/0/s times 100", content) == 200
-    assert evaluated("a/*/s/max plus a/*/s/min", content) == 8
+    assert value_at("a/n=1&k=y/s minus a/0/s over a/0/s times 100", content) == 200
+    assert value_at("a/*/s/max plus a/*/s/min", content) == 8
+    assert value_at("s over /a/1/s times 3", {"s": 2.0}, content) == 1
+
+
+def test_elements_have_the_names_of_their_keys() -> None:
+    content = {"a": {"x": {"n": 1}, "y": {"n": 2}, "count": 2}}
+    assert [(one.name, one.content) for one in elements_at("a/*&n=2", content)] == [("y", {"n": 2})]
+    with pytest.raises(NoValueError, match="no 'b"):
+        elements_at("b/*", content)

@@ -21,9 +21,9 @@ from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.loading import load_workload
 from launchwise.workloads.workload import builds_in_order
 
 

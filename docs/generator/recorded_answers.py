@@ -1,0 +1,210 @@
+"""Figures computed from recorded blind tests and recorded pairs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from docs.generator.recorded_data import KERNELS, RECORDED
+from launchwise.base.typed import read_yaml
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.blind.answering import read_frozen
+from launchwise.learning.blind.scoring import check_measured_after, score, summarise
+from launchwise.learning.features import Domain
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.times import PAIRS, judged_times
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.usual import usual_configuration
+
+STUDIES = {
+    "acoustic_tile": "acoustic",
+    "granger_time": "granger",
+    "sentiment_host": "sentiment",
+    "sentiment_inference": "sentiment",
+    "tridiagonal_device": "tridiagonal",
+    "tridiagonal_streams": "tridiagonal",
+    "tridiagonal_subsystem": "tridiagonal",
+}
+"""Studies with a recorded blind test on the H200, and their workloads."""
+
+STUDIES_OF_H100 = {
+    **STUDIES,
+    "acoustic_kernels": "acoustic",
+    "tridiagonal_recursion": "tridiagonal",
+}
+"""The same for the H100."""
+
+
+@cache
+def blind() -> dict[str, Any]:
+    """Recorded blind tests of the H200, scored anew: study to its figures, and ``all``."""
+    return _blind("h200", STUDIES)
+
+
+@cache
+def blind_new_gpu() -> dict[str, Any]:
+    """Recorded blind tests of the H100, when no study had a row of it; as :func:`blind`.
+
+    ``range`` holds least and most over the studies of what is a fraction of the best.
+    """
+    found = _blind("h100", STUDIES_OF_H100)
+    names = ("fraction_geometric_mean", "best_of_5", "best_of_20")
+    of_studies = [each for name, each in found.items() if name != "all"]
+    spans = {name: [each[name] for each in of_studies] for name in names}
+    return {
+        **found,
+        "studies": len(of_studies),
+        "range": {name: {"least": min(each), "most": max(each)} for name, each in spans.items()},
+    }
+
+
+def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
+    """Recorded blind tests of a GPU, scored anew."""
+    folder = RECORDED / gpu / "blind"
+    profile = read_profile(RECORDED / gpu / "profile.json", gpu)
+    found: dict[str, Any] = {}
+    for name, workload in studies.items():
+        spec = load_spec(KERNELS / workload)
+        study = read_yaml(KERNELS / workload / "studies" / name / "study.yaml")
+        keys = ("candidates", "constraints", "usual")
+        domain = Domain(spec, {gpu: profile}, **{key: study[key] for key in keys if key in study})
+        frozen = read_frozen(folder / f"{name}.frozen.json")
+        sweep = read_table(folder / f"{name}.sweep.parquet", measurement_schema(spec))
+        pairs = read_table(folder / f"{name}.pairs.parquet", pairs_schema(spec))
+        check_measured_after(frozen, {"sweep": sweep, "pairs": pairs})
+        found[name] = {"gpu": gpu, **summarise(frozen, score(frozen, domain, sweep, pairs))}
+    every = found.values()
+    counts = ("problems", "slower", "harmed", "kept_usual", "missed", "worthwhile")
+    return {**found, "all": {key: sum(each[key] for each in every) for key in counts}}
+
+
+@cache
+def judged() -> dict[str, Any]:
+    """How far times that pairs judged differ from the sweep's, %: recorded pairs of both cards.
+
+    ``rows`` that pairs judge, median and largest difference, and share of those above 1 %.
+    """
+    found = []
+    for gpu in ("h100", "h200"):
+        for name, workload in STUDIES_OF_H100.items():
+            path = RECORDED / gpu / f"{name}.pairs.parquet"
+            if path.is_file():
+                spec = load_spec(KERNELS / workload)
+                sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
+                times = judged_times(sweep, read_table(path, pairs_schema(spec)), spec)
+                own = times[times["basis"] == PAIRS]
+                found.append((own["time_ms"] / own["sweep_ms"] - 1).abs())
+    away = 100 * pd.concat(found, ignore_index=True)
+    return {
+        "rows": len(away),
+        "median_percent": float(away.median()),
+        "largest_percent": float(away.max()),
+        "above_1_percent": 100 * float((away > 1).mean()),
+    }
+
+
+@cache
+def paired() -> dict[str, Any]:
+    """Recorded pairs of the H200; see :func:`_paired`."""
+    return _paired("h200")
+
+
+@cache
+def paired_h100() -> dict[str, Any]:
+    """Recorded pairs of the H100; see :func:`_paired`."""
+    return _paired("h100")
+
+
+def _paired(gpu: str) -> dict[str, Any]:
+    """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
+
+    Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
+    ``contests`` problems the share where the interval of the fastest's gain over the usual choice
+    is at most 1 % to either side.
+    """
+    found: dict[str, Any] = {}
+    for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
+        name = path.name.partition(".")[0]
+        (folder,) = KERNELS.glob(f"*/studies/{name}")
+        spec = load_spec(folder.parents[1])
+        pairs = read_table(path, pairs_schema(spec))
+        roles = pairs["roles"].str.split("+")
+        baseline = pairs[roles.map(lambda each: "baseline" in each)]
+        best = pairs[roles.map(lambda each: "best" in each and "baseline" not in each)]
+        both = best.merge(
+            baseline[[*spec.problem_columns, "sweep_ms"]],
+            on=spec.problem_columns,
+            suffixes=("", "_baseline"),
+        )
+        ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
+        found[name] = {
+            "problems": len(ratio),
+            "percent_median": 100 * (ratio.median() - 1),
+            **_narrow(pairs, spec),
+        }
+    return found
+
+
+@cache
+def device_choices() -> dict[str, Any]:
+    """Speed of what is usual for a tridiagonal system on the device, over that of the fastest.
+
+    By GPU, from recorded pairs: ``mean`` (geometric), ``least``; ``problems``; ``largest``: by
+    type, how much faster than what is usual the fastest is at 10^8 rows, %.
+    """
+    spec = load_spec(KERNELS / "tridiagonal")
+    columns = spec.tunable_columns
+    found = {}
+    for gpu in ("h200", "h100"):
+        path = RECORDED / gpu / "tridiagonal_device.pairs.parquet"
+        fractions, largest = [], {}
+        for values, rows in read_table(path, pairs_schema(spec)).groupby(spec.problem_columns):
+            problem = dict(zip(spec.problem_columns, values, strict=True))
+            usual = usual_configuration(spec.usual, problem, spec)
+            is_usual = (rows[columns] == pd.Series(usual)[columns]).all(axis=1)
+            (own,) = rows.loc[is_usual, "gain"]
+            fractions.append(own / rows["gain"].max())
+            if problem["n"] == 10**8:
+                largest[problem["dtype"]] = 100 * (1 / fractions[-1] - 1)
+        found[gpu] = {
+            "mean": statistics.geometric_mean(fractions),
+            "least": min(fractions),
+            "problems": len(fractions),
+            "largest": largest,
+        }
+    return found
+
+
+def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
+    """How many problems have the gain of their fastest known within 1 %."""
+    known = pairs[pairs["gain"].notna()]
+    fastest = known.loc[known.groupby(spec.problem_columns)["gain"].idxmax()]
+    above = fastest["gain_high"] / fastest["gain"] - 1
+    below = 1 - fastest["gain_low"] / fastest["gain"]
+    return {"contests": len(fastest), "narrow": ((above <= 0.01) & (below <= 0.01)).mean()}
+
+
+@cache
+def beside_pytorch() -> dict[str, Any]:
+    """Recorded pairs with PyTorch, sentiment of reviews: GPU to library to geometric means.
+
+    ``fastest`` and ``usual``: how many times as fast as the library our fastest configuration and
+    the usual choice are.
+    """
+    found: dict[str, Any] = {}
+    for gpu in ("h100", "h200"):
+        rows = pd.read_parquet(RECORDED / gpu / "sentiment_inference.peers.parquet")
+        found[gpu] = {
+            str(peer): {
+                "fastest": statistics.geometric_mean(own["speedup"]),
+                "usual": statistics.geometric_mean(own["usual_speedup"]),
+            }
+            for peer, own in rows.groupby("peer")
+        }
+    return found
