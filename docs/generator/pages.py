@@ -74,7 +74,8 @@ MODEL_PAGES = (
         "elements",
         "elements",
         "The file lies in the folder of a study: `published/elements.yaml`. The report shows it as "
-        "a table and warns of a file that does not exist or does not hold the text.",
+        "a table and warns of a file that does not exist. A line per element or group of elements "
+        "is enough; no text holds a figure, because the page computes them.",
     ),
     Page(
         "run_times",

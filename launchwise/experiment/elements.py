@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -14,57 +14,43 @@ from launchwise.base.typed import Strict, read_yaml, validated
 
 FILE = Path("published", "elements.yaml")
 """Beside ``study.yaml``."""
-SECTION = "#"
-"""First character of a place that is a section of the report."""
-
-Kind = Literal[
-    "problem",
-    "variant",
-    "range",
-    "data",
-    "cleaning",
-    "feature",
-    "model",
-    "validation",
-    "metric",
-    "table",
-    "figure",
-    "formula",
-    "claim",
-]
 
 
 class Element(Strict, title="element"):
-    """Something that a paper describes, and where it is here, or why it is not."""
+    """Something that a paper describes, and where it is here, or why it is not.
+
+    No text of it holds a figure: figures are computed on the page.
+    """
 
     element: str = Field(min_length=1, description="what the paper has, in a few words")
-    kind: Kind = Field(description="what it is")
     where: str = Field(min_length=1, description="place in the paper")
-    theirs: str = Field("", description="the figure as printed, with its unit")
-    here: list[str] = Field(
+    page: list[str] = Field(
         [],
         description=(
-            "places: `path#text` is a file, seen from the project or the workload's folder, that "
-            "holds the text; `#id` is a section of the report"
+            "sections of the report: `paper` is one of this study's page, `other_study/paper` one "
+            "of another"
         ),
     )
-    otherwise: str = Field("", description="how it differs here, or why it is not here")
+    files: list[str] = Field(
+        [],
+        description="files, seen from the folder of the study, of the workload or of the project",
+    )
+    reason: str = Field("", description="how it differs here, or why it is not here")
 
     @model_validator(mode="after")
     def _has_a_place(self) -> Self:
-        if not self.here and not self.otherwise:
-            raise ValueError(f"{self.element!r} has no place (here) and no reason (otherwise)")
+        if not self.is_here and not self.reason:
+            raise ValueError(f"{self.element!r} has no place (page, files) and no reason")
         return self
 
     @property
-    def files(self) -> list[str]:
-        """Places that are files."""
-        return [place for place in self.here if not place.startswith(SECTION)]
+    def is_here(self) -> bool:
+        """Whether it has a place."""
+        return bool(self.page or self.files)
 
-    @property
-    def sections(self) -> list[str]:
-        """Ids of sections of the report."""
-        return [place.removeprefix(SECTION) for place in self.here if place.startswith(SECTION)]
+    def sections(self, study: str) -> list[str]:
+        """Ids of the sections of the report, for an element of a study."""
+        return [one.replace("/", "-") if "/" in one else f"{study}-{one}" for one in self.page]
 
 
 class Elements(Strict, title="elements.yaml"):
@@ -93,26 +79,17 @@ def read_elements(study: Path) -> list[Element]:
 
 
 def check_places(study: Path) -> None:
-    """Check the places of the elements of a study's paper.
+    """Check that the files of the elements of a study's paper exist.
 
     Raises
     ------
     UserError
-        For the first place that does not exist.
+        For the first that does not, or that lies outside of the project.
     """
+    folders = (study, study.parents[1], ROOT)
     for number, element in enumerate(read_elements(study)):
-        for place in element.files:
-            if complaint := _complaint(place, study, f"elements.{number}.here"):
-                raise UserError(study / FILE, f"elements.{number}.here", complaint)
-
-
-def _complaint(place: str, study: Path, key: str) -> str:
-    """Complaint about a place that is a file; empty if it is right."""
-    name, _, text = place.partition("#")
-    places = [inside(folder, name, study / FILE, key) for folder in (ROOT, study.parents[1])]
-    files = [path for path in places if path.is_file()]
-    if not files:
-        return f"no file {name!r}"
-    if text and text not in files[0].read_text(encoding="utf-8"):
-        return f"{name!r} does not hold {text!r}"
-    return ""
+        key = f"elements.{number}.files"
+        for name in element.files:
+            places = [inside(folder, name, study / FILE, key) for folder in folders]
+            if not any(place.is_file() for place in places):
+                raise UserError(study / FILE, key, f"no file {name!r}")

@@ -36,12 +36,12 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
         check_places(study.folder)
     except UserError as error:
         log.warning("%s", error)  # A copy of the project may lack its documents.
-    placed = [element for element in found if element.here]
-    different = [element for element in placed if element.otherwise]
+    placed = [element for element in found if element.is_here]
+    different = [element for element in placed if element.reason]
     missing = len(found) - len(placed)
     lead = (
-        f"The paper has {wording.plural(len(found), 'element', 'elements')}: problems, variants, "
-        f"data, models, tables, figures, formulas and claims. {_are(len(placed))} here, "
+        f"The table has {wording.plural(len(found), 'element', 'elements')} of the paper, such as "
+        f"problems, variants, models, tables and claims. {_are(len(placed))} here, "
         f"{len(different)} of them with a difference that the table names."
     )
     if missing:
@@ -49,7 +49,7 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
     # The study's answer stands at the beginning of the page.
     titles = {f"{study.name}-answer": "Answers"}
     titles |= {one.id: one.title for one in every_section(others)}
-    blocks: list[Block] = [Text(lead), Fold("Every element", [_table(found, titles)])]
+    blocks: list[Block] = [Text(lead), Fold("Every element", [_table(found, study.name, titles)])]
     return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
 
 
@@ -57,22 +57,20 @@ def _are(count: int) -> str:
     return f"{count} {'is' if count == 1 else 'are'}"
 
 
-def _table(found: Sequence[Element], titles: dict[str, str]) -> Table:
+def _table(found: Sequence[Element], study: str, titles: dict[str, str]) -> Table:
     columns = [
         Column("element", number=False),
         Column("in the paper", number=False),
-        Column("as printed", number=False),
         Column("here", number=False),
         Column("difference or reason", number=False),
     ]
     rows = [
         Row(
             [
-                Cell(one.element, detail=one.kind),
+                Cell(one.element),
                 Cell(one.where),
-                Cell(one.theirs or MISSING, role="theirs"),
-                Cell(_places(one, titles), link=_link(one, titles)),
-                Cell(one.otherwise or MISSING),
+                Cell(_places(one, study, titles), link=_link(one, study, titles)),
+                Cell(one.reason or MISSING),
             ],
             role="words",
         )
@@ -81,13 +79,13 @@ def _table(found: Sequence[Element], titles: dict[str, str]) -> Table:
     return Table("Elements of the paper, in its order", columns, rows)
 
 
-def _places(element: Element, titles: dict[str, str]) -> str:
-    """Sections by title, files by name; a place that is not on this page by its id."""
-    named = [f"“{titles.get(one, one)}”" for one in element.sections]
-    named += [Path(place.partition("#")[0]).name for place in element.files]
+def _places(element: Element, study: str, titles: dict[str, str]) -> str:
+    """Sections by title, files by name; a section that is not on this page by its id."""
+    named = [f"“{titles.get(one, one)}”" for one in element.sections(study)]
+    named += [Path(name).name for name in element.files]
     return wording.listed(dict.fromkeys(named)) if named else MISSING
 
 
-def _link(element: Element, titles: dict[str, str]) -> str:
+def _link(element: Element, study: str, titles: dict[str, str]) -> str:
     """The first section that is on the page; empty without one."""
-    return next((f"#{one}" for one in element.sections if one in titles), "")
+    return next((f"#{one}" for one in element.sections(study) if one in titles), "")

@@ -102,9 +102,9 @@ def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name:
 
 
 ELEMENTS = """elements:
-  - {element: Speed, kind: claim, where: section 1, theirs: "42", here: ["#tiny-mine"]}
-  - {element: Data, kind: data, where: section 2, here: [notes.txt], otherwise: "Ours is new."}
-  - {element: Cards, kind: data, where: section 3, otherwise: "The paper does not name them."}
+  - {element: Speed, where: section 1, page: [mine, other/paper]}
+  - {element: Data, where: section 2, files: [notes.txt], reason: "Ours is new."}
+  - {element: Cards, where: section 3, reason: "The paper does not name them."}
 """
 
 
@@ -114,7 +114,7 @@ def test_the_elements_of_the_paper_lead_to_their_sections(folder: Path) -> None:
     (folder.parents[1] / "notes.txt").write_text("none")
     page = page_of(study(folder=folder))
     assert 'id="tiny-elements"' in page
-    assert '<a href="#tiny-mine">“Mine”</a>' in page
+    assert '<a href="#tiny-mine">“Mine” and “other-paper”</a>' in page
     assert "has 3 elements" in page
     assert "2 are here, 1 of them with a difference" in page
     assert "1 is not here" in page
@@ -128,11 +128,11 @@ def test_an_element_that_points_nowhere_is_warned_of(
     (folder / "published" / "elements.yaml").write_text(ELEMENTS)
     page = page_of(study(folder=folder))
     assert 'id="tiny-elements"' in page
-    assert "elements.yaml: elements.1.here: no file 'notes.txt'" in caplog.text
+    assert "elements.yaml: elements.1.files: no file 'notes.txt'" in caplog.text
 
 
 def test_an_element_without_place_and_reason_stops_the_report(folder: Path) -> None:
-    bad = ELEMENTS.replace(', here: ["#tiny-mine"]', "")
+    bad = ELEMENTS.replace(", page: [mine, other/paper]", "")
     (folder / "published" / "elements.yaml").write_text(bad)
     with pytest.raises(UserError, match=r"elements\.yaml: elements\.0: 'Speed' has no place"):
         page_of(study(folder=folder))
