@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,8 +69,8 @@ class Health:
     problems
         How many it measured.
     worst_problems
-        Problems beyond a limit that the whole sweep exceeds, to the multiple of the limit, the most
-        first; all of them where the driver is old.
+        Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first; all of
+        them where the driver is old.
     """
 
     gpu: str
@@ -90,7 +90,7 @@ class Health:
     first: str
     last: str
     problems: int
-    worst_problems: Mapping[Problem, float] = field(default_factory=dict)
+    worst_problems: tuple[Problem, ...] = ()
     mixed: float = 0.0
     repair_s: float = float("nan")
     newest_driver: str = ""
@@ -175,11 +175,11 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         else 0.0,
     )
     worst = _worst(found, sweep, spec)
-    return replace(found, worst_problems=worst, repair_s=_repair_s(sweep, spec, worst))
+    return replace(found, worst_problems=worst, repair_s=_repair_s(sweep, spec, {*worst}))
 
 
-def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> dict[Problem, float]:
-    """Problems beyond a limit that the whole sweep exceeds: to that multiple, the most first."""
+def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
+    """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
     timed = sweep[sweep["status"] == "ok"]
     drift = (timed["control_ratio"] - 1).abs()
 
@@ -201,16 +201,16 @@ def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> dict[Problem, floa
     if found.mixed > MOST_MIXED:
         parts.append(by_problem(timed["card"]).nunique().astype(float))
     if not parts:
-        return {}
+        return ()
     most = pd.concat(parts, axis=1).max(axis=1).sort_index()
-    return {
+    beyond = most[most > 1].sort_values(ascending=False, kind="stable")
+    return tuple(
         tuple(
             value if isinstance(value, str) else int(value)
             for value in (key if isinstance(key, tuple) else (key,))
-        ): float(multiple)
-        for key, multiple in most.sort_values(ascending=False, kind="stable").items()
-        if multiple > 1
-    }
+        )
+        for key in beyond.index
+    )
 
 
 LONGEST_ROW_S = 120.0
@@ -265,11 +265,11 @@ def of_studies(studies: Sequence[StudyData]) -> list[Health]:
 def _outdated(each: Health, study: StudyData, newest: str) -> Health:
     """A sweep of an old driver, all of whose problems must be measured again."""
     sweep, columns = study.sweeps[each.gpu], study.spec.problem_columns
-    rest = dict.fromkeys(sweep[columns].drop_duplicates().itertuples(index=False, name=None), 1.0)
+    every = sweep[columns].itertuples(index=False, name=None)
     return replace(
         each,
         newest_driver=newest,
-        worst_problems={**each.worst_problems, **rest, **each.worst_problems},
+        worst_problems=tuple(dict.fromkeys([*each.worst_problems, *every])),
         repair_s=_repair_s(sweep, study.spec, ()),
     )
 

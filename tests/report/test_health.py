@@ -151,8 +151,11 @@ def test_problems_that_suffered_are_named_most_first() -> None:
     )
     found = of(rows.assign(throttle=reasons))
     assert [problem[0] for problem in found.worst_problems] == [103, 107]
-    multiples = [share / health.MOST_HELD_BACK for share in (1.0, 0.5)]
-    assert list(found.worst_problems.values()) == pytest.approx(multiples)
+    # Of drift in the median, and of the largest.
+    slow = of(rows.assign(control_ratio=np.where(rows["n"] > 103, 1.03, 1.0)))
+    assert sorted(problem[0] for problem in slow.worst_problems) == [*range(104, 110)]
+    fast = of(drifting(rows, 11, 0.89))
+    assert [problem[0] for problem in fast.worst_problems] == [100, 101]
 
 
 def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all() -> None:
@@ -295,6 +298,22 @@ def test_ages_are_days_and_commits_that_changed_the_workload(
     git("add", "-A")
     git("commit", "-q", "-m", "study")
     assert ages_of(commits[2]) == health_section.Age(10, 0)
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "days"),
+    [
+        ("2026-06-05T12:00:00+00:00", AT, 10),
+        ("2026-06-05T12:00:00+00:00", "unknown", None),
+        ("", AT, None),
+        # By a clock that was ahead.
+        ("2026-06-16T12:00:00+00:00", AT, 0),
+    ],
+)
+def test_an_age_is_known_where_both_days_are(last: str, now: str, days: int | None) -> None:
+    found = of(sweep().assign(measured_at=last))
+    (age,) = health_section.ages([found], [], now).values()
+    assert age == health_section.Age(days, None)
 
 
 def test_every_sweep_has_one_row() -> None:

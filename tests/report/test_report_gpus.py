@@ -51,6 +51,15 @@ def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
 
 
+def test_sizes_of_memories_are_in_the_units_of_their_rows() -> None:
+    sizes = {"memory_bytes": 80 * 10**9, "l2_bytes": 50 * 2**20, "shared_per_sm_bytes": 228 * 2**10}
+    shown = gpus.section({"own": profile(**sizes)}).blocks[0]
+    assert isinstance(shown, Table)
+    rows = {row.cells[0].text: row.cells[1].text for row in shown.rows}
+    found = [rows[name] for name in ("memory (GB)", "L2 cache (MB)", "shared memory per SM (KB)")]
+    assert list(map(float, found)) == [80, 50, 228]
+
+
 def test_estimated_ceilings_are_not_called_measured() -> None:
     own = profile()
     profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
