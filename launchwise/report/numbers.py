@@ -207,7 +207,7 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
             "gain": baseline_ms[cases] / rows["time_ms"],
         }
     ).groupby(groups, sort=True)
-    found = rows[names].iloc[np.unique(groups, return_index=True)[1]].reset_index(drop=True)
+    found = rows[names].iloc[np.unique(groups, return_index=True)[1]].copy()
     found["problems"] = values.size().to_numpy()
     found["fraction"] = np.exp(values["log_fraction"].mean().to_numpy())
     found["worst"] = values["fraction"].min().to_numpy()

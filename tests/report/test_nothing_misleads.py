@@ -92,6 +92,19 @@ def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
         assert ("tiny-share" in ids) is shown
         said = [block.text for block in found.blocks if isinstance(block, Text)]
         assert any("No run reaches a tenth of the copy bandwidth" in one for one in said) != shown
+    figure = figures.throughput(fast, winners(fast), share=True, name="share")
+    (panel,) = figure.panels
+    # 128 MB in 0.4 ms.
+    assert next(trace["y"] for trace in panel.data if trace["name"] == "big") == [16, 32]
+    rates = figures.throughput(fast, winners(fast), share=False, name="rate").panels[0]
+    titles = [one.layout["yaxis"]["title"]["text"] for one in (panel, rates)]
+    assert ["%" in title for title in titles] == [True, False]
+
+
+def test_slices_are_explained_where_there_are_any() -> None:
+    for gpus, notes in ((("big",), 1), (("big", "big.sm4"), 2)):
+        texts = [block for block in compared(study(gpus)).blocks if isinstance(block, Text)]
+        assert len(texts) == notes
 
 
 def short_table(made: StudyData) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import zlib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -97,6 +99,28 @@ def test_axes_of_a_figure_are_those_of_the_page() -> None:
     (line,) = ax.lines
     assert line.get_xdata().tolist() == [10, 100]
     assert math.isnan(line.get_ydata()[1])
+
+
+@pytest.mark.parametrize(("count", "columns", "rows"), [(1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 3, 2)])
+def test_at_most_three_panels_stand_beside_each_other(count: int, columns: int, rows: int) -> None:
+    layout: dict[str, dict[str, object]] = {"xaxis": {}, "yaxis": {}}
+    panel = Panel("one", [{"type": "scatter", "mode": "markers", "x": [1], "y": [1]}], layout)
+    width, height = figures.drawn(Figure("f", "c", "a", [panel])).get_size_inches()
+    sheet = figures.drawn(Figure("f", "c", "a", [panel] * count))
+    assert len(sheet.axes) == count
+    assert sheet.get_size_inches().tolist() == pytest.approx([columns * width, rows * height])
+
+
+def test_a_drawing_fills_its_paper(tmp_path: Path) -> None:
+    line = '<path d="M0 12H96" stroke="black"/>'
+    svg = f'<svg viewBox="0 0 96 48" xmlns="http://www.w3.org/2000/svg">{line}</svg>'
+    _, path = drawings.save(Drawing("d", "c", "a", svg), tmp_path / "d", "cited")
+    text = path.read_bytes()
+    # Points, 72 of which are 96 pixels; y points upwards.
+    assert re.search(rb"/MediaBox \[ 0 0 72 36 \]", text)
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", text, flags=re.DOTALL)
+    drawn = b"".join(zlib.decompress(one) for one in streams if one[:1] == b"x")
+    assert b"0 27 m\n72 27 l" in drawn
 
 
 def test_an_unknown_kind_of_plot_is_refused() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from launchwise.report import assemble, blind, overview
+import pytest
+
+from launchwise.report import assemble, blind, finder, overview
 from launchwise.report.blocks import Bullets, Table
 from launchwise.report.study import StudyData
 from tests.support.report_study import SCORE, study
@@ -38,6 +40,19 @@ def test_a_gpu_that_was_new_may_have_rows_now() -> None:
     assert blind.only_tested([made]) == []
     said = str(blind.sentence(made, "big"))
     assert said.startswith("in a blind test of 40 problems, when the study had no row of this GPU,")
+
+
+def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
+    made = study()
+    judged = {"fraction": 0.98765432, "gain": 1.5, "gain_low": 1.4, "gain_high": 1.6}
+    rows = made.rows.iloc[:2][["n", "dtype", "order"]].assign(**judged, is_usual=False)
+    rows = rows.assign(n=[111, 112], status=["ok", "timeout"])
+    ((gpu, found),) = finder.tested(dataclasses.replace(made, scores={"big": rows})).items()
+    assert (gpu, len(found)) == ("big", 1)
+    problem, *numbers, is_usual = found[0]
+    assert problem == [111, "float32", 2]
+    assert numbers == pytest.approx([*judged.values()], rel=1e-3)
+    assert is_usual == 0
 
 
 def test_it_is_named_where_the_gpus_are() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.experiment.study import ModelEntry
+from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Fold, Section, Table, Text
 from launchwise.report.comparison import entries
@@ -16,7 +19,7 @@ from launchwise.report.described import described
 from launchwise.report.spread import spread
 from launchwise.report.study import StudyData
 from tests.support.described_gpus import described_gpus
-from tests.support.report_study import study
+from tests.support.report_study import settings, study
 
 TIMES = {("t4", 102): 5.0, ("t4", 202): 30.0, ("a100", 102): 0.5, ("a100", 202): 3.0}
 
@@ -115,6 +118,28 @@ def test_intervals_rest_on_published_times_and_end_at_the_roofline() -> None:
     assert entry.least_ms == least
     few = with_answers(published_times=known.iloc[:9])
     assert spread([few]) is None
+
+
+def test_the_error_is_that_of_held_out_gpus() -> None:
+    entry = {"gpu": ALL, "by": "", "model": "trees", "median_percent": 5.0}
+    errors = [
+        {**entry, "split": "sizes", "mape_percent": 7.5},
+        {**entry, "split": "cards", "mape_percent": 23.4},
+    ]
+    splits = {
+        "sizes": {"kind": "problems", "title": "x", "train": {"n": [102]}, "test": {"n": [202]}},
+        "cards": {"kind": "leave_one_gpu_out", "title": "y"},
+    }
+    made = with_answers(
+        facts={"predictions": errors},
+        entries={"trees": ModelEntry(kind="learnt", title="trees")},
+        settings=settings(splits=splits),
+    )
+    section = described(made)
+    assert section is not None
+    lead = section.blocks[0]
+    assert isinstance(lead, Text)
+    assert re.findall(r"\d+\.\d", lead.text) == ["23.4"]
 
 
 def test_what_has_no_time_is_said_in_its_place() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from launchwise.report import roofline
 from launchwise.report.study import StudyData
-from tests.support.report_study import study
+from tests.support.report_study import profile, study
 
 POINTS = 100**3
 FLOP, BYTES = 14 * POINTS, 16 * POINTS
@@ -52,6 +52,15 @@ def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
         assert one["y"][0] / one["x"][0] == pytest.approx(1000, rel=1e-3)
     assert len(points["x"]) == 2
     assert "32 % of the roofline" in points["text"][0]
+
+
+def test_panels_beside_each_other_take_the_width_that_there_is() -> None:
+    made = faster(20)
+    profiles = {**made.profiles, "big.sm4": profile("big.sm4")}
+    figure = roofline.figure(dataclasses.replace(made, profiles=profiles))
+    assert figure is not None
+    assert [panel.title for panel in figure.panels] == ["big", "big.sm4"]
+    assert figure.limit == 0 or figure.limit >= 2 * figure.width
 
 
 def test_a_study_far_below_every_ceiling_has_no_figure() -> None:
