@@ -29,10 +29,9 @@ def main(
     UserError
         When the study names a library that the workload does not have.
     """
-    from launchwise.base.errors import UserError
     from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
-    from launchwise.learning.contests import contests_of_sweep
+    from launchwise.learning.contests import check_peers, contests_of_sweep
     from launchwise.learning.reading import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.learning import recommendation_schema
@@ -41,12 +40,8 @@ def main(
 
     domain = read_domain(folder, [gpu], [profile], question)
     spec = domain.spec
-    if peers := entry["peers"]:
-        known = load_workload(folder, spec).peers
-        if unknown := [each for each in peers if each not in known]:
-            others = ", ".join(known) or "it has none"
-            message = f"{unknown[0]!r} is no library of {spec.workload}: {others}"
-            raise UserError(f"study {study}", "peers", message)
+    if entry["peers"]:
+        check_peers(study, entry["peers"], load_workload(folder, spec))
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
     first = None
     if answers is not None:

@@ -44,18 +44,10 @@ def main(
         predicted_times_schema,
         recommendation_schema,
     )
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.times import times_schema, with_judged_times
 
     domain = read_domain(folder, gpus, profiles, question)
     spec = domain.spec
-    schema = measurement_schema(spec)
-    read = [name for name in Truth.columns(spec) if name in schema.columns]
-    tables = {}
-    for gpu, sweep, path in zip(gpus, sweeps, judged, strict=True):
-        known = read_table(path, times_schema(spec))
-        tables[gpu] = with_judged_times(read_table(sweep, schema, read), known, spec, path)
-    truth = Truth(tables, domain)
+    truth = Truth.read(gpus, sweeps, judged, domain)
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
     predicting = read_facts(times)["models"]

@@ -38,9 +38,8 @@ def main(
     cap
         Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
-    from launchwise.base.storage import digest, digest_files
+    from launchwise.base.storage import digest_files
     from launchwise.experiment.settings import Search
-    from launchwise.experiment.study import ModelEntry
     from launchwise.learning.reading import read_domain
     from launchwise.learning.row_cap import RowCap
     from launchwise.learning.training import Asked, stale, train_models
@@ -52,19 +51,9 @@ def main(
     if any(most_rows.exceeded(fold["training"]) for fold in read_facts(training)["counts"]):
         common.append([most_rows.most, most_rows.seed])
 
-    def made_from(one: dict[str, Any]) -> str:
-        inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles)])
-        return digest([common, one["entry"], one["code"], one["spec"], inputs])
-
     domain = read_domain(folder, gpus, profiles, question)
     asked = {
-        name: Asked(
-            ModelEntry.model_validate(one["entry"]),
-            target,
-            made_from(one),
-            Path(one["journal"]),
-            tuple(one["blamed"] or ()),
-        )
+        name: Asked.of(one, target, common, profiles)
         for (name, one), target in zip(models.items(), output, strict=True)
     }
     wanted = stale(asked)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from launchwise.base.errors import UserError
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Entrant, Role
 from launchwise.experiment.study import Study
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.workloads.space import Configuration
 from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.workload import Workload
 
 
 def contests_of_sweep(
@@ -108,3 +110,12 @@ def configurations_in(rows: pd.DataFrame, domain: Domain) -> list[Configuration]
 def plain(row: pd.Series, columns: list[str]) -> Configuration:
     """Values of a row in ``columns``, as JSON holds them."""
     return {name: value if isinstance(value := row[name], str) else int(value) for name in columns}
+
+
+def check_peers(study: str, peers: Sequence[str], workload: Workload) -> None:
+    """Check that a study's libraries are its workload's; UserError for the first that is not."""
+    for each in peers:
+        if each not in workload.peers:
+            others = ", ".join(workload.peers) or "it has none"
+            message = f"{each!r} is no library of {workload.spec.workload}: {others}"
+            raise UserError(f"study {study}", "peers", message)

@@ -6,8 +6,9 @@ keeps its row with its status, no time, and improvement, gain and fraction 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import Case, Fold, case_codes
+from launchwise.tables.files import read_table
 from launchwise.tables.learning import GAINS, predicted_column
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.times import SWEEP
+from launchwise.tables.times import SWEEP, times_schema, with_judged_times
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -81,6 +84,19 @@ class Truth:
         cases = measured["case"].to_numpy()
         self._needle_index = np.bincount(cases[near], minlength=len(keys))
         self._measured = np.bincount(cases, minlength=len(keys))
+
+    @classmethod
+    def read(
+        cls, gpus: Sequence[str], sweeps: Sequence[Path], judged: Sequence[Path], domain: Domain
+    ) -> Truth:
+        """The sweeps of some GPUs with their judged times, a file each."""
+        schema, tables = measurement_schema(domain.spec), {}
+        columns = [name for name in cls.columns(domain.spec) if name in schema.columns]
+        for gpu, sweep, path in zip(gpus, sweeps, judged, strict=True):
+            known = read_table(path, times_schema(domain.spec))
+            rows = read_table(sweep, schema, columns)
+            tables[gpu] = with_judged_times(rows, known, domain.spec, path)
+        return cls(tables, domain)
 
     @staticmethod
     def columns(spec: Spec) -> list[str]:

@@ -12,9 +12,15 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import BY_COST, recommender_class
 from launchwise.learning.rooflines import least_ms, limits_ms
-from launchwise.learning.splits import Case
+from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
+
+
+def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
+    """Test problems of the first split, each once."""
+    tested = [case.problem for fold in folds if fold.split == folds[0].split for case in fold.test]
+    return list({str(problem): problem for problem in tested}.values())
 
 
 def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.run_times import RunTime
+from launchwise.base.scripting import log
+from launchwise.experiment.run_times import Published, RunTime
 from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
+from launchwise.tables.files import write_table
+from launchwise.tables.predictions import published_times_schema
 from launchwise.tables.rows import selected
 
 ROOFLINE = "roofline"
@@ -71,6 +75,20 @@ def held_against(
     if rows:
         return Held(pd.concat(rows, ignore_index=True), unfit)
     return Held(_none(domain), unfit)
+
+
+def write_published(
+    path: Path,
+    domain: Domain,
+    known: Published,
+    cards: Mapping[str, str],
+    predictors: Mapping[str, Recommender],
+) -> None:
+    """Write the table of predicted published run times (:func:`held_against`)."""
+    held = held_against(domain, known.times, cards, predictors)
+    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
+    facts = {"skipped": known.skipped, "unfit": held.unfit}
+    write_table(path, held.table, published_times_schema(domain.spec), facts)
 
 
 def _configurations(

@@ -16,7 +16,7 @@ from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
 from launchwise.base.scripting import log
-from launchwise.base.storage import own_place, read_json, write_json
+from launchwise.base.storage import digest, digest_files, own_place, read_json, write_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
@@ -57,6 +57,27 @@ class Asked:
     made_from: str = ""
     journal: Path | None = None
     blamed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, one: Mapping[str, Any], folder: Path, common: Sequence[Any], profiles: Sequence[Path]
+    ) -> Asked:
+        """A model as the rule of its study gives it.
+
+        Parameters
+        ----------
+        one
+            ``entry``, ``blamed``, ``journal``, and what decides what is fitted: ``code`` and
+            ``spec`` (digests of sources and of the spec), ``inputs`` (files).
+        common
+            What decides it for all models of the study.
+        profiles
+            Files of the GPUs' profiles.
+        """
+        inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles)])
+        made_from = digest([common, one["entry"], one["code"], one["spec"], inputs])
+        entry, journal = ModelEntry.model_validate(one["entry"]), Path(one["journal"])
+        return cls(entry, folder, made_from, journal, tuple(one["blamed"] or ()))
 
 
 def train_models(

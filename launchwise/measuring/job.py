@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand, Parts
+from launchwise.measuring.labels import labels_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
 
 
@@ -81,3 +83,49 @@ def measuring_process(card: Card, profile: GpuProfile, slice_sms: int | None) ->
             "fastest": asdict(Fastest.of(profile)),
         },
     }
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A job that can measure: its card, its kernels, and ``fields`` of its shard about both."""
+
+    card: Card
+    kernels: JobKernels
+    fields: Mapping[str, Any]
+
+
+@contextmanager
+def ready_job(
+    bundle: Path | None,
+    folder: Path,
+    spec: Spec,
+    builds: Callable[[], list[Build]],
+    profile: GpuProfile,
+    threads: int,
+    slice_sms: int | None,
+) -> Iterator[Ready]:
+    """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
+
+    Parameters
+    ----------
+    bundle, builds, threads
+        See :func:`job_kernels`.
+
+    Raises
+    ------
+    UserError
+        When no such card is there, or kernels cannot be compiled.
+    """
+    with (
+        job_kernels(bundle, folder, spec, builds, profile.arch, threads) as kernels,
+        profiled_card(profile) as card,
+    ):
+        fields = {
+            "spec": spec,
+            "folder": folder,
+            "gpu_facts": gpu_facts(profile.model_dump()),
+            "labels": labels_of(spec, profile, card, kernels.toolkit),
+            "parts": kernels.parts,
+            **measuring_process(card, profile, slice_sms),
+        }
+        yield Ready(card, kernels, fields)

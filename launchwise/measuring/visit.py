@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.provenance import versions
-from launchwise.base.storage import digest
+from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
@@ -34,9 +34,9 @@ from launchwise.workloads.workload import builds_in_order
 
 @dataclass(frozen=True)
 class Measured:
-    """What a journal holds of a shard after a visit."""
+    """What a journal holds of a shard after a visit; nothing where no row had to be measured."""
 
-    fingerprint: str
+    fingerprint: str = ""
     rows: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -88,6 +88,24 @@ def visit(
         return Measured(fingerprint, shard.own(journal.rows), list(journal.notes))
 
 
+def asked_problems(
+    spec: Spec, given: Path | tuple[Any, Any]
+) -> tuple[list[Problem], list[ProblemBlock]]:
+    """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
+
+    Parameters
+    ----------
+    given
+        Both, as the rule gives them; or the file that holds both.
+    """
+    if isinstance(given, Path):
+        content = read_json(given)
+        given = content["problems"], content["blocks"]
+    problems, blocks = given
+    # JSON objects come back sorted by name.
+    return [{name: each[name] for name in spec.problem_columns} for each in problems], blocks
+
+
 def builds_of(
     folder: Path,
     spec: Spec,
@@ -125,7 +143,7 @@ def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> N
     table = rows_to_table(measured.rows, measured.notes, spec)
     state = source_state(folder, spec).as_facts()
     facts = {
-        "fingerprint": measured.fingerprint,
+        **({"fingerprint": measured.fingerprint} if measured.fingerprint else {}),
         "versions": versions(),
         "seconds": seconds_of(measured.notes),
         "states": dict.fromkeys(sorted(set(table["commit"])), state),
