@@ -21,7 +21,7 @@ from launchwise.workloads.spec import Spec, load_spec
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tests" / "support"))
 
 from kept_cubins import keeping
-from samples import ROOT, Project, copy_project, measurements
+from samples import ROOT, SAXPY, Project, copy_project, measurements
 
 # Hundreds of processes import the library: it is compiled once, whatever the environment says.
 sys.dont_write_bytecode = False
@@ -72,6 +72,12 @@ def acoustic_folder() -> Path:
 def acoustic_spec(acoustic_folder: Path) -> Spec:
     """Spec of the acoustic workload."""
     return load_spec(acoustic_folder)
+
+
+@pytest.fixture(scope="session")
+def saxpy_spec() -> Spec:
+    """Spec of the tutorial's workload, the small one where any will do."""
+    return load_spec(SAXPY)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,15 @@ from launchwise.workloads.spec import load_spec
 
 GPU, WORKLOAD = "h200.sm16", "tridiagonal"
 OLD = f"data/recorded/{GPU}"
-SWEEP = recorded(GPU, WORKLOAD)
-SPEC = spec_of(WORKLOAD)
-STEADY = np.flatnonzero(steady(SWEEP))
+
+
+@cache
+def recorded_sweep() -> pd.DataFrame:
+    return recorded(GPU, WORKLOAD)
+
+
+def steady_places() -> np.ndarray:
+    return np.flatnonzero(steady(recorded_sweep()))
 
 
 @pytest.fixture(autouse=True)
@@ -34,15 +41,15 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
     folder = tmp_path_factory.mktemp("planted")
-    new = with_times(SWEEP, STEADY[:2], 1.25).assign(driver="590.1")
-    best = SWEEP.loc[SWEEP["status"] == "ok", "time_ms"].idxmax()
+    new = with_times(recorded_sweep(), steady_places()[:2], 1.25).assign(driver="590.1")
+    best = recorded_sweep().loc[recorded_sweep()["status"] == "ok", "time_ms"].idxmax()
     new.loc[best, ["status", "reason", "time_ms"]] = ["wrong", "largest error 3.0", np.nan]
     new["times_ms"] = [
         np.array([]) if place == best else each for place, each in new["times_ms"].items()
     ]
     new.loc[best, "repeats"] = 0
-    gone = next(place for place in STEADY[2:] if place != best)
-    write_sweep(folder, new.drop(index=gone), SPEC)
+    gone = next(place for place in steady_places()[2:] if place != best)
+    write_sweep(folder, new.drop(index=gone), spec_of(WORKLOAD))
     return str(folder)
 
 
@@ -54,9 +61,13 @@ def test_changes_are_printed_by_name_and_exit_with_1(planted: str) -> None:
     assert f"{WORKLOAD} on {GPU}: 689 rows in both" in done.stdout
     assert re.search(r"^  rows       68\d same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
     assert "  driver     689 of 689 rows differ; 580.159.04 -> 590.1" in lines
-    for place in STEADY[:2]:
-        row = SWEEP.iloc[place]
-        (line,) = [each for each in lines if each.endswith(label(row, SPEC)) and "1.250 (" in each]
+    for place in steady_places()[:2]:
+        row = recorded_sweep().iloc[place]
+        (line,) = [
+            each
+            for each in lines
+            if each.endswith(label(row, spec_of(WORKLOAD))) and "1.250 (" in each
+        ]
         assert f"n={row['n']}, " in line
     assert any(
         re.match(r"  broken     ok -> wrong  n=\d+.* \(largest error 3\.0\)$", each)
@@ -70,14 +81,16 @@ def test_changes_are_printed_by_name_and_exit_with_1(planted: str) -> None:
 def test_a_stale_best_is_named_with_what_to_take(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    problem = SWEEP.iloc[STEADY[0]][SPEC.problem_columns]
-    own = np.logical_and.reduce([SWEEP[name] == problem[name] for name in SPEC.problem_columns])
-    ranked = SWEEP[own & (SWEEP["status"] == "ok")].sort_values("time_ms")
-    write_sweep(tmp_path, with_times(SWEEP, [ranked.index[0]], 3.0), SPEC)
+    problem = recorded_sweep().iloc[steady_places()[0]][spec_of(WORKLOAD).problem_columns]
+    own = np.logical_and.reduce(
+        [recorded_sweep()[name] == problem[name] for name in spec_of(WORKLOAD).problem_columns]
+    )
+    ranked = recorded_sweep()[own & (recorded_sweep()["status"] == "ok")].sort_values("time_ms")
+    write_sweep(tmp_path, with_times(recorded_sweep(), [ranked.index[0]], 3.0), spec_of(WORKLOAD))
     main(["compare", OLD, str(tmp_path)])
     text = capsys.readouterr().out
     (line,) = [each for each in text.splitlines() if each.startswith("  stale")]
-    first, second = (label(ranked.iloc[place], SPEC) for place in (0, 1))
+    first, second = (label(ranked.iloc[place], spec_of(WORKLOAD)) for place in (0, 1))
     assert f"  {first} takes " in line
     assert line.endswith(f"; take {second}")
     # A stale answer counts only where that is asked for.
@@ -87,8 +100,8 @@ def test_a_stale_best_is_named_with_what_to_take(
 
 
 def test_nothing_worse_exits_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    faster = with_times(SWEEP, STEADY[:4], 0.8)
-    write_sweep(tmp_path, faster, SPEC)
+    faster = with_times(recorded_sweep(), steady_places()[:4], 0.8)
+    write_sweep(tmp_path, faster, spec_of(WORKLOAD))
     assert main(["compare", OLD, str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.endswith("excludes 1\nnothing is worse\n")
@@ -133,10 +146,10 @@ def test_json_and_csv_hold_every_row(
     assert {each["workload"] for each in found["only_old"]} == {"acoustic", "granger", "sentiment"}
     (sweep,) = found["sweeps"]
     assert sweep["outcomes"]["slower"] == 2
-    assert len(sweep["rows"]) == len(SWEEP) == sum(sweep["outcomes"].values())
+    assert len(sweep["rows"]) == len(recorded_sweep()) == sum(sweep["outcomes"].values())
     assert len(sweep["answers"]) == sum(sweep["verdicts"].values())
     slower = [row for row in sweep["rows"] if row["outcome"] == "slower"]
-    expected = SWEEP.iloc[STEADY[:2]]
+    expected = recorded_sweep().iloc[steady_places()[:2]]
     assert [row["problem"]["n"] for row in slower] == expected["n"].tolist()
     for row, (_, before) in zip(slower, expected.iterrows(), strict=True):
         assert row["configuration"]["variant"] == before["variant"]

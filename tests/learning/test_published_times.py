@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -27,10 +28,9 @@ from launchwise.learning.splits import Case
 from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import ROOT
 
-SPEC = load_spec(ROOT / "kernels" / "tridiagonal")
 CARDS = {"ti": "rtx2080ti", "black": "titan_black"}
 PROBLEM: Problem = {"n": 10**6, "dtype": "float64", "memory": "pinned", "batch": 1}
 SELECTION: dict[str, list[Value]] = {
@@ -43,13 +43,18 @@ TIME = RunTime(
 )  # fmt: skip
 
 
+@cache
+def spec() -> Spec:
+    return load_spec(ROOT / "kernels" / "tridiagonal")
+
+
 @pytest.fixture(scope="module")
 def domain() -> Domain:
     cards = read_cards(ROOT / CARDS_FILE)
     efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
     known = {gpu: described_profile(gpu, cards, efficiency, card) for gpu, card in CARDS.items()}
     # The study's own candidates do not matter where a configuration is named.
-    return Domain(SPEC, known, {**SELECTION, "m": [32], "threads": [64]})
+    return Domain(spec(), known, {**SELECTION, "m": [32], "threads": [64]})
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +64,7 @@ def predictors(domain: Domain) -> Mapping[str, Recommender]:
 
 def one_row(domain: Domain) -> pd.DataFrame:
     """The configuration of :data:`SELECTION`."""
-    rows = Domain(SPEC, domain.profiles, SELECTION).choices([Case("ti", PROBLEM)])
+    rows = Domain(spec(), domain.profiles, SELECTION).choices([Case("ti", PROBLEM)])
     assert len(rows) == 1
     return rows
 
@@ -68,12 +73,12 @@ def test_each_predictor_has_a_row_on_gpus_of_that_card(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
     held = held_against(domain, [TIME], CARDS, predictors)
-    published_times_schema(SPEC).validate(held.table)
+    published_times_schema(spec()).validate(held.table)
     rows = one_row(domain)
     times = dict(zip(held.table["predictor"], held.table["predicted_ms"], strict=True))
     assert times == {
-        "roofline": pytest.approx(limits_ms(rows, SPEC, domain.profiles)["roofline"][0]),
-        "analytical": pytest.approx(CostModel(SPEC, domain.profiles).estimate(rows).time_ms[0]),
+        "roofline": pytest.approx(limits_ms(rows, spec(), domain.profiles)["roofline"][0]),
+        "analytical": pytest.approx(CostModel(spec(), domain.profiles).estimate(rows).time_ms[0]),
     }
     assert set(held.table["gpu"]) == {"ti"}
     assert set(held.table["m"]) == {10}
@@ -102,14 +107,14 @@ def test_phases_are_predicted_by_the_cost_model_alone(
     ).table
     assert list(table["predictor"]) == ["analytical"]
     assert list(table["phases"]) == ["reduce_by_thread+reduce_launches"]
-    estimate = CostModel(SPEC, domain.profiles).estimate(one_row(domain))
+    estimate = CostModel(spec(), domain.profiles).estimate(one_row(domain))
     expected = sum(estimate.phases[name][0] for name in phases)
     assert 0 < table["predicted_ms"][0] == pytest.approx(expected)
     assert expected < estimate.time_ms[0]
 
 
 def test_phases_of_a_run_without_overlap_are_the_run(domain: Domain) -> None:
-    estimate = CostModel(SPEC, domain.profiles).estimate(one_row(domain))
+    estimate = CostModel(spec(), domain.profiles).estimate(one_row(domain))
     assert np.sum(list(estimate.phases.values()), axis=0) == pytest.approx(estimate.time_ms)
 
 
@@ -118,10 +123,10 @@ def test_the_predicted_fastest_of_what_is_free_is_taken(
 ) -> None:
     free = dataclasses.replace(TIME, selection={**SELECTION, "m": [10, 64], "threads": [64, 256]})
     table = held_against(domain, [free], CARDS, predictors).table.set_index("predictor")
-    rows = Domain(SPEC, domain.profiles, dict(free.selection)).choices([Case("ti", PROBLEM)])
+    rows = Domain(spec(), domain.profiles, dict(free.selection)).choices([Case("ti", PROBLEM)])
     # 256 threads with 64 rows each do not fit the card's shared memory.
     assert sorted(zip(rows["m"], rows["threads"], strict=True)) == [(10, 64), (10, 256), (64, 64)]
-    times = CostModel(SPEC, domain.profiles).estimate(rows).time_ms
+    times = CostModel(spec(), domain.profiles).estimate(rows).time_ms
     best = rows.iloc[int(times.argmin())]
     assert table.loc["analytical", "predicted_ms"] == pytest.approx(times.min())
     assert {name: table.loc["analytical", name] for name in ("m", "threads")} == {
@@ -154,4 +159,4 @@ def test_times_on_other_cards_are_left_out(
     held = held_against(domain, [dataclasses.replace(TIME, card="a100")], CARDS, predictors)
     assert held.table.empty
     assert held.unfit == {}
-    published_times_schema(SPEC).validate(held.table)
+    published_times_schema(spec()).validate(held.table)

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import pytest
 
-from kernels.acoustic.host.workload import STREAMING
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.measuring.bundle import Bundle
@@ -209,6 +208,8 @@ class TestWithNvcc:
         acoustic_spec: Spec,
         acoustic_builds: set[Build],
     ) -> None:
+        from kernels.acoustic.host.workload import STREAMING
+
         path = tmp_path / "x.cubins"
         compile_bundle(acoustic_folder, acoustic_spec, acoustic_builds, arch, path, 2)
         bundle = Bundle(path)

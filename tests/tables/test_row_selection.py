@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,15 +11,15 @@ from launchwise.learning.features import Domain
 from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
-from tests.support.samples import profile
+from tests.support.samples import measurements, profile
 
-KEY = ["n", "order"]
+KEY = ["n", "dtype"]
 
 
 @pytest.fixture
-def rows(make_measurements: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+def rows(saxpy_spec: Spec) -> pd.DataFrame:
     """A sweep in which several configurations of every problem share the least time."""
-    table = make_measurements()
+    table = measurements(saxpy_spec, [{"n": [64, 100], "dtype": ["float32", "float64"]}])
     tied = table.groupby(KEY).cumcount() % 7 == 3
     return table.assign(time_ms=table["time_ms"].where(~tied, 1e-6))
 
@@ -32,14 +30,14 @@ def in_order(table: pd.DataFrame, spec: Spec) -> pd.DataFrame:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_equal_times_fall_to_the_first_configuration_whatever_the_order_of_rows(
-    rows: pd.DataFrame, acoustic_spec: Spec, seed: int
+    rows: pd.DataFrame, saxpy_spec: Spec, seed: int
 ) -> None:
     shuffled = rows.sample(frac=1, random_state=seed)
-    found = fastest_rows(shuffled, KEY, acoustic_spec)
+    found = fastest_rows(shuffled, KEY, saxpy_spec)
     assert found["time_ms"].is_monotonic_increasing
     assert rows.loc[found.index].equals(found)
     # Computed by hand: the least tuple of (time, configuration) of each problem.
-    names = acoustic_spec.tunable_columns
+    names = saxpy_spec.tunable_columns
     chosen = found.set_index(KEY)[["time_ms", *names]]
     for key, part in shuffled.groupby(KEY):
         least = min(part[["time_ms", *names]].itertuples(index=False, name=None))
@@ -48,31 +46,31 @@ def test_equal_times_fall_to_the_first_configuration_whatever_the_order_of_rows(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_of_an_evaluation_does_not_depend_on_the_order_of_a_sweep(
-    rows: pd.DataFrame, acoustic_spec: Spec, seed: int
+    rows: pd.DataFrame, saxpy_spec: Spec, seed: int
 ) -> None:
-    domain = Domain(acoustic_spec, {"test": profile()})
+    domain = Domain(saxpy_spec, {"test": profile()})
     shuffled = rows.sample(frac=1, random_state=seed, ignore_index=True)
     found = [Truth({"test": each}, domain) for each in (rows, shuffled)]
     best = [truth.best(np.arange(rows[KEY].drop_duplicates().shape[0])) for truth in found]
-    assert in_order(best[0], acoustic_spec).equals(in_order(best[1], acoustic_spec))
+    assert in_order(best[0], saxpy_spec).equals(in_order(best[1], saxpy_spec))
 
 
 def test_baseline_rows_have_every_value_of_the_baseline(
-    rows: pd.DataFrame, acoustic_spec: Spec
+    rows: pd.DataFrame, saxpy_spec: Spec
 ) -> None:
-    found = is_baseline(rows, acoustic_spec)
+    found = is_baseline(rows, saxpy_spec)
     assert found.dtype == bool
     assert len(rows[found]) == len(rows[KEY].drop_duplicates())
-    for name, value in baseline(acoustic_spec).items():
+    for name, value in baseline(saxpy_spec).items():
         assert set(rows.loc[found, name]) == {value}
-    assert (Domain(acoustic_spec, {}).is_baseline(rows) == found).all()
-    assert is_baseline(rows.iloc[:0], acoustic_spec).shape == (0,)
+    assert (Domain(saxpy_spec, {}).is_baseline(rows) == found).all()
+    assert is_baseline(rows.iloc[:0], saxpy_spec).shape == (0,)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_rows_are_numbered_as_groups_are(rows: pd.DataFrame, ordered: bool) -> None:
     shuffled = rows.sample(frac=1, random_state=1)
-    key = ["gpu", "dtype", "n", "bx"]
+    key = ["gpu", "dtype", "n", "threads"]
     groups = shuffled.groupby(key, sort=ordered).ngroup()
     assert row_numbers(shuffled, key, ordered=ordered).tolist() == groups.tolist()
 

@@ -32,13 +32,13 @@ from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
 Break = Callable[[Table], Table]
-ONE: list[dict[str, list[Any]]] = [{"n": [100], "dtype": ["float64"], "order": [8]}]
+ONE: list[dict[str, list[Any]]] = [{"n": [100], "dtype": ["float64"]}]
 
 
 @pytest.fixture(scope="module")
-def sweep(acoustic_spec: Spec) -> Table:
+def sweep(saxpy_spec: Spec) -> Table:
     """A small valid sweep; its last row failed."""
-    table = measurements(acoustic_spec, ONE).iloc[:12].reset_index(drop=True)
+    table = measurements(saxpy_spec, ONE).iloc[:12].reset_index(drop=True)
     last = len(table) - 1
     failed = {"status": "failed", "reason": "died", "repeats": 0, "times_ms": np.empty(0)}
     unknown = ("time_ms", "first_ms", "relative_error", "max_error", "tolerance")
@@ -91,10 +91,10 @@ KINDS = ["measurements", "removed", "training", "recommendations", "evaluation"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_comes_back_with_its_provenance(
-    tmp_path: Path, acoustic_spec: Spec, kind: str
+    tmp_path: Path, saxpy_spec: Spec, kind: str
 ) -> None:
-    assert list(every_table(acoustic_spec)) == KINDS
-    schema, table = every_table(acoustic_spec)[kind]
+    assert list(every_table(saxpy_spec)) == KINDS
+    schema, table = every_table(saxpy_spec)[kind]
     path = tmp_path / "x.parquet"
     facts = {"commit": "abc", "seeds": [1, 2], "nested": {"a": None}}
     tables.write_table(path, table, schema, facts)
@@ -108,17 +108,15 @@ def test_what_is_written_comes_back_with_its_provenance(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_table_comes_back_empty(tmp_path: Path, acoustic_spec: Spec, kind: str) -> None:
-    schema, table = every_table(acoustic_spec)[kind]
+def test_an_empty_table_comes_back_empty(tmp_path: Path, saxpy_spec: Spec, kind: str) -> None:
+    schema, table = every_table(saxpy_spec)[kind]
     tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == 0
 
 
-def test_the_same_table_is_the_same_bytes(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table
-) -> None:
+def test_the_same_table_is_the_same_bytes(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
     for name in "ab":
-        schema = measurement_schema(acoustic_spec)
+        schema = measurement_schema(saxpy_spec)
         tables.write_table(tmp_path / name, sweep, schema, {"x": 1})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -158,7 +156,7 @@ BAD: dict[str, tuple[Break, str]] = {
     ),
     "duplicated rows": (
         lambda table: pd.concat([table, table.iloc[:2]], ignore_index=True),
-        "2 duplicated rows (rows with the same gpu, n, dtype, order, variant,",
+        "2 duplicated rows (rows with the same gpu, n, dtype, variant,",
     ),
     "duplicated keys with other times": (
         lambda table: pd.concat([table, table.iloc[:1].assign(time_ms=9.0)], ignore_index=True),
@@ -204,14 +202,14 @@ BAD: dict[str, tuple[Break, str]] = {
         "n: must be at least 20; violated in 1 row, first in",
     ),
     "a size above range": (assign(n=4096), "n: must be at most 2048"),
-    "an order that is none": (
-        assign(order=4),
-        "order: must be one of [2, 8, 16]; violated in 1 row",
+    "a type that is none": (
+        assign(dtype="half"),
+        "dtype: must be one of ['float32', 'float64']; violated in 1 row",
     ),
-    "a tile that is none": (assign(bx=7), "bx: must be one of [1, 2, 4,"),
-    "an unknown variant": (assign(variant="x"), "variant: must be one of ['linear', 'block3d',"),
+    "a block that is none": (assign(threads=7), "threads: must be one of [256, 32, 64,"),
+    "an unknown variant": (assign(variant="x"), "variant: must be one of ['strided'"),
     "an unknown status": (assign(status="good"), "status: must be one of ('ok', 'slow',"),
-    "another workload": (assign(workload="x"), "workload: must be 'acoustic'; violated in 1 row"),
+    "another workload": (assign(workload="x"), "workload: must be 'saxpy'; violated in 1 row"),
     "no GPU": (assign(gpu=None), "gpu: must not be empty; violated in 1 row, first in row 3"),
     "fewer than no registers": (assign(registers=-1), "registers: must be at least 0"),
 }
@@ -233,23 +231,21 @@ def note(**changes: Any) -> dict[str, Any]:
     return {**good, **changes}
 
 
-def test_a_foreign_file_that_fits_is_read(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table
-) -> None:
+def test_a_foreign_file_that_fits_is_read(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
     foreign(tmp_path / "x.parquet", sweep, note())
-    schema = measurement_schema(acoustic_spec)
+    schema = measurement_schema(saxpy_spec)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_table_is_one_line_at_reading(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table, what: str
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table, what: str
 ) -> None:
     change, said = BAD[what]
     path = tmp_path / "x.parquet"
     foreign(path, change(sweep), note())
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(saxpy_spec))
     line = str(caught.value)
     assert line.startswith(f"{path}: {said}")
     assert "\n" not in line
@@ -257,19 +253,19 @@ def test_a_bad_table_is_one_line_at_reading(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_checks_on_whole_columns_know_every_check_of_a_schema(
-    tmp_path: Path, acoustic_spec: Spec, kind: str
+    tmp_path: Path, saxpy_spec: Spec, kind: str
 ) -> None:
-    schema, table = every_table(acoustic_spec)[kind]
+    schema, table = every_table(saxpy_spec)[kind]
     tables.write_table(tmp_path / "x.parquet", table, schema)
     assert arrow_checks.surely_fits(pyarrow.parquet.read_table(tmp_path / "x.parquet"), schema)
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_checks_on_whole_columns_pass_no_bad_table(
-    acoustic_spec: Spec, sweep: Table, what: str
+    saxpy_spec: Spec, sweep: Table, what: str
 ) -> None:
     arrow = pyarrow.Table.from_pandas(BAD[what][0](sweep), preserve_index=False)
-    schema = measurement_schema(acoustic_spec)
+    schema = measurement_schema(saxpy_spec)
     assert not arrow_checks.surely_fits(arrow, schema)
     for place, name in enumerate(arrow.column_names):
         if arrow_checks.is_text(arrow[name].type):
@@ -299,8 +295,8 @@ PAIRED_BAD: dict[str, Break] = {
 }
 
 
-def test_checks_on_whole_columns_know_rounds(acoustic_spec: Spec) -> None:
-    schema, table = pairs_schema(acoustic_spec), paired(acoustic_spec)
+def test_checks_on_whole_columns_know_rounds(saxpy_spec: Spec) -> None:
+    schema, table = pairs_schema(saxpy_spec), paired(saxpy_spec)
     schema.validate(table)
     assert arrow_checks.surely_fits(pyarrow.Table.from_pandas(table, preserve_index=False), schema)
     for change in PAIRED_BAD.values():
@@ -312,10 +308,10 @@ def test_checks_on_whole_columns_know_rounds(acoustic_spec: Spec) -> None:
         )
 
 
-def test_checks_on_whole_columns_know_the_roofline(acoustic_spec: Spec) -> None:
-    schema = unmeasured_schema(acoustic_spec)
-    key = [name for name in schema.columns if name in acoustic_spec.key_columns]
-    table = keyed(acoustic_spec, 2)[key].assign(
+def test_checks_on_whole_columns_know_the_roofline(saxpy_spec: Spec) -> None:
+    schema = unmeasured_schema(saxpy_spec)
+    key = [name for name in schema.columns if name in saxpy_spec.key_columns]
+    table = keyed(saxpy_spec, 2)[key].assign(
         predictor="p",
         rank=[1, 2],
         bound_by="bytes",
@@ -334,17 +330,17 @@ def test_checks_on_whole_columns_know_the_roofline(acoustic_spec: Spec) -> None:
 # An empty column of lists says nothing of their type: pandera decides.
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "measurements"])
 def test_checks_on_whole_columns_know_an_empty_table(
-    tmp_path: Path, acoustic_spec: Spec, kind: str
+    tmp_path: Path, saxpy_spec: Spec, kind: str
 ) -> None:
-    schema, table = every_table(acoustic_spec)[kind]
+    schema, table = every_table(saxpy_spec)[kind]
     tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
     empty = pyarrow.parquet.read_table(tmp_path / "x.parquet")
     assert arrow_checks.surely_fits(empty, schema)
     assert not arrow_checks.surely_fits(empty.drop_columns("gpu"), schema)
 
 
-def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: Table) -> None:
-    schema = measurement_schema(acoustic_spec)
+def test_a_text_twice_in_a_dictionary_is_one_value(saxpy_spec: Spec, sweep: Table) -> None:
+    schema = measurement_schema(saxpy_spec)
     arrow = pyarrow.Table.from_pandas(pd.concat([sweep, sweep]), preserve_index=False)
     half = [0] * len(sweep) + [1] * len(sweep)
     name = str(sweep["gpu"].iloc[0])
@@ -353,9 +349,9 @@ def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: T
 
 
 def test_rows_of_one_text_are_returned_and_all_are_checked(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table
 ) -> None:
-    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, only={"status": "failed"})
     last = tables.read_table(path, schema).iloc[-1:].reset_index(drop=True)
@@ -368,9 +364,9 @@ def test_rows_of_one_text_are_returned_and_all_are_checked(
 
 @pytest.mark.parametrize("columns", [["time_ms", "gpu"], ["times_ms"]])
 def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table, columns: list[str]
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table, columns: list[str]
 ) -> None:
-    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, columns)
     pd.testing.assert_frame_equal(
@@ -383,13 +379,13 @@ def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
 
 @pytest.mark.parametrize("what", sorted(BAD.keys() - NOT_WRITTEN))
 def test_a_bad_table_is_not_written(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table, what: str
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table, what: str
 ) -> None:
     change, said = BAD[what]
     path = tmp_path / "x.parquet"
     path.write_text("old")
     with pytest.raises(UserError) as caught:
-        tables.write_table(path, change(sweep), measurement_schema(acoustic_spec))
+        tables.write_table(path, change(sweep), measurement_schema(saxpy_spec))
     assert str(caught.value).startswith(f"{path}: {said.split(';')[0]}")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.parquet"]
@@ -408,26 +404,26 @@ def test_a_bad_table_is_not_written(
     ],
 )
 def test_a_file_that_says_another_thing_of_itself_is_refused(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table, metadata: Any, said: str
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table, metadata: Any, said: str
 ) -> None:
     path = tmp_path / "x.parquet"
     foreign(path, sweep, metadata)
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(saxpy_spec))
     assert str(caught.value) == f"{path}: {said}"
 
 
 def test_a_parquet_file_of_somebody_else_is_refused(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table
 ) -> None:
     path = tmp_path / "x.parquet"
     sweep.to_parquet(path)
     with pytest.raises(UserError, match="was not written by launchwise: its metadata is missing"):
-        tables.read_table(path, measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(saxpy_spec))
 
 
-def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sweep: Table) -> None:
-    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
+def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, saxpy_spec: Spec, sweep: Table) -> None:
+    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     for length in {0, 3, 4, 11, *range(12, len(content), 997), len(content) - 1}:
@@ -439,9 +435,9 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sw
 
 
 def test_a_file_damaged_in_the_middle_is_no_traceback(
-    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table
 ) -> None:
-    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     refused = []
@@ -455,16 +451,16 @@ def test_a_file_damaged_in_the_middle_is_no_traceback(
     assert not any("\n" in line for line in refused)
 
 
-def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, acoustic_spec: Spec) -> None:
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, saxpy_spec: Spec) -> None:
     with pytest.raises(UserError, match=r"x\.parquet: is missing"):
-        tables.read_table(tmp_path / "x.parquet", measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "x.parquet", measurement_schema(saxpy_spec))
     (tmp_path / "text").write_text("gpu,n\n")
     with pytest.raises(UserError, match="is not a complete Parquet file"):
-        tables.read_table(tmp_path / "text", measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "text", measurement_schema(saxpy_spec))
 
 
-def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, acoustic_spec: Spec) -> None:
-    schema, table = every_table(acoustic_spec)["recommendations"]
+def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, saxpy_spec: Spec) -> None:
+    schema, table = every_table(saxpy_spec)["recommendations"]
     with pytest.raises(UserError, match="3 duplicated rows"):
         tables.write_table(tmp_path / "x", table.assign(rank=1), schema)
     with pytest.raises(UserError, match="rank: must be at least 1"):
