@@ -198,10 +198,10 @@ BAD: dict[str, tuple[Break, str]] = {
         "repeats: must be the length of times_ms; violated in 1 row, first in row 3 (7)",
     ),
     "a size out of range": (
-        assign(n=19),
-        "n: must be at least 20; violated in 1 row, first in",
+        assign(n=0),
+        "n: must be at least 1; violated in 1 row, first in",
     ),
-    "a size above range": (assign(n=4096), "n: must be at most 2048"),
+    "a size above range": (assign(n=2**25), "n: must be at most 16777216"),
     "a type that is none": (
         assign(dtype="half"),
         "dtype: must be one of ['float32', 'float64']; violated in 1 row",
