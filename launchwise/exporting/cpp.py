@@ -35,6 +35,16 @@ def cpp_header(table: AnswerTable) -> str:
 
 namespace launchwise::{space} {{
 
+{_types(table)}
+{_detail(table)}
+{_functions(table)}
+}}  // namespace launchwise::{space}
+"""
+
+
+def _types(table: AnswerTable) -> str:
+    """Structures that a caller sees."""
+    return f"""\
 struct problem {{
 {_members(table, table.parameters)}}};
 
@@ -60,7 +70,12 @@ struct launches {{
     std::size_t count;  // 0 where host code decides
     kernel_launch kernels[{most_kernels(table)}];
 }};
+"""
 
+
+def _detail(table: AnswerTable) -> str:
+    """The answers, and how near a problem is to another."""
+    return f"""\
 namespace detail {{
 struct entry {{
     int device;
@@ -92,7 +107,12 @@ constexpr double distance(const problem &one, const problem &other) {{
 
 {HELPERS}
 {formulas_struct(table)}}}  // namespace detail
+"""
 
+
+def _functions(table: AnswerTable) -> str:
+    """Functions that a caller calls."""
+    return f"""\
 // Whether some configuration may run a problem, by its ranges and constraints.
 constexpr bool can_run([[maybe_unused]] const problem &asked) {{
     return true{_conditions(table)};
@@ -137,8 +157,6 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
     }}
     return best;
 }}
-
-}}  // namespace launchwise::{space}
 """
 
 

@@ -156,11 +156,6 @@ class Machine:
         def latency_ns(name: str, measured: float | None) -> float:
             return measured or CYCLES[name] / ghz
 
-        together = L2_BYTES_PER_CYCLE_ALL_SMS.get(
-            profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER
-        )
-        # A slice's SMs draw more each, as the others rest.
-        l2_per_cycle = min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * sms)
         to_device = known.to_device_gbs or TO_DEVICE_GBS
         to_host = known.to_host_gbs or to_device
         return cls(
@@ -170,7 +165,7 @@ class Machine:
             shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
             dram_gbs=known.copy_bandwidth_gbs,
             dram_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
-            l2_gbs=known.l2_bandwidth_gbs or l2_per_cycle * ghz,
+            l2_gbs=known.l2_bandwidth_gbs or _l2_bytes_per_cycle(profile) * ghz,
             l2_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
             l1_gbs=L1_BYTES_PER_CYCLE * sms * ghz,
             instructions_gips=WARP_INSTRUCTIONS_PER_CYCLE * sms * ghz,
@@ -201,6 +196,13 @@ class Machine:
             pageable_to_host_gbs=known.pageable_to_host_gbs or PAGEABLE_SHARE * to_host,
             host_solve_ns=known.host_solve_ns or HOST_SOLVE_NS,
         )
+
+
+def _l2_bytes_per_cycle(profile: GpuProfile) -> float:
+    """Bytes that L2 gives to all SMs of a GPU together, where that was not measured."""
+    together = L2_BYTES_PER_CYCLE_ALL_SMS.get(profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER)
+    # A slice's SMs draw more each, as the others rest.
+    return float(min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * profile.sms))
 
 
 @dataclass(frozen=True)

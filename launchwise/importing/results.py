@@ -15,9 +15,10 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.importing.files import no_format
 from launchwise.importing.kernel_tuner import ERROR, MARKS, NOT_TUNABLES, TIME, notes_on, row_of
-from launchwise.importing.sweep import ForeignSweep, as_time, as_value
+from launchwise.importing.sweep import ForeignSweep, Row, as_time, as_value
 from launchwise.importing.t1 import Space
 from launchwise.importing.time_names import SPELLED, TO_MS, is_time_name, unit_in_name
+from launchwise.workloads.parts import Value
 
 FORMAT = "Kernel Tuner results"
 
@@ -73,12 +74,8 @@ def sweep_of_rows(
     """
     notes = ["the file was cut off: rows up to its last complete one were read"] if cut else []
     key = next(filter(None, map(_time_key, rows)))
-    unit = unit_in_name(key) or "ms"
-    if key == TIME:
-        notes.append("the time is read as milliseconds, as Kernel Tuner writes it")
-    elif unit != "ms":
-        notes.append(f"converted from {SPELLED[unit]} to milliseconds")
-    entries = [_entry(row, key, TO_MS[unit]) for row in rows]
+    to_ms = _to_ms(key, notes)
+    entries = [_entry(row, key, to_ms) for row in rows]
     named = _device_key(rows)
     names = list(space.tunables) if space else _tunables(entries, named)
     if not names:
@@ -98,20 +95,26 @@ def sweep_of_rows(
         device_name=_device(rows, environment, named, path),
         kernel_name=space.kernel_name if space else str(environment.get("kernel_name") or ""),
         problem=dict(space.problem) if space else {},
-        tunables={
-            name: list(
-                dict.fromkeys(
-                    [
-                        *(space.tunables[name] if space else []),
-                        *(row.configuration[name] for row in read),
-                    ]
-                )
-            )
-            for name in names
-        },
+        tunables={name: _values(name, read, space) for name in names},
         rows=read,
         notes=[*notes, *notes_on(told, names, read)],
     )
+
+
+def _to_ms(key: str, notes: list[str]) -> float:
+    """Milliseconds per unit of the times under ``key``; what is assumed of it goes to ``notes``."""
+    unit = unit_in_name(key) or "ms"
+    if key == TIME:
+        notes.append("the time is read as milliseconds, as Kernel Tuner writes it")
+    elif unit != "ms":
+        notes.append(f"converted from {SPELLED[unit]} to milliseconds")
+    return TO_MS[unit]
+
+
+def _values(name: str, rows: Sequence[Row], space: Space | None) -> list[Value]:
+    """Values of a tunable: those of T1 first, then those of rows alone."""
+    listed = space.tunables[name] if space else []
+    return list(dict.fromkeys([*listed, *(row.configuration[name] for row in rows)]))
 
 
 def _entry(row: Entry, key: str, to_ms: float) -> dict[str, Any]:

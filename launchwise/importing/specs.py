@@ -76,20 +76,7 @@ def spec_content(
         for key, v in members[0].problem.items()
         if isinstance(v, int) and all(int(member.problem[key]) > 0 for member in members)
     ]
-    least = asked.bytes
-    if least is not None:
-        _check_expression("bytes", least, numeric)
-    flop = asked.flop
-    if flop is not None:
-        _check_expression("flop", flop, numeric)
-    known = {
-        ours: list(dict.fromkeys(v for m in members for v in m.sweep.tunables[ours]))
-        for ours in names.values()
-    }
-    of_space = asked.space.tunables if asked.space else {}
-    for theirs, ours in names.items():
-        known[ours] += _more_values(known[ours], of_space.get(theirs, []))
-    values = {ours: sorted(each) for ours, each in known.items()}
+    values = _values_of_tunables(members, names, asked)
     formats = ", ".join(dict.fromkeys(member.sweep.format for member in members))
     chosen = next(iter(variant.values()))
     content: dict[str, Any] = {
@@ -112,20 +99,42 @@ def spec_content(
         },
         "variants": {chosen: {"title": told, "tunables": list(names.values())}},
         "baseline": {"variant": chosen, **_baseline(members, names, values, asked, notes)},
-        "work": {
-            "items": " * ".join(numeric) or "1",
-            "item": "work items" if numeric else "problems",
-            "bytes": least or UNKNOWN_BYTES,
-            "flop": flop or UNKNOWN_FLOP,
-            "footprint_bytes": least or UNKNOWN_BYTES,
-        },
+        "work": _work(numeric, asked),
         "findings": {STATED: "time that the file states, ms; time_ms is the median of the repeats"},
     }
-    if least is None:
+    if asked.bytes is None:
         notes.append("least bytes of the problem are unknown: no bandwidth is computed (--bytes)")
     if constraints:
         content["constraints"] = list(constraints)
     return content
+
+
+def _values_of_tunables(
+    members: Sequence[Member], names: Mapping[str, str], asked: Options
+) -> dict[str, list[Value]]:
+    """Our name of each tunable to its values, ascending: those of the files and of T1."""
+    known = {
+        ours: list(dict.fromkeys(v for m in members for v in m.sweep.tunables[ours]))
+        for ours in names.values()
+    }
+    of_space = asked.space.tunables if asked.space else {}
+    for theirs, ours in names.items():
+        known[ours] += _more_values(known[ours], of_space.get(theirs, []))
+    return {ours: sorted(each) for ours, each in known.items()}
+
+
+def _work(numeric: Sequence[str], asked: Options) -> dict[str, str]:
+    """Work of a problem with these numeric parameters."""
+    for key, text in (("bytes", asked.bytes), ("flop", asked.flop)):
+        if text is not None:
+            _check_expression(key, text, numeric)
+    return {
+        "items": " * ".join(numeric) or "1",
+        "item": "work items" if numeric else "problems",
+        "bytes": asked.bytes or UNKNOWN_BYTES,
+        "flop": asked.flop or UNKNOWN_FLOP,
+        "footprint_bytes": asked.bytes or UNKNOWN_BYTES,
+    }
 
 
 def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]:

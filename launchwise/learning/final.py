@@ -156,43 +156,70 @@ def fit_final(
     """
     spec = domain.spec
     learnt = learnt_from(study, domain, sweeps, cap)
-    asked, cases, training = learnt.asked, learnt.cases, learnt.training
-    kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
+    recommender = _fitted(name, entry, domain, learnt.training, tried, seed)
+    new_folder(folder)
+    recommender.save(folder / MODEL_FOLDER)
+    judged = {gpu: times[gpu] for gpu in learnt.asked}
+    fastest = fastest_measured(judged, domain)
+    write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))
+    facts = {
+        **{"study": folder.name, "workload": spec.workload, "model": name, "kind": entry.kind},
+        **_what_was_learnt(learnt, domain, sweeps),
+        **{"seed": seed, "sweeps": digest_files(list(sources)), "versions": provenance.versions()},
+        "time_intervals": _time_intervals(recommender, domain, learnt.training, judged),
+        **recommender.summary(),
+    }
+    write_sealed_json(folder / FACTS_FILE, facts)
+    return facts
+
+
+def _fitted(
+    name: str,
+    entry: ModelEntry,
+    domain: Domain,
+    training: pd.DataFrame,
+    tried: Mapping[Path, Sequence[Case]],
+    seed: int,
+) -> Recommender:
+    """The model, fitted to training rows; the log says where it takes too much memory or time."""
+    kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
     recommender.inherit(
-        [Tried(path, training[among(training, held, spec)]) for path, held in tried.items()]
+        [Tried(path, training[among(training, held, domain.spec)]) for path, held in tried.items()]
     )
     with watched(kind) as use:
         recommender.fit(training)
     if greed := complaint([use]):
         log.warning("models.%s: %s", name, greed)
-    new_folder(folder)
-    recommender.save(folder / MODEL_FOLDER)
-    calibration = None
-    if isinstance(recommender, CommitteeRecommender):
-        calibration = calibrate(recommender, domain, training, {gpu: times[gpu] for gpu in asked})
-    judged = {gpu: times[gpu] for gpu in asked}
-    fastest = fastest_measured(judged, domain)
-    write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))
-    facts = {
-        "study": folder.name,
-        "workload": spec.workload,
-        "model": name,
-        "kind": entry.kind,
+    return recommender
+
+
+def _time_intervals(
+    recommender: Recommender,
+    domain: Domain,
+    training: pd.DataFrame,
+    judged: Mapping[str, pd.DataFrame],
+) -> dict[str, Any] | None:
+    """Calibration of the intervals of a committee's times; None for other models."""
+    if not isinstance(recommender, CommitteeRecommender):
+        return None
+    calibration = calibrate(recommender, domain, training, judged)
+    return None if calibration is None else asdict(calibration)
+
+
+def _what_was_learnt(
+    learnt: Learnt, domain: Domain, sweeps: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Facts of the rows that a model learnt from."""
+    asked = learnt.asked
+    return {
         "gpus": {gpu: domain.profiles[gpu].device_name for gpu in asked},
         "measurements": {gpu: measurements(sweeps[gpu]) for gpu in asked},
-        "rows": len(training),
+        "rows": len(learnt.training),
         "rows_left_out": learnt.left_out,
-        "cases": len(cases),
-        "seed": seed,
+        "cases": len(learnt.cases),
         "commits": sorted({str(one) for rows in asked.values() for one in rows["commit"].unique()}),
-        "sweeps": digest_files(list(sources)),
-        "versions": provenance.versions(),
-        "time_intervals": None if calibration is None else asdict(calibration),
-        **recommender.summary(),
     }
-    write_sealed_json(folder / FACTS_FILE, facts)
-    return facts
 
 
 def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:

@@ -193,6 +193,11 @@ def verdicts(
                 **{f"known_{name}": str(origin[name]) if origin else "" for name in ORIGIN},
             }
         )
+    return _table(found, spec)
+
+
+def _table(found: Sequence[Mapping[str, Any]], spec: Spec) -> pd.DataFrame:
+    """Verdicts as a table, also where there is none."""
     schema = recheck_schema(spec)
     table = pd.DataFrame(found, columns=list(schema.columns))
     real = [name for name, one in schema.columns.items() if str(one.dtype) == "float64"]

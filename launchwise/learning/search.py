@@ -19,7 +19,7 @@ import hashlib
 import inspect
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -186,45 +186,72 @@ def search(
         ``regret``; or ``time_error`` (:func:`held_out_time_error`), by which the best trial wins.
         A kind that predicts no time is judged by regret.
     """
-    import optuna
-
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)
     if not trials or not _searched(kind) or case_numbers(few, domain.spec).max(initial=0) < 1:
         return Found({}, None, 0, time.perf_counter() - started)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     tag = REGRETS if objective == "regret" else objective
     key = digest([tag, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
-    storage = optuna.storages.InMemoryStorage() if journal is None else journal_storage(journal)
-    study = optuna.create_study(study_name=f"{name} {key}", storage=storage, load_if_exists=True)
-    if not _complete(study):
-        study.enqueue_trial(_defaults(kind, fixed))
+    study = _study(f"{name} {key}", journal, _defaults(kind, fixed))
 
     def judged(trial: Any) -> float:
         recommender = kind(domain, **{**kind.suggest(trial), **fixed, "seed": seed})
-        values = np.array([np.nan])
-        if objective == "time_error":
-            values = held_out_time_error(recommender, few, folds, seed)
-        if np.isnan(values).any():
-            values = held_out_regret(recommender, few, folds, seed)
-        trial.set_user_attr(REGRETS, values.tolist())
-        return float(values.mean())
+        return _judged(trial, _held_out(recommender, few, folds, seed, objective))
+
+    complete = _completed(study, judged, trials, seed)
+    chosen, parameters = _chosen(complete, objective)
+    searched = {name: value for name, value in parameters.items() if name not in fixed}
+    seconds = time.perf_counter() - started
+    return Found(searched, float(complete[chosen].value), len(complete), seconds)
+
+
+def _judged(trial: Any, values: np.ndarray) -> float:
+    """Mean of a trial's values, which are kept with it."""
+    trial.set_user_attr(REGRETS, values.tolist())
+    return float(values.mean())
+
+
+def _chosen(complete: Sequence[Any], objective: Objective) -> tuple[int, dict[str, Any]]:
+    """Place of the trial that wins, and its parameters: none of the first, which has defaults."""
+    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
+    chosen = choose(values) if objective == "regret" else best_of(values)
+    return chosen, complete[chosen].params if chosen else {}
+
+
+def _held_out(
+    recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int, objective: Objective
+) -> np.ndarray:
+    """Values of the objective per group held out; regrets of a kind that predicts no time."""
+    values = np.array([np.nan])
+    if objective == "time_error":
+        values = held_out_time_error(recommender, rows, folds, seed)
+    if np.isnan(values).any():
+        values = held_out_regret(recommender, rows, folds, seed)
+    return values
+
+
+def _study(name: str, journal: Path | None, first: dict[str, Any]) -> Any:
+    """The study of Optuna in a journal, or in memory; a new one begins with the trial ``first``."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    storage = optuna.storages.InMemoryStorage() if journal is None else journal_storage(journal)
+    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+    if not _complete(study):
+        study.enqueue_trial(first)
+    return study
+
+
+def _completed(study: Any, judged: Callable[[Any], float], trials: int, seed: int) -> list[Any]:
+    """The first ``trials`` complete trials, after those that are missing ran."""
+    import optuna
 
     for finished in range(len(_complete(study)), trials):
         # A sampler of its own for every trial: what it draws depends on the trials before it, not
         # on how often the search was stopped.
         study.sampler = optuna.samplers.TPESampler(seed=seed + finished)
         study.optimize(judged, n_trials=1)
-    complete = _complete(study)[:trials]
-    values = [np.array(trial.user_attrs[REGRETS]) for trial in complete]
-    chosen = choose(values) if objective == "regret" else best_of(values)
-    tried = complete[chosen].params if chosen else {}
-    return Found(
-        {name: value for name, value in tried.items() if name not in fixed},
-        float(complete[chosen].value),
-        len(complete),
-        time.perf_counter() - started,
-    )
+    return _complete(study)[:trials]
 
 
 def choose(trials: list[np.ndarray]) -> int:

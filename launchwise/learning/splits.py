@@ -190,24 +190,7 @@ def make_splits(
         gpu: _measured_cases(sweep[~_left_out(sweep, leave_out or {})], spec)
         for gpu, sweep in sweeps.items()
     }
-    cards: dict[str, list[str]] = {}
-    for gpu in sweeps:
-        cards.setdefault(profiles[gpu].card_model, []).append(gpu)
-    found: dict[str, Any] = {
-        "study": name,
-        "workload": spec.workload,
-        "gpus": {
-            gpu: {
-                "card": profiles[gpu].card_model,
-                "is_slice": profiles[gpu].is_slice,
-                "sms": profiles[gpu].sms,
-            }
-            for gpu in sweeps
-        },
-        "cards": cards,
-        "distinct_cards": len(cards),
-        "splits": {},
-    }
+    made_splits: dict[str, Any] = {}
     for split_name, split in splits.items():
         here = ("config.yaml", f"studies.{name}.splits.{split_name}")
         where, key = (blamed or {}).get(split_name, here)
@@ -217,8 +200,21 @@ def make_splits(
                 not _cards_of(parts["test"], profiles) & _cards_of(parts["train"], profiles)
                 for parts in made["folds"].values()
             )
-        found["splits"][split_name] = made
-    return found
+        made_splits[split_name] = made
+    gpus = _gpus_and_cards({gpu: profiles[gpu] for gpu in sweeps})
+    return {"study": name, "workload": spec.workload, **gpus, "splits": made_splits}
+
+
+def _gpus_and_cards(profiles: Mapping[str, GpuProfile]) -> dict[str, Any]:
+    """``gpus``, ``cards`` and ``distinct_cards`` of :func:`make_splits`."""
+    cards: dict[str, list[str]] = {}
+    for gpu, profile in profiles.items():
+        cards.setdefault(profile.card_model, []).append(gpu)
+    gpus = {
+        gpu: {"card": one.card_model, "is_slice": one.is_slice, "sms": one.sms}
+        for gpu, one in profiles.items()
+    }
+    return {"gpus": gpus, "cards": cards, "distinct_cards": len(cards)}
 
 
 @dataclass(frozen=True)

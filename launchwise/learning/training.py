@@ -115,46 +115,49 @@ def train_models(
     UserError
         When the kind of model or a parameter is unknown or out of range, or there are no rows.
     """
-    folder = domain.spec.folder
-    kinds = {
-        name: recommender_class(one.entry.kind, f"models.{name}", folder)
-        for name, one in asked.items()
-    }
+    home = domain.spec.folder
+    kinds = {n: recommender_class(e.entry.kind, f"models.{n}", home) for n, e in asked.items()}
     known = read_training(training, domain.spec)
     if known.rows.empty:
         raise UserError(training, "", "holds no training rows")
-    # What is there stays until all of its successors are.
+
+    with _successors(asked) as beside:
+
+        def fit(fold: TrainingFold) -> dict[str, tuple[dict[str, Any], Use]]:
+            every = known.of_fold(fold.split, fold.fold)
+            learnt = cap.applied(every, domain, f"fold {fold.split}/{fold.fold}")
+            rows = domain.keeping_features(learnt)
+            rows[ROW] = np.arange(len(rows))
+            fits = Fits()
+            found = {}
+            for name, one in beside.items():
+                with blaming(name, one.entry, *one.blamed), watched(kinds[name]) as use:
+                    facts = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
+                found[name] = ({"rows_left_out": len(every) - len(learnt), **facts}, use)
+            return found
+
+        folds = in_parallel(fit, list(known.folds), processes)
+        _tell_left_out(known.folds, folds)
+        return _summarised(beside, known.folds, folds, seed)
+
+
+@contextmanager
+def _successors(asked: Mapping[str, Asked]) -> Iterator[dict[str, Asked]]:
+    """``asked`` with folders beside their own, which they replace at the end, all or none."""
     beside = {
         name: replace(one, folder=one.folder.with_name(f".{one.folder.name}.new"))
         for name, one in asked.items()
     }
     for one in beside.values():
         shutil.rmtree(own_place(one.folder), ignore_errors=True)
-
-    def fit(fold: TrainingFold) -> dict[str, tuple[dict[str, Any], Use]]:
-        every = known.of_fold(fold.split, fold.fold)
-        learnt = cap.applied(every, domain, f"fold {fold.split}/{fold.fold}")
-        rows = domain.keeping_features(learnt)
-        rows[ROW] = np.arange(len(rows))
-        fits = Fits()
-        found = {}
-        for name, one in beside.items():
-            with blaming(name, one.entry, *one.blamed), watched(kinds[name]) as use:
-                facts = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
-            found[name] = ({"rows_left_out": len(every) - len(learnt), **facts}, use)
-        return found
-
     try:
-        folds = in_parallel(fit, list(known.folds), processes)
-        _tell_left_out(known.folds, folds)
-        summaries = _summarised(beside, known.folds, folds, seed)
+        yield beside
         for name, one in asked.items():
             shutil.rmtree(own_place(one.folder), ignore_errors=True)
             beside[name].folder.rename(one.folder)
     finally:
         for one in beside.values():
             shutil.rmtree(one.folder, ignore_errors=True)
-    return summaries
 
 
 def _tell_left_out(

@@ -14,6 +14,7 @@ from launchwise.report.page import render
 from launchwise.tables.answers import Answer
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import TIMED
 
 MOST_PROBLEMS = 12
 """Most problems per figure; more are thinned out evenly."""
@@ -65,33 +66,7 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
     most_gbs, of_what = profile.memory_bandwidth_gbs, "that of bus width and memory clock"
     if not profile.has_attributes_alone:
         most_gbs, of_what = profile.ceilings.copy_bandwidth_gbs, "a plain copy"
-    rows = []
-    for each in found:
-        untimed = sum(
-            count
-            for status, count in each.statuses.items()
-            if status not in ("ok", "slow", "unverified")
-        )
-        name = (
-            "no configuration is ok"
-            if each.configuration is None
-            else wording.configuration(each.configuration, spec)
-        )
-        share = each.bandwidth_gbs and most_gbs and each.bandwidth_gbs / most_gbs
-        rows.append(
-            [
-                *(str(each.problem[name]) for name in names),
-                name,
-                wording.number(each.time_ms, 4),
-                wording.number(each.baseline_ms, 4),
-                wording.number(each.speedup),
-                wording.count(each.tied),
-                wording.number(each.bandwidth_gbs, 4),
-                wording.percent(share),
-                wording.count(sum(each.statuses.values()) - untimed),
-                wording.count(untimed),
-            ]
-        )
+    rows = [_answer(spec, each, most_gbs) for each in found]
     yield table("Fastest configuration of each problem", columns, rows)
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
@@ -110,6 +85,27 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         ]
         yield table("Configurations that are not ok", columns, outcomes)
     yield Fold("How to read a configuration", [_key(spec)])
+
+
+def _answer(spec: Spec, each: Answer, most_gbs: float | None) -> list[str]:
+    """Row of a problem's fastest configuration; its share is relative to ``most_gbs``."""
+    untimed = sum(count for status, count in each.statuses.items() if status not in TIMED)
+    name = "no configuration is ok"
+    if each.configuration is not None:
+        name = wording.configuration(each.configuration, spec)
+    share = each.bandwidth_gbs and most_gbs and each.bandwidth_gbs / most_gbs
+    return [
+        *(str(each.problem[name]) for name in spec.problem),
+        name,
+        wording.number(each.time_ms, 4),
+        wording.number(each.baseline_ms, 4),
+        wording.number(each.speedup),
+        wording.count(each.tied),
+        wording.number(each.bandwidth_gbs, 4),
+        wording.percent(share),
+        wording.count(sum(each.statuses.values()) - untimed),
+        wording.count(untimed),
+    ]
 
 
 def _outcomes(spec: Spec, found: Sequence[Answer]) -> Iterator[list[str]]:

@@ -312,24 +312,7 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
     )
     timed = timed.assign(_rank=np.arange(1, len(timed) + 1))
     shown = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
-    traces: list[dict[str, Any]] = []
-    for place, variant in enumerate(study.spec.variants):
-        own = shown[shown["variant"] == variant]
-        if own.empty:
-            continue
-        hover = configuration_names(own, study.spec)
-        trace = theme.dots(
-            own["_rank"],
-            own["time_ms"],
-            name=variant,
-            colour_=theme.colour(place),
-            shape=theme.symbol(place),
-            size=6,
-            opacity=0.85,
-            hover=hover,
-            template="%{text}<br>place %{x}, %{y:.4~g} ms",
-        )
-        traces.append({**trace, "meta": row_of(study, own, str(own["gpu"].iloc[0]), sized=True)})
+    traces = list(_dots_of_variants(study, shown))
     if np.isfinite(baseline_ms):
         traces.append(
             {
@@ -371,6 +354,26 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         ],
         height=340,
     )
+
+
+def _dots_of_variants(study: StudyData, shown: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Time against place (``_rank``) of every variant's rows."""
+    for place, variant in enumerate(study.spec.variants):
+        own = shown[shown["variant"] == variant]
+        if own.empty:
+            continue
+        trace = theme.dots(
+            own["_rank"],
+            own["time_ms"],
+            name=variant,
+            colour_=theme.colour(place),
+            shape=theme.symbol(place),
+            size=6,
+            opacity=0.85,
+            hover=configuration_names(own, study.spec),
+            template="%{text}<br>place %{x}, %{y:.4~g} ms",
+        )
+        yield {**trace, "meta": row_of(study, own, str(own["gpu"].iloc[0]), sized=True)}
 
 
 def slug(name: str) -> str:

@@ -6,7 +6,7 @@ Answers come from the study's product (``results/lookup/``) with times, gains an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -156,35 +156,15 @@ def data(study: StudyData) -> dict[str, Any]:
     of_baseline = place(configuration_of(baseline(study.spec), study))
     entries = [
         [
-            gpus[each.gpu],
-            problems[each.problem],
-            bases.index(each.basis),
-            place(each.configuration),
-            place(each.usual),
-            *map(_rounded, (each.time_ms, *each.time_limits)),
-            *map(_rounded, (each.gain, *each.gain_limits)),
-            *map(_rounded, (each.improvement, *each.improvement_limits)),
-            int(each.paired),
-            int(each.blind),
-            [
-                [place(other), *map(_rounded, (time_ms, *(() if limits_[0] is None else limits_)))]
-                for other, time_ms, limits_ in each.others
-            ],
+            *(gpus[each.gpu], problems[each.problem], bases.index(each.basis)),
+            *_choices_and_times(each, place),
         ]
         for each in found
     ]
     return {
         "title": study.settings.title,
         "workload": study.spec.workload,
-        "parameters": [
-            {
-                "name": name,
-                "unit": study.spec.problem[name].unit,
-                "free": study.spec.problem[name].values is None,
-                "values": sorted({each.problem[place_] for each in found}),
-            }
-            for place_, name in enumerate(study.problem_columns)
-        ],
+        "parameters": _parameters(study, found),
         "gpus": list(gpus),
         "problems": [list(key) for key in problems],
         "first": list(found[0].problem) if found else [],
@@ -208,6 +188,36 @@ def data(study: StudyData) -> dict[str, Any]:
         "tested": tested(study),
         "entries": entries,
     }
+
+
+def _choices_and_times(each: Found, place: Callable[[Mapping[str, Value]], int]) -> list[Any]:
+    """An entry after its basis; ``place`` numbers configurations."""
+    return [
+        place(each.configuration),
+        place(each.usual),
+        *map(_rounded, (each.time_ms, *each.time_limits)),
+        *map(_rounded, (each.gain, *each.gain_limits)),
+        *map(_rounded, (each.improvement, *each.improvement_limits)),
+        int(each.paired),
+        int(each.blind),
+        [
+            [place(other), *map(_rounded, (time_ms, *(() if limits_[0] is None else limits_)))]
+            for other, time_ms, limits_ in each.others
+        ],
+    ]
+
+
+def _parameters(study: StudyData, found: Sequence[Found]) -> list[dict[str, Any]]:
+    """Name, unit, values of each problem parameter, and whether a reader may give others."""
+    return [
+        {
+            "name": name,
+            "unit": study.spec.problem[name].unit,
+            "free": study.spec.problem[name].values is None,
+            "values": sorted({each.problem[place] for each in found}),
+        }
+        for place, name in enumerate(study.problem_columns)
+    ]
 
 
 def limits(study: StudyData) -> list[tuple[str, Any]]:

@@ -179,8 +179,8 @@ def render(
     _check_ids(sections)
     drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
     any_finder = any(isinstance(block, Finder) for block in every_block(sections))
-    inside = {each.id for each in every_section(sections)}
-    href = partial(frame.href, inside=inside) if frame else _same
+    ids = {each.id for each in every_section(sections)}
+    href = partial(frame.href, inside=ids) if frame else _same
     return _template().render(
         title=title,
         lead=lead,
@@ -197,21 +197,33 @@ def render(
         href=href,
         style=_asset("style.css"),
         script=_script(),
-        block_scripts=[
-            _asset(name)
-            for kind, names in BLOCK_SCRIPTS.items()
-            if any(isinstance(block, kind) for block in every_block(sections))
-            for name in names
-        ],
+        block_scripts=_block_scripts(sections),
         # Contents would stand in front of the controls of the lookup.
         shortcuts=list(sections)[1:] if any_finder else [],
-        contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
-        plotly_beside=f"{frame.root}{PLOTLY}" if frame and drawn else "",
-        style_beside=f"{frame.root}{STYLE}" if frame and not any_finder else "",
-        script_beside=f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
-        plotly=Markup(plotly_script()) if drawn and not frame else "",
+        contents=not any_finder and len(ids) > FEW_SECTIONS,
+        **_beside(frame, drawn, any_finder),
         data=Markup(embedded(_data(sections, figures, frame))),
     )
+
+
+def _block_scripts(sections: Sequence[Section]) -> list[Markup]:
+    """Scripts of the interactive blocks that there are."""
+    return [
+        _asset(name)
+        for kind, names in BLOCK_SCRIPTS.items()
+        if any(isinstance(block, kind) for block in every_block(sections))
+        for name in names
+    ]
+
+
+def _beside(frame: Frame | None, drawn: bool, any_finder: bool) -> dict[str, str]:
+    """plotly.js in the page, and links to what lies beside it; empty where none is loaded."""
+    return {
+        "plotly": Markup(plotly_script()) if drawn and not frame else "",
+        "plotly_beside": f"{frame.root}{PLOTLY}" if frame and drawn else "",
+        "style_beside": f"{frame.root}{STYLE}" if frame and not any_finder else "",
+        "script_beside": f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
+    }
 
 
 def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> dict[str, Any]:

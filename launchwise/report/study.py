@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
+import pandera.pandas as pa
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.study import ModelEntry, Study
@@ -320,15 +321,9 @@ def read_study(
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
-    of_pairs, of_peers = pairs_schema(spec), peers_schema(spec)
-    pairs = {gpu: tables.read_table(path, of_pairs) for gpu, path in files.pairs.items()}
-    judged = {
-        gpu: tables.read_table(path, times_schema(spec)) for gpu, path in files.judged.items()
-    }
+    judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in LISTS]
-    sweeps = {
-        gpu: tables.read_table(path, measurements, wanted) for gpu, path in files.sweeps.items()
-    }
+    sweeps = _of_gpus(files.sweeps, measurements, wanted)
     return StudyData(
         name=name,
         folder=files.folder,
@@ -340,8 +335,8 @@ def read_study(
             gpu: with_judged_times(rows, judged[gpu], spec, files.judged[gpu])
             for gpu, rows in sweeps.items()
         },
-        pairs=pairs,
-        peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
+        pairs=_of_gpus(files.pairs, pairs_schema(spec)),
+        peers=_of_gpus(files.peers, peers_schema(spec)),
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested={
@@ -355,10 +350,7 @@ def read_study(
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
-        counters={
-            gpu: tables.read_table(path, counters_schema(spec))
-            for gpu, path in files.counters.items()
-        },
+        counters=_of_gpus(files.counters, counters_schema(spec)),
         published_times=None
         if files.published is None
         else tables.read_table(files.published, published_times_schema(spec)),
@@ -367,6 +359,13 @@ def read_study(
         kept_out=kept_out,
         answers=None if files.answers is None else read_json(files.answers),
     )
+
+
+def _of_gpus(
+    paths: Mapping[str, Path], schema: pa.DataFrameSchema, columns: Sequence[str] | None = None
+) -> dict[str, pd.DataFrame]:
+    """GPU to the table in its file."""
+    return {gpu: tables.read_table(path, schema, columns) for gpu, path in paths.items()}
 
 
 def read_scores(path: Path, spec: Spec) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +111,26 @@ def checked(
     yield Step("host", OK, f"{type(workload).__name__} names {len(builds)} builds for the corners")
     if process is not None and shutil.which("g++") is None:
         raise UserError("check", "--cpu", "g++ is not on the PATH")
+    missing: UserError | None = None
+    try:
+        check_own_functions(folder, spec)
+    except UserError as error:
+        missing = error  # What can be compiled is compiled first.
+    on_cpu = _on_cpu(folder, spec, workload, process, given) if missing is None else ()
+    yield from _compiled_meanwhile(folder, spec, builds, arch, threads, on_cpu)
+    if missing is not None:
+        raise missing
+
+
+def _compiled_meanwhile(
+    folder: Path,
+    spec: Spec,
+    builds: Mapping[Build, str],
+    arch: str,
+    threads: int,
+    on_cpu: Iterable[Step],
+) -> Iterator[Step]:
+    """Steps of nvcc, then those on the CPU, which run while it works."""
     with ThreadPoolExecutor(1) as pool:
         compiling: Future[Outcome] | None = None
         if shutil.which("nvcc") is None:
@@ -118,12 +138,7 @@ def checked(
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
         waiting: list[Step] = []
-        missing: UserError | None = None
-        try:
-            check_own_functions(folder, spec)
-        except UserError as error:
-            missing = error  # What can be compiled is compiled first.
-        for step in _on_cpu(folder, spec, workload, process, given) if missing is None else ():
+        for step in on_cpu:
             waiting.append(step)
             if compiling is not None and compiling.done():
                 yield from _of_nvcc(compiling.result(), arch)
@@ -134,8 +149,6 @@ def checked(
         if compiling is not None:
             yield from _of_nvcc(compiling.result(), arch)
         yield from waiting
-        if missing is not None:
-            raise missing
 
 
 def _on_cpu(
