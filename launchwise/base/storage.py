@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -90,11 +91,24 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         # mkstemp makes private files; results are meant to be read by the whole group.
         scratch.chmod(0o666 & ~_umask())
-        os.replace(scratch, target)
+        _move(scratch, target)
     except OSError as error:
         raise UserError(target, "", f"cannot be written: {error.strerror or error}") from error
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _move(scratch: Path, target: Path) -> None:
+    """Rename a file, on a file system of a network, too."""
+    size = scratch.stat().st_size
+    try:
+        os.replace(scratch, target)
+    except FileNotFoundError:
+        # NFS repeats a request whose answer got lost: the second finds nothing left to rename.
+        if not target.is_file() or target.stat().st_size != size:
+            raise
+    if scratch.exists():
+        raise OSError(errno.EIO, "the file system did not rename it")
 
 
 def _umask() -> int:

@@ -84,6 +84,58 @@ def test_a_full_disk_leaves_the_old_file_and_is_one_line(small_disk: Path) -> No
     assert os.listdir(small_disk) == ["x.bin"]
 
 
+def test_a_disk_that_became_read_only_is_one_line_and_keeps_the_file(small_disk: Path) -> None:
+    path = small_disk / "table.json"
+    write_json(path, {"old": 1})
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(UserError) as caught:
+        write_json(path, {"new": 2})
+    assert str(caught.value) == f"{path}: cannot be written: Read-only file system"
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert os.listdir(small_disk) == ["table.json"]
+    assert read_json(path) == {"old": 1}
+
+
+RENAME = os.replace
+
+
+def done_and_repeated(source: Path, target: Path) -> None:
+    """As NFS does where the answer to the first request got lost."""
+    RENAME(source, target)
+    RENAME(source, target)
+
+
+def lost(source: Path, _: Path) -> None:
+    """A file that is gone, and was not renamed."""
+    source.unlink()
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("rename", "said"),
+    [
+        (done_and_repeated, None),
+        (lost, "No such file or directory"),
+        (lambda _, __: None, "the file system did not rename it"),
+    ],
+)
+def test_a_rename_that_a_network_repeats_or_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rename: Any, said: str | None
+) -> None:
+    path = tmp_path / "table.json"
+    write_json(path, {"old": 1})
+    # Staged: no file system of a network is at hand.
+    monkeypatch.setattr(os, "replace", rename)
+    if said is None:
+        write_json(path, {"new": 22})
+    else:
+        with pytest.raises(UserError) as caught:
+            write_json(path, {"new": 22})
+        assert str(caught.value) == f"{path}: cannot be written: {said}"
+    assert os.listdir(tmp_path) == ["table.json"]
+    assert read_json(path) == ({"new": 22} if said is None else {"old": 1})
+
+
 def test_a_device_that_is_full_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("old")

@@ -71,6 +71,20 @@ def test_a_disk_that_fills_up_costs_the_row_in_hand_and_no_other(
     assert all_ok(finished(shard, path, kept))
 
 
+def test_a_disk_that_became_read_only_costs_no_row(faulty: MakeShard, small_disk: Path) -> None:
+    shard, path = faulty(), small_disk / "j"
+    ballast = leave(3, small_disk)
+    assert ending(shard, path)[0] == 1
+    ballast.unlink()
+    kept = row_lines(path)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    assert ending(shard, path) == (1, f"{path}: cannot be written: Read-only file system")
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    assert row_lines(path) == kept
+    assert ending(shard, path) == (0, "")
+    assert all_ok(finished(shard, path, kept))
+
+
 def test_a_file_that_may_not_grow_costs_the_row_in_hand_and_no_other(
     faulty: MakeShard, tmp_path: Path
 ) -> None:
