@@ -34,7 +34,7 @@ from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, shar
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.importing.command import export_sweep
 from launchwise.measuring.explore_transfer import SETTLED_AFTER
 from launchwise.measuring.transfer_search import TransferSearch

@@ -18,7 +18,7 @@ import pandas as pd
 from harness.projects import ROOT
 from launchwise.base.storage import write_json
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.study import Fences, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import UsualChoice

@@ -18,6 +18,7 @@ import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.buffers import CudaBuffer, CudaGlobal, CudaPart
+from launchwise.cuda.failures import failed
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.parameters import (
     ParameterMismatch,
@@ -29,7 +30,7 @@ from launchwise.cuda.parameters import (
 from launchwise.cuda.slices import STATIC_LIMIT, bound_function, enter_slice, resident_blocks
 from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle, Kernel
-from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
+from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build
@@ -162,7 +163,7 @@ class CudaDevice:
             else:
                 cuda.memcpy_dtoh_async(array, source, stream)
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
 
     def copy(self, source: Buffer, target: Buffer) -> None:
         """See :class:`launchwise.workloads.device.Device`."""
@@ -187,14 +188,14 @@ class CudaDevice:
             end.synchronize()
             return float(end.time_since(begin))
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
 
     def synchronize(self) -> None:
         """See :class:`Device`; raises LaunchFailed for what came before."""
         try:
             cuda.Context.synchronize()
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
 
     def constant(self, build: Build, name: str) -> CudaGlobal:
         """See :class:`launchwise.workloads.device.Device`."""
@@ -216,7 +217,7 @@ class CudaDevice:
             try:
                 self._modules[place] = cuda.module_from_buffer(bundle.cubin(cubin))
             except cuda.Error as error:
-                raise self._failed(error) from error
+                raise failed(error) from error
         return self._modules[place]
 
     def _function(self, launch: Launch) -> _Prepared:
@@ -275,7 +276,7 @@ class CudaDevice:
                         shared_size=launch.shared_bytes,
                     )
             except cuda.Error as error:
-                raise self._failed(error) from error
+                raise failed(error) from error
 
         return queue
 
@@ -287,7 +288,7 @@ class CudaDevice:
             try:
                 function.set_attribute(attribute, launch.shared_bytes)
             except cuda.Error as error:
-                raise self._failed(error) from error
+                raise failed(error) from error
             self._permitted[symbol] = launch.shared_bytes
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
@@ -313,7 +314,7 @@ class CudaDevice:
                 for number in range(repeats)
             ]
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
 
     def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """See :class:`TimingDevice`; without graphs, launches in a row."""
@@ -333,7 +334,7 @@ class CudaDevice:
             times = self._in_a_row(queue, repeats)
             return Repeated([each / launches for each in times], "events", launches)
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
         return Repeated([each / launches for each in times], "graph", launches)
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CapturedGraph:
@@ -343,7 +344,7 @@ class CudaDevice:
         except GraphsMissing as error:
             raise LaunchFailed(f"no CUDA graph: {error}", fatal=False) from error
         except cuda.Error as error:
-            raise self._failed(error) from error
+            raise failed(error) from error
 
     def _own_graphs(self) -> Graphs:
         if self._graphs is None:
@@ -394,15 +395,3 @@ class CudaDevice:
             "shared_bytes": kernel.shared_bytes + launch.shared_bytes,
             "occupancy": self._occupancy[key],
         }
-
-    @staticmethod
-    def _failed(error: cuda.Error) -> LaunchFailed | OutOfMemory:
-        """Check whether the context survived; a lost one needs a new process."""
-        reason = " ".join(str(error).split())
-        if isinstance(error, cuda.MemoryError):
-            return OutOfMemory(reason)
-        try:
-            cuda.Context.synchronize()
-        except cuda.Error:
-            return LaunchFailed(reason, fatal=True)
-        return LaunchFailed(reason, fatal=False)

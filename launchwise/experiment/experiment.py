@@ -386,35 +386,3 @@ class Experiment:
         """Blocks of problems that a live sweep measures, as the settings have them."""
         own = self.settings.gpus[gpu].problems.get(workload)
         return self.sweeps[workload].problems if own is None else own
-
-
-def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:
-    """Check merged settings and every file they came from.
-
-    Parameters
-    ----------
-    config
-        The merged mapping (Snakemake's ``config``).
-    files
-        Where it came from, the strongest last.
-    root
-        Folder of the Snakefile.
-
-    Raises
-    ------
-    UserError
-        One line: file, key, what is wrong, what is allowed.
-    """
-    return Experiment(*read_settings(config, files), root)
-
-
-def read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
-    """Merged settings and where they come from (see :func:`load_experiment`)."""
-    for path in files:
-        read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
-    where = files[0] if files else Path("config.yaml")
-    sources = Sources(files, config)
-    try:
-        return validated(Settings, dict(config), where), sources
-    except UserError as error:
-        raise sources.error(error.key, error.message) from error

@@ -8,7 +8,8 @@ from typing import Any
 
 from launchwise.experiment import cross_checks
 from launchwise.experiment.blame import Sources
-from launchwise.experiment.experiment import Experiment, read_settings
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import read_settings
 from launchwise.experiment.method import Sweep
 from launchwise.experiment.settings import Settings
 
@@ -44,7 +45,7 @@ def load_study(config: Mapping[str, Any], files: list[Path], root: Path, study: 
     Parameters
     ----------
     config, files, root
-        As of :func:`launchwise.experiment.experiment.load_experiment`.
+        As of :func:`launchwise.experiment.loading.load_experiment`.
     study
         Where no folder has this name, the whole experiment is read: it may be derived, or unknown.
 

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from launchwise.exporting.problems import asked_cases
-from launchwise.learning.answering import Answer, Suggestion, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import Answer, Suggestion
 from launchwise.learning.final import Final
 from launchwise.workloads.parts import Value
 
@@ -43,7 +44,7 @@ class LookupEntry:
     gpu, problem
         What it answers.
     basis
-        A key of :data:`launchwise.learning.answering.BASES`.
+        A key of :data:`launchwise.learning.answers.BASES`.
     configuration
         The variant, and the tunables that it has.
     usual

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from launchwise.base.literals import cpp_comment
-from launchwise.learning.answering import BASES, Answer
+from launchwise.learning.answers import BASES, Answer
 
 
 def macros_text(answer: Answer) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 import launchwise
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.problems import asked_cases, distance
-from launchwise.learning.answering import Answer, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final
 from launchwise.workloads.launch_shapes import LaunchShape, launch_shapes
 from launchwise.workloads.limits import Limits
@@ -43,7 +44,7 @@ class Entry:
     time_ms, gain
         Measured or expected, and over the usual choice; None where nothing is known.
     basis
-        See :data:`launchwise.learning.answering.BASES`.
+        See :data:`launchwise.learning.answers.BASES`.
     launches
         How its kernels are launched; none where host code decides.
     """

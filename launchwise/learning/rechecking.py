@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from launchwise.experiment.confirmation import Contest
-from launchwise.learning.answering import MEASURED, Answer, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import MEASURED, Answer
 from launchwise.learning.blind.answering import whole
 from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final

@@ -24,6 +24,7 @@ from launchwise.report import (
     invariants,
     models,
     occupancy,
+    origin,
     overview,
     pairs,
     peers,
@@ -178,7 +179,7 @@ def health_page(
     found = _present(
         made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
         made("invariants", "Contradictions", invariants.section, studies, cards),
-        overview.provenance(run, studies),
+        origin.provenance(run, studies),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)

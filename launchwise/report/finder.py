@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from launchwise.learning.answering import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
+from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import health, models, wording
 from launchwise.report.blocks import Finder
 from launchwise.report.numbers import records, scores_on

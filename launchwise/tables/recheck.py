@@ -20,7 +20,7 @@ def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
     limits of its 95 % interval; ``default`` says what the default was: ``usual``, or ``baseline``
     where the usual choice is recommended. ``known_gain`` and its limits are what was known before,
     ``known_by`` from where: ``pairs``, or the basis of the answer
-    (:data:`launchwise.learning.answering.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
+    (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
     now, ``known_card`` and so on those of the earlier row; empty where there is none.
     """
     ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)

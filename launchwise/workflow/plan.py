@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 from launchwise.base.errors import UserError, out_of, unknown
 from launchwise.base.imports import ROOT
 from launchwise.base.typed import read_yaml_mapping
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.published import read_tables
 from launchwise.experiment.run_times import FILE as RUN_TIMES
 from launchwise.experiment.run_times import read_run_times

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from harness.axe import in_scheme, violations
 
-from launchwise.learning.answering import UNORDERED
+from launchwise.learning.answers import UNORDERED
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.report.assemble import pages
 from launchwise.report.printed.exports import export

@@ -16,7 +16,7 @@ from samples import ROOT
 from launchwise.base.merging import laid_over
 from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 
 DEVICES = {
     "a4000": "NVIDIA RTX A4000",

@@ -13,7 +13,7 @@ from samples import ROOT
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.predict.answering import Answer, as_text, find_profile, prediction
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import read_profile
 from launchwise.workloads.spec import Spec

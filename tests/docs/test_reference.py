@@ -22,7 +22,7 @@ from docs.generator.pages import MODEL_PAGES
 from docs.generator.schemas import FEATURES, MODELS, nested_models, schemas
 from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, FUNCTIONS
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Method
 from launchwise.experiment.study import Study
 from launchwise.workloads.cost import USES, WAITS, Use, Wait

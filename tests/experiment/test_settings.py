@@ -13,7 +13,7 @@ from samples import Project
 from snakemake.utils import update_config
 
 from launchwise.experiment.blame import COMMAND_LINE, Sources
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.workflow import plan as workflow
 from launchwise.workloads.space import baseline, configurations, narrowings

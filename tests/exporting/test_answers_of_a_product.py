@@ -17,7 +17,8 @@ from launchwise.exporting.lookup import SUGGESTIONS, Alternative, lookup_entries
 from launchwise.exporting.problems import asked_problems, spread_problems
 from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
-from launchwise.learning.answering import MEASURED, UNORDERED, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import MEASURED, UNORDERED
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.rechecking import drawn_answers

@@ -22,7 +22,8 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.importing.cards import cuda_names
-from launchwise.learning.answering import UNKNOWN_LINK, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import UNKNOWN_LINK
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.splits import Case
 from launchwise.report import finder

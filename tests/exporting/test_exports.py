@@ -28,7 +28,8 @@ from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
 from launchwise.importing.t4 import is_t4
-from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import MEASURED
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
@@ -338,7 +339,7 @@ def test_entries_are_plain(table: AnswerTable) -> None:
 
 
 def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
-    from launchwise.experiment.experiment import load_experiment
+    from launchwise.experiment.loading import load_experiment
     from launchwise.learning.recommenders import COMMITTEE, answering_model
 
     experiment = load_experiment(read_yaml(ROOT / "config.yaml"), [ROOT / "config.yaml"], ROOT)

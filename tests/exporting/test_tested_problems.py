@@ -13,7 +13,8 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import read_profile
-from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fastest_measured, fit_final, read_final
 from launchwise.learning.splits import cases_in

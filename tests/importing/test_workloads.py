@@ -14,7 +14,7 @@ import yaml
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
 from launchwise.learning.features import Domain

@@ -30,7 +30,7 @@ from launchwise.exporting.files import write_answers
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.python import python_module
 from launchwise.gpus.prices import Price
-from launchwise.learning.answering import MEASURED, Answer, Suggestion
+from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report import comparison, writing
 from launchwise.report.blocks import Cell, Column, Drawing, Figure, Key, Panel, Row, Table
 from launchwise.report.printed import drawings, figures, tables

@@ -11,7 +11,8 @@ import yaml
 from snakemake.utils import update_config
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 
 STUDY = "studies.acoustic_tile"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
 from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile

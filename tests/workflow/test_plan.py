@@ -15,7 +15,8 @@ import yaml
 from snakemake.utils import update_config
 
 from launchwise.base import imports
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.workflow import plan as workflow
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,8 @@ from spaces import made
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain

@@ -16,7 +16,8 @@ import pandas as pd
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml_mapping
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.single import load_study
 from launchwise.experiment.unknown_study import unknown_study
 from launchwise.gpus.datasheets import (

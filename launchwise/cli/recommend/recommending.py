@@ -13,7 +13,8 @@ from launchwise.base.storage import read_json
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import unknown_study
-from launchwise.learning.answering import BASES, Answer, Suggestion, answers, why_none
+from launchwise.learning.answering import answers, why_none
+from launchwise.learning.answers import BASES, Answer, Suggestion
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.light_imports import import_boosters_alone

@@ -20,7 +20,8 @@ from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import load_experiment
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -15,7 +15,8 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import digest, read_json, write_json
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import Blind, Range, Study
-from launchwise.learning.answering import Answer, answers
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import Answer
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case

@@ -1,0 +1,45 @@
+"""Reads the settings and what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml, validated
+from launchwise.experiment.blame import Sources
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.settings import Settings
+
+
+def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:
+    """Check merged settings and every file they came from.
+
+    Parameters
+    ----------
+    config
+        The merged mapping (Snakemake's ``config``).
+    files
+        Where it came from, the strongest last.
+    root
+        Folder of the Snakefile.
+
+    Raises
+    ------
+    UserError
+        One line: file, key, what is wrong, what is allowed.
+    """
+    return Experiment(*read_settings(config, files), root)
+
+
+def read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
+    """Merged settings and where they come from (see :func:`load_experiment`)."""
+    for path in files:
+        read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
+    where = files[0] if files else Path("config.yaml")
+    sources = Sources(files, config)
+    try:
+        return validated(Settings, dict(config), where), sources
+    except UserError as error:
+        raise sources.error(error.key, error.message) from error

@@ -1,0 +1,130 @@
+"""Origin of a report: commit, settings, sweeps, models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from launchwise.report import models, trust, wording
+from launchwise.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Section,
+    Table,
+    table,
+    turned,
+)
+from launchwise.report.overview import Run
+from launchwise.report.study import StudyData
+from launchwise.workloads.statuses import STATUSES
+
+
+def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
+    """Provenance of every number."""
+    facts = [
+        ["report written", wording.moment(run.written_at)],
+        ["report's code, commit", wording.short(run.commit)],
+        ["settings hash", run.settings_hash],
+        ["seed of the settings", str(run.seed)],
+    ]
+    pair = [Column("what", number=False), Column("value", number=False)]
+    found: list[Block] = [table("This run", pair, facts)]
+    swept = {
+        (study.spec.workload, gpu): sweep
+        for study in studies
+        for gpu, sweep in study.sweeps.items()
+    }
+    for workload in sorted({name for name, _ in swept}):
+        own = {gpu: sweep for (name, gpu), sweep in swept.items() if name == workload}
+        found.append(_sweeps_table(workload, own))
+        said = {
+            gpu: about
+            for study in studies
+            for gpu, about in study.sweep_facts.items()
+            if study.spec.workload == workload
+        }
+        found += trust.blocks(workload, own, said)
+    packages = [[name, version] for name, version in sorted(run.packages.items())]
+    found.append(
+        Fold(
+            "Packages of the report's environment",
+            [
+                table(
+                    "Packages",
+                    [Column("package", number=False), Column("version", number=False)],
+                    packages,
+                )
+            ],
+        )
+    )
+    for study in studies:
+        found += _model_facts(study)
+    return Section("provenance", "Provenance", found)
+
+
+def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
+    """Provenance of the rows of a workload, one column per GPU."""
+
+    def distinct(column: str, digits: int = 40) -> list[Cell]:
+        return [
+            Cell(
+                ", ".join(sorted({str(value)[:digits] for value in sweep[column].unique()})),
+                role="wrap",
+            )
+            for sweep in sweeps.values()
+        ]
+
+    rows: list[list[str | Cell]] = [
+        ["rows", *(wording.count(len(sweep)) for sweep in sweeps.values())]
+    ]
+    for status in STATUSES:
+        counts = [int((sweep["status"] == status).sum()) for sweep in sweeps.values()]
+        rows.append([f"rows {status.replace('_', ' ')}", *map(wording.count, counts)])
+    commits = [
+        Cell(
+            ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()})),
+            role="wrap",
+        )
+        for sweep in sweeps.values()
+    ]
+    stamps = [sweep["measured_at"].str[:10].unique() for sweep in sweeps.values()]
+    rows += [
+        ["measured on (UTC)", *map(wording.days, stamps)],
+        ["commit", *commits],
+        ["driver", *distinct("driver")],
+        ["CUDA toolkit", *distinct("toolkit")],
+        ["back-end", *distinct("backend")],
+        ["card, hash of its UUID", *distinct("card", 8)],
+    ]
+    columns = [Column("what", number=False), *(Column(gpu) for gpu in sweeps)]
+    return turned(table(f"Measurements of {workload}", columns, rows), "GPU")
+
+
+def _model_facts(study: StudyData) -> list[Block]:
+    """Training records of every model for the first split."""
+    split = models.first_split(study)
+    rows = []
+    for model in study.settings.models:
+        folds = models.folds_of(study, model, split)
+        parameters = folds[0].get("parameters", {}) if folds else {}
+        rows.append(
+            [
+                study.title(model),
+                wording.pairs(parameters),
+                wording.count(folds[0].get("trials") if folds else None),
+                wording.count(folds[0].get("rows") if folds else None),
+                wording.seconds(models.seconds_to_train(study, model, split)),
+            ]
+        )
+    columns = [
+        Column("model", number=False),
+        Column("hyper-parameters", number=False),
+        Column("search", "trials"),
+        Column("learnt from", "rows"),
+        Column("training", "s"),
+    ]
+    title = f"Models of {study.name}, split “{split}”"
+    return [Fold(title, [table(title, columns, rows)])]
