@@ -169,6 +169,7 @@ class Compiler:
                     self._cubin_again(build)
                 else:
                     self._cubin([build])
+                self._succeeded.add(build.source)
             except UserError as error:
                 said.append(error)
         if len(said) == 2 and said[0].message == said[1].message:

@@ -303,7 +303,7 @@ class Listener:
             found = {"status": "timeout", "reason": self.silence}
         else:
             # A process that ended by itself said why; one that was ended had no time to.
-            said = f": {last_words}" if last_words and code > 0 else ""
+            said = f": {last_words}" if last_words and code >= 0 else ""
             reason = self.fatal or death(code) + said
             if any(fault in reason for fault in CARD_FAULTS):
                 return

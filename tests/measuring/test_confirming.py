@@ -79,13 +79,18 @@ def test_each_configuration_runs_once_a_round(
     assert read_table(tmp_path / "pairs.parquet", schema).equals(table)
 
 
+@pytest.mark.parametrize("precision", [0.9, 1e-9])
 def test_what_is_there_is_not_measured_again(
-    make_shard: Callable[..., Shard], tmp_path: Path
+    make_shard: Callable[..., Shard], tmp_path: Path, precision: float
 ) -> None:
     shard = make_shard([PROBLEM])
-    before = run(shard, contest_of(shard), tmp_path / "journal")
+    contest, how = contest_of(shard), Confirmation(precision=precision, seconds=0.05)
+    before = run(shard, contest, tmp_path / "journal", how)
     idle = make_shard([PROBLEM], script=tmp_path / "no such program")
-    again = run(idle, contest_of(shard), tmp_path / "journal")
+    again = run(idle, contest, tmp_path / "journal", how)
+    # However wide the intervals are: no pair was discarded.
+    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
+        assert rounds_of(contest, journal.notes).visits == 1
     assert again.drop(columns="measured_at").equals(before.drop(columns="measured_at"))
 
 

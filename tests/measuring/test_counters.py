@@ -201,6 +201,18 @@ def test_a_profiler_that_may_not_count_is_told(
         read_counters({}, {})
 
 
+@pytest.mark.parametrize("end", ['echo "[]" > "$made"; exit 1', "exit 0"])
+def test_a_profiled_process_that_fails_or_writes_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    script = tmp_path / "ncu"
+    script.write_text(f'#!/bin/sh\nfor made; do :; done\necho "no such device" >&2\n{end}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(UserError, match="no such device"):
+        read_counters({}, {})
+
+
 def test_the_fastest_of_every_value_is_profiled(spec: Spec) -> None:
     rows = pd.DataFrame(
         [

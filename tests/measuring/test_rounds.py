@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from launchwise.base.paired import LEAST_ROUNDS
+from launchwise.experiment.method import Method
 from launchwise.measuring.serving import Task, serve
 from launchwise.workloads.space import Configuration, Problem, configurations
 from launchwise.workloads.spec import Spec
@@ -19,28 +21,31 @@ PROBLEM: Problem = {"n": 20, "dtype": "float32", "order": 2}
 
 
 class Between(HostDevice):
-    """Its L2 holds the problem in unpadded rows (125 KiB), not in padded ones (200 KiB)."""
+    """Keeps whether L2 was to be emptied; launches take ``time_ms``."""
 
-    l2_bytes = 150_000
+    time_ms = 1.0
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.emptied: list[bool] = []
 
     def timed(self, work: Any, repeats: int, flush: bool) -> list[float]:
-        """As usual, keeping whether L2 was to be emptied."""
+        """Made-up times of real launches."""
         self.emptied.append(flush)
-        return super().timed(work, repeats, flush)
+        return [self.time_ms for _ in super().timed(work, repeats, flush)]
 
 
 def said_of_pairs(
-    device: HostDevice, workload: Workload, configurations: list[Configuration]
+    device: HostDevice,
+    workload: Workload,
+    configurations: list[Configuration],
+    method: Method = QUICK,
 ) -> list[dict[str, Any]]:
     """What a measuring process says of pairs against the first configuration."""
     said: list[dict[str, Any]] = []
     # Whatever six rounds say is precise enough.
     pairs = {"precision": 1e9, "seconds": 60.0, "references": [0]}
-    serve(device, workload, QUICK, [Task(PROBLEM, configurations, pairs=pairs)], 1, said.append)
+    serve(device, workload, method, [Task(PROBLEM, configurations, pairs=pairs)], 1, said.append)
     return said
 
 
@@ -65,9 +70,13 @@ def test_every_round_has_an_order_of_its_own(
     assert len(set(map(tuple, rounds))) > 4
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("turned", "spare_bytes"), [(False, 0), (True, 50_000)])
 def test_where_l2_is_emptied_for_one_it_is_emptied_for_all(
-    acoustic: tuple[Spec, Workload], acoustic_copy: Path, kernel_cache: Path, turned: bool
+    acoustic: tuple[Spec, Workload],
+    acoustic_copy: Path,
+    kernel_cache: Path,
+    turned: bool,
+    spare_bytes: int,
 ) -> None:
     spec, workload = acoustic
     both = [
@@ -75,8 +84,34 @@ def test_where_l2_is_emptied_for_one_it_is_emptied_for_all(
         for padding in (0, 1)
     ]
     device = Between(acoustic_copy, spec.headers, cache=kernel_cache)
+    # Its L2 holds the problem in unpadded rows, not in padded ones.
+    small, large = (_working_set_bytes(workload, device, each) for each in both)
+    device.l2_bytes = small + spare_bytes
+    assert device.l2_bytes < large
     said = said_of_pairs(device, workload, both[::-1] if turned else both)
     (entered,) = (event for event in said if event["event"] == "entered")
     assert [(one["timer"], one["l2"]) for one in entered["found"]] == [("events", "cold")] * 2
     # Neither verification nor warm-up: two of each.
     assert set(device.emptied[4:]) == {True}
+
+
+def _working_set_bytes(workload: Workload, device: HostDevice, configuration: Configuration) -> int:
+    with closing(workload.open(device, PROBLEM, workload.layout(configuration), 1)) as session:
+        return session.working_set_bytes
+
+
+@pytest.mark.parametrize(("time_ms", "timer"), [(0.019, "graph"), (0.021, "events")])
+def test_kernels_as_short_as_the_limit_are_replayed(
+    acoustic: tuple[Spec, Workload],
+    acoustic_copy: Path,
+    kernel_cache: Path,
+    time_ms: float,
+    timer: str,
+) -> None:
+    spec, workload = acoustic
+    device = Between(acoustic_copy, spec.headers, cache=kernel_cache)
+    device.time_ms, device.l2_bytes = time_ms, 0
+    method = QUICK.model_copy(update={"graph_below_us": 20.0})
+    said = said_of_pairs(device, workload, configurations(spec, PROBLEM)[:2], method)
+    (entered,) = (event for event in said if event["event"] == "entered")
+    assert [(one["timer"], one["l2"]) for one in entered["found"]] == [(timer, "warm")] * 2

@@ -135,6 +135,7 @@ def test_energy_across_a_hole_in_the_samples_is_refused() -> None:
         assert telemetry.energy_j(3.2, 3.8) == pytest.approx(180)
         assert telemetry.energy_j(0.2, 3.8) is None
         assert telemetry.energy_j(2.0, 3.8) is None
+        assert telemetry.energy_j(0.2, 2.0) is None
 
 
 @settings(deadline=None)

@@ -92,7 +92,9 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
 ) -> None:
     # From some launch on everything takes 5 % longer, as on a card that grew warm.
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
+    began = time.monotonic()
     rows, notes = run(shard, tmp_path / "j")
+    took = time.monotonic() - began
     again = [row for row in rows if row["attempt"] == 2]
     first = [row for row in rows if row["attempt"] == 1]
     assert again
@@ -106,7 +108,8 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     # Nothing is measured a third time, and one process does it all.
     written = read_journal(tmp_path / "j")[1]
     assert len(written) == len(rows) + len(again)
-    assert sum(note["note"] == "seconds" for note in notes) == 1
+    (seconds,) = (note for note in notes if note["note"] == "seconds")
+    assert 0 < sum(seconds["spent"].values()) <= seconds["total"] <= took
 
 
 def test_noise_of_the_reference_kernel_is_no_drift(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle
+from launchwise.measuring.compile import Compiler, compile_bundle
 from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
@@ -180,6 +181,29 @@ class TestHost:
         # WIDE is defined for one block size and must not outlive its build.
         assert {size for (block, _), size in sizes.items() if block[1] == "32"} == {0}
         assert {size for (block, _), size in sizes.items() if block[1] == "128"} == {1024}
+
+
+def test_builds_refused_alike_are_no_fault_of_a_source_that_another_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(
+        "#!/bin/sh\necho release 13.0\nif grep -q 'BLOCK 32' kernel.cu; then\n"
+        "echo 'kernel.cu(1): error: too narrow' >&2; exit 1\nfi\ntouch kernel.cubin\n"
+    )
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
+    folder = write(tmp_path / "host", SPEC, FILES)
+    spec = load_spec(folder)
+    every = builds_in_order(load_workload(folder, spec), [{"n": 1000}])
+    own = [build for build in every if build.kernels]
+    narrow = [build for build in own if ("BLOCK", "32") in build.defines]
+    wide = [build for build in own if build not in narrow]
+    with Compiler(folder, spec, "sm_90") as compiler:
+        found = compiler.compile([*narrow, *wide])
+    assert set(found.refused) == {build.key for build in narrow}
+    assert [build for group, _ in found.cubins for build in group] == wide
 
 
 TEMPLATES = """\

@@ -14,11 +14,13 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
+from launchwise.experiment.method import Method, Repeats
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Finding
+from tests.support.host_device import HostDevice, measured_rows
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
@@ -324,6 +326,31 @@ def test_nothing_is_restored_that_need_not_be(folder: Path) -> None:
     session = workload.open(device, PROBLEM, workload.layout(BASELINE), 1)
     assert session.launch(BASELINE).restores == ()
     session.close()
+
+
+def test_what_is_restored_is_timed_launch_by_launch(folder: Path) -> None:
+    # Launches as short as these would be replayed many at a time.
+    method = Method(repeats=Repeats(minimum=2, maximum=2), graph_below_us=1e9, energy_ms=0)
+    device = HostDevice(folder, [])
+    (row,) = measured_rows(device, folder, load_spec(folder), PROBLEM, [BASELINE], method)
+    assert row["status"] == "ok"
+    assert (row["timer"], row["launches_per_repeat"], row["l2"]) == ("restored", 1, "cold")
+
+
+def test_inputs_are_made_once_per_problem(folder: Path) -> None:
+    with (folder / "inputs.py").open("a") as file:
+        file.write(
+            "\nmade = make\n\ndef make(generator, n, problem):\n"
+            f"    with open({str(folder / 'calls')!r}, 'a') as file:\n"
+            "        file.write(f'{n} ')\n    return made(generator, n, problem)\n"
+        )
+    spec = load_spec(folder)
+    workload, device = load_workload(folder, spec), CpuDevice(folder, [])
+    for n, threads in ((100, 64), (100, 32), (90, 64)):
+        layout = workload.layout({**BASELINE, "threads": threads})
+        workload.open(device, {"n": n}, layout, 1).close()
+    # The first time twice: they must be the same.
+    assert (folder / "calls").read_text().split() == ["100", "100", "90"]
 
 
 @pytest.mark.parametrize(
