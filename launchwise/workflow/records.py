@@ -51,8 +51,8 @@ class _Change(frozenset[str]):
 class Records:
     """What Snakemake knows of how results were made; stands in front of its own store.
 
-    A job whose outputs have no record is outdated. The rules ``once`` are left alone, and what
-    :func:`note_made` noted.
+    A job whose outputs have no record is outdated. What the rules ``once`` made is left alone,
+    whether script or parameters have changed since, and what :func:`note_made` noted.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ class Records:
 
     def has_metadata(self, job: Any) -> bool:
         """Whether outputs have a record, or count as if they had one."""
+        if self._stays(job):
+            # Snakemake has compared the times of script and outputs before it asks for records.
+            job.dag.reason(job).code_changed = False
+            return False
         if self._has(job):
             return True
         if not any(str(path).startswith(RESULTS) for path in job.output):
@@ -80,6 +84,11 @@ class Records:
             return False
         (self.kept if job.rule.name in self._once else self.outdated)[job] = None
         return job.rule.name not in self._once
+
+    def _stays(self, job: Any) -> bool:
+        """Whether a job must not run again, whatever has changed of it."""
+        there = all(Path(str(path)).exists() for path in job.output)
+        return job.rule.name in self._once and there and self._has(job)
 
     def leave_out_absent(self) -> None:
         """Say nothing of outputs that are not there yet: Snakemake asks for their records, too."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from launchwise.workloads.spec import Spec
 
 STUDY = "acoustic_tile"
 PROBLEMS = 6
+BLIND_RULES = ("freeze", "blind_sweep", "blind_contests", "blind_pairs")
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +97,30 @@ def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
             mine["time_ms"].min() / min(float(each.iloc[0]) for each in times if len(each))
         )
     assert score["fraction_worst"] == pytest.approx(rows["fraction"].min())
+
+
+def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None:
+    def planned(*words: str) -> set[str]:
+        with project.start("--dry-run", "--cores", "2", *words, "--", f"blind_{STUDY}") as run:
+            assert run.wait(60) == 0, run.said()[-3000:]
+            return {*re.findall(r"^rule (\w+):", run.said(), re.MULTILINE)}
+
+    assert planned() == set()
+    # As after an update: scripts are newer than the outputs, of every stage.
+    scripts = project.project.folder / "scripts"
+    later = time.time() + 60
+    before = {path: path.stat().st_mtime for path in scripts.glob("*.py")}
+    for path in before:
+        os.utime(path, (later, later))
+    try:
+        assert planned("--allowed-rules", *BLIND_RULES, "score", f"blind_{STUDY}") == {
+            "score",
+            f"blind_{STUDY}",
+        }
+    finally:
+        for path, then in before.items():
+            os.utime(path, (then, then))
+    assert planned("--forcerun", "blind_pairs") == {"blind_pairs", "score", f"blind_{STUDY}"}
 
 
 def test_a_held_out_gpu_is_answered_from_others(project: ClusterProject) -> None:
