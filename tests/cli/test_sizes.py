@@ -180,6 +180,8 @@ def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> 
     scalar = {**SPEC["variants"]["vec"], "grid": ["ceil_div(n, block_size_x)"]}
     both = {"vec": {**SPEC["variants"]["vec"], "constraints": [OWN]}, "scalar": scalar}
     spec = write(folder, variants=both)
+    # The nearest size that the baseline may run stands beside the ends of the range.
+    assert [problem["n"] for problem in corner_problems(spec)] == [1000, 1048576, 1024]
     problems = small_problems(folder, spec)
     # The odd size stays for the variant that may run it.
     assert [problem["n"] for problem in problems] == [1024, 1280, 1013]

@@ -27,6 +27,7 @@ EXPORTED: dict[str, Kind] = {
     "a ** 3 - (2 if c == 'x' else b)": "number",
     "max(a > b, 0) + 1": "number",
     "'x' if a or b else c": "text",
+    "9223372036854775807": "number",
     "not a and b < 3": "condition",
     "c in ('x', 'y') and 1 < a <= b + 6": "condition",
     "a not in (1, 2)": "condition",
@@ -62,6 +63,23 @@ def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path: Path) ->
     )
     assert list(whole.launches) == ["tiled"]
     assert half.launches == {}
+
+
+def test_usual_choices_leave_all_together_or_not_at_all() -> None:
+    spec = load_spec(CONVOLUTION)
+    sizes = {"variant": "tiled", "block_size_y": 4, "tile_size_x": 1, "tile_size_y": 1}
+
+    def exported(when: str, block_size_x: str) -> int:
+        widths = {when: block_size_x, "w >= 16": "16"}
+        rules = [
+            {"when": each, "configuration": {**sizes, "block_size_x": width}, "reason": "usual"}
+            for each, width in widths.items()
+        ]
+        return len(ExportedFormulas.of(Domain(spec, {}, usual=rules)).usual)
+
+    assert exported("w > 100", "w // 100 * 16") == 2
+    assert exported("w > 100", "w / 100 * 16") == 0
+    assert exported("w / 100 > 1", "w // 100 * 16") == 0
 
 
 def test_a_condition_may_join_numbers() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ from samples import ROOT
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.experiment.study import ModelEntry
 from launchwise.exporting.lookup import lookup_entries
+from launchwise.exporting.problems import asked_cases
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.answering import answers
@@ -92,6 +94,17 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
     assert [(one.device, one.problem) for one in table.entries] == sorted(
         (one.device, one.problem) for one in table.entries
     )
+
+
+def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final: Final) -> None:
+    asked = asked_cases(final, [GPU])
+    between = next(case.problem for case in asked if not final.has_measured(case))
+    blind = final.tested.iloc[:1].assign(**between)
+    both = replace(final, fastest=pd.concat([final.fastest, blind], ignore_index=True))
+    assert len(both.tested) == len(final.tested) + 1
+    assert [case.key for case in asked_cases(both, [GPU])] == [case.key for case in asked]
+    # Of no other GPU.
+    assert {case.gpu for case in asked_cases(both, [OTHER])} == {OTHER}
 
 
 def test_what_was_swept_since_needs_no_blind_test(

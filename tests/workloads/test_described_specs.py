@@ -16,6 +16,7 @@ from launchwise.base.storage import digest
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
 from launchwise.workloads.content import Source
+from launchwise.workloads.limits import Limits
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.references import called
 from launchwise.workloads.space import configurations, feasible
@@ -80,6 +81,42 @@ def test_features_are_derived_and_finite() -> None:
         values = [spec.value(text, SMALL, configuration, gpu) for text in spec.features.values()]
         assert np.isfinite(values).all()
     assert {"log_w", "log_h", "log_block_size_x", "log_rounds", "last_round"} <= set(spec.features)
+
+
+def test_a_text_has_a_feature_per_value_but_the_first(folder: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["tunables"]["layout"] = {"kind": "build", "values": ["rows", "columns", "tiles"]}
+        raw["variants"]["tiled"]["tunables"].append("layout")
+        raw["baseline"]["layout"] = "rows"
+
+    spec = load_spec(changed(folder, change))
+    first = configurations(spec, SMALL)[0]
+    found = {
+        layout: {
+            name: spec.value(text, SMALL, {**first, "layout": layout})
+            for name, text in spec.features.items()
+            if "layout" in name
+        }
+        for layout in ("rows", "columns", "tiles")
+    }
+    assert found == {
+        "rows": {"is_layout_columns": 0, "is_layout_tiles": 0},
+        "columns": {"is_layout_columns": 1, "is_layout_tiles": 0},
+        "tiles": {"is_layout_columns": 0, "is_layout_tiles": 1},
+    }
+
+
+def test_conditions_of_the_problem_alone_are_its_limits(folder: Path) -> None:
+    of_problem = ["w % 4 == 0", "w >= 2 * h"]
+
+    def change(raw: dict[str, Any]) -> None:
+        raw["constraints"] = [*of_problem, "w % block_size_x == 0", "log2(w) > 3"]
+
+    limits = Limits.of(load_spec(changed(folder, change)))
+    assert list(limits.conditions) == of_problem
+    assert limits.hold({"w": 80, "h": 40})
+    assert not limits.hold({"w": 76, "h": 40})
+    assert not limits.hold({"w": 82, "h": 40})
 
 
 def test_own_work_features_and_constraints_stay(folder: Path) -> None:
