@@ -53,6 +53,7 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(
     assert [each.rank for each in found.suggestions] == [1, 2, 3]
     assert found.suggestions[0].expected_ms is not None
     assert found.usual["variant"] == "block3d"
+    assert not found.blind
 
 
 def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:

@@ -7,15 +7,47 @@ import json
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.confirmation import Role
-from launchwise.learning.contests import contest_of, plain
+from launchwise.experiment.confirmation import Confirmation, Role
+from launchwise.experiment.study import Study
+from launchwise.learning.contests import contest_of, contests_of_sweep, plain
+from launchwise.learning.features import Domain
+from launchwise.workloads import space
 from launchwise.workloads.space import Configuration
+from launchwise.workloads.spec import Spec
+from tests.support.samples import profile
 
 
 def test_values_are_those_of_json() -> None:
     row = pd.Series({"variant": "block", "bx": np.int64(32), "by": 4.0, "n": 1}, dtype=object)
     found = plain(row, ["variant", "bx", "by"])
     assert json.dumps(found) == '{"variant": "block", "bx": 32, "by": 4}'
+
+
+def test_who_takes_part_is_measured_and_near_the_fastest(acoustic_spec: Spec) -> None:
+    problem = {"n": 64, "dtype": "float32", "order": 2}
+    listed = space.configurations(acoustic_spec, problem)[:6]
+    rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
+    # The baseline, then the fastest, two within 2 % of it, and one beyond; the last has no time.
+    rows["time_ms"] = [3.0, 1.0, 1.019, 1.01, 1.021, 0.9]
+    rows.loc[5, "status"] = "failed"
+    alone = pd.DataFrame([{**rows.iloc[0], "n": 65}])
+    study = Study(
+        title="t",
+        question="q",
+        workload="acoustic",
+        models=["knn"],
+        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
+    )
+    usual = {"when": "n == 64", "configuration": space.used(listed[3], acoustic_spec)}
+    domain = Domain(acoustic_spec, {"test": profile()}, usual=[{**usual, "reason": "it is"}])
+    sweep = pd.concat([rows, alone], ignore_index=True)
+    first, second = contests_of_sweep(study, domain, sweep, Confirmation(near_percent=2))
+    assert first.problem == problem
+    assert [(listed.index(each.configuration), each.roles) for each in first.entrants] == [
+        *((0, ["baseline"]), (3, ["usual", "near"]), (1, ["best"]), (2, ["near"])),
+    ]
+    assert second.problem == {**problem, "n": 65}
+    assert [each.roles for each in second.entrants] == [["baseline", "usual", "best"]]
 
 
 def test_roles_of_one_configuration_are_joined_and_the_last_are_left_out() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna.trial import FixedTrial
 from samples import ROOT
 
 from launchwise.base.declarations import UNREADABLE, class_constant
@@ -18,9 +20,10 @@ WORKLOAD = ROOT / "kernels" / "tridiagonal"
 ACOUSTIC = ROOT / "kernels" / "acoustic"
 
 
-@pytest.mark.parametrize(
-    ("kind", "workload"), [*((kind, WORKLOAD) for kind in kinds(WORKLOAD)), ("c45", ACOUSTIC)]
-)
+EVERY = [*((kind, WORKLOAD) for kind in kinds(WORKLOAD)), ("c45", ACOUSTIC)]
+
+
+@pytest.mark.parametrize(("kind", "workload"), EVERY)
 def test_what_is_read_is_what_the_class_has(kind: str, workload: Path) -> None:
     own = recommender_class(kind, workload=workload)
     path = source(kind, workload)
@@ -30,6 +33,16 @@ def test_what_is_read_is_what_the_class_has(kind: str, workload: Path) -> None:
     assert all(value in (UNREADABLE, own.defaults[name]) for name, value in read.items())
     # What a model has by default is allowed.
     assert complaint(kind, own.defaults, workload) is None
+
+
+@pytest.mark.parametrize(("kind", "workload"), EVERY)
+def test_the_search_may_propose_the_defaults(kind: str, workload: Path) -> None:
+    own = recommender_class(kind, workload=workload)
+    with warnings.catch_warnings():
+        # A value out of the range of its parameter is a warning.
+        warnings.simplefilter("error", UserWarning)
+        found = own.suggest(FixedTrial(dict(own.defaults)))
+    assert found == {name: own.defaults[name] for name in found}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.features import Domain
-from launchwise.learning.regression import TimeRegressor, nearest_mean
+from launchwise.learning.recommenders.knn import KnnRecommender
+from launchwise.learning.regression import Prior, TimeRegressor, nearest_mean
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
@@ -65,6 +66,30 @@ def test_a_predicted_time_stands_on_the_level_of_its_problem(
     over = model.judge(between).predicted_ms / domain.bounds_ms(between)
     ends = best.to_numpy() / domain.bounds_ms(rows)
     assert ends.min() < over[0] < ends.max()
+
+
+def test_the_prior_of_a_configuration_is_its_mean_regret(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
+    best = two.groupby("n")["time_ms"].transform("min")
+    prior = Prior.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
+    mean = np.log([4.0, 3.0]).mean()
+    np.testing.assert_allclose(prior.regret(two, domain), [mean, 0, mean, 0])
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_neighbours_count_alike_or_by_their_distance(
+    domain: Domain, rows: pd.DataFrame, weights: str
+) -> None:
+    everything = {"k": len(rows), "problems": None}
+    model = KnnRecommender(domain, weights=weights, **everything).fit(rows)
+    best = rows.groupby("n")["time_ms"].transform("min")
+    over = model.judge(rows).predicted_ms / best
+    if weights == "uniform":
+        np.testing.assert_allclose(over, np.exp(np.log(rows["time_ms"] / best).mean()), rtol=1e-5)
+    else:
+        np.testing.assert_allclose(over, rows["time_ms"] / best, rtol=1e-3)
 
 
 def test_the_nearest_levels_count_by_the_square_of_their_distance() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,18 @@ def test_the_first_trial_is_the_defaults(domain: Domain, rows: pd.DataFrame) -> 
     found, fits = searched(domain, rows, 1)
     assert found.parameters == {}
     assert fits == [{"bx": 1024, "shift": 0.0}] * 2
+
+
+def test_a_log_does_not_list_every_trial(
+    domain: Domain, rows: pd.DataFrame, caplog: pytest.LogCaptureFixture
+) -> None:
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    optuna.logging.enable_propagation()
+    try:
+        searched(domain, rows, 2)
+    finally:
+        optuna.logging.disable_propagation()
+    assert not caplog.records
 
 
 def test_the_search_finds_better_than_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
