@@ -1,21 +1,23 @@
-"""Speed-up of batches by streams, and pageable beside page-locked memory."""
+"""Speed-up of batches by streams."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from launchwise.learning.features import Domain
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Column, Table, Text, table
+from launchwise.report.blocks import Block, Text
+from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
-from .gains import ABOVE, CHOICE, NOT_WELL, SIZE, gain_table, largest_gain, remark
-from .series import StreamSeries, runs_of_one_design
+from . import gains
+from .gains import CHOICE, SIZE, gain_table, largest_gain
+from .series import runs_of_one_design
 
 HOST_STAGE = "t2_h_ms"
 """Column with the time of stage 2 on the host, which no stream overlaps."""
@@ -44,33 +46,35 @@ def batch_table(study: StudyData) -> pd.DataFrame:
         for _, alike in used[domain.is_candidate(used)].groupby(list(NAMES[:-1]), sort=True):
             kept.append(runs_of_one_design(alike, study.spec))
     every = pd.concat(kept, ignore_index=True)
-    gains = gain_table(every, NAMES)
+    found = gain_table(every, NAMES)
     alone = every[every[CHOICE] == 1].set_index(list(NAMES))
     # Stages were timed in a run of their own, so they need not fit into the time of another.
     host = alone[HOST_STAGE] / alone[study.spec.stage_columns].sum(axis=1)
-    keys = pd.MultiIndex.from_frame(gains[list(NAMES)])
-    gains["host_percent"] = 100 * host.reindex(keys).to_numpy()
-    gains["rows_in_all"] = gains[SIZE] * gains["batch"]
+    keys = pd.MultiIndex.from_frame(found[list(NAMES)])
+    found["host_percent"] = 100 * host.reindex(keys).to_numpy()
+    found["rows_in_all"] = found[SIZE] * found["batch"]
     same = ["gpu", "memory", "dtype"]
-    chosen = set(gains.index[gains["batch"] > 1])
-    for batch in records(gains[gains["batch"] > 1]):
-        like = (gains[same] == [batch[name] for name in same]).all(axis=1)
-        sizes = gains.loc[like & (gains["batch"] == 1), SIZE]
+    chosen = set(found.index[found["batch"] > 1])
+    for batch in records(found[found["batch"] > 1]):
+        like = (found[same] == [batch[name] for name in same]).all(axis=1)
+        sizes = found.loc[like & (found["batch"] == 1), SIZE]
         if len(sizes):
             away = np.log(sizes / batch["rows_in_all"]).abs()
             chosen |= {away.idxmin(), *sizes.index[sizes == batch[SIZE]]}
-    found = gains.loc[sorted(chosen)]
+    found = found.loc[sorted(chosen)]
     return found.sort_values([*same, "rows_in_all", "batch"]).reset_index(drop=True)
 
 
-def batch_blocks(study: StudyData, every: Sequence[StreamSeries]) -> Iterator[Block]:
-    """Batches beside single systems, then pageable beside page-locked memory."""
+def batch_blocks(study: StudyData) -> Iterator[Block]:
+    """Batches beside single systems."""
     batches = batch_table(study)
     if not batches.empty:
         yield Text(_said(batches))
-        yield _batches(batches)
-    for pinned, pageable in _pairs(every):
-        yield _beside(pinned, pageable)
+        yield table_of(
+            "Batches, single systems of the same size, and single systems of about as many rows",
+            FIELDS,
+            batches,
+        )
 
 
 def _said(batches: pd.DataFrame) -> str:
@@ -90,78 +94,16 @@ def _said(batches: pd.DataFrame) -> str:
     )
 
 
-def _batches(found: pd.DataFrame) -> Table:
-    columns = [
-        Column("GPU and memory", number=False),
-        Column(SIZE, "rows"),
-        Column("batch", "systems"),
-        Column("in all", "rows"),
-        Column("one stream", "ms"),
-        Column("stage 2 on the host", "%"),
-        Column("best streams"),
-        Column("speed-up"),
-        Column("± error", "%"),
-        Column("bound"),
-        Column("remark", number=False),
-    ]
-    rows = [
-        [
-            f"{record['gpu']}, {record['memory']}, {record['dtype']}",
-            wording.count(record[SIZE]),
-            wording.count(record["batch"]),
-            wording.count(record["rows_in_all"]),
-            wording.number(record["alone_ms"], 4),
-            wording.fixed(record["host_percent"], 0),
-            wording.count(record["best_streams"]),
-            wording.fixed(record["gain"], 3),
-            wording.percent(record["gain_error"]),
-            wording.fixed(record["bound"], 3),
-            remark(record),
-        ]
-        for record in records(found)
-    ]
-    caption = "Batches, single systems of the same size, and single systems of about as many rows"
-    return table(caption, columns, rows)
-
-
-def _pairs(every: Sequence[StreamSeries]) -> Iterator[tuple[StreamSeries, StreamSeries]]:
-    """Series that differ in host memory alone: page-locked, pageable."""
-    by_memory: dict[tuple[str, str], dict[str, StreamSeries]] = {}
-    for series in every:
-        memory = str(series.runs["memory"].iloc[0])
-        by_memory.setdefault((series.gpu, series.kind.replace(memory, "")), {})[memory] = series
-    for found in by_memory.values():
-        if {"pinned", "pageable"} <= found.keys():
-            yield found["pinned"], found["pageable"]
-
-
-def _beside(pinned: StreamSeries, pageable: StreamSeries) -> Block:
-    """Both memories for every size."""
-    both = pinned.gains.merge(
-        pageable.gains, on=SIZE, how="outer", suffixes=("_pinned", "_pageable")
-    )
-    columns = [Column(SIZE, "rows")]
-    for name in ("page-locked", "pageable"):
-        columns += [
-            Column("one stream", "ms", group=name),
-            Column("best streams", group=name),
-            Column("speed-up", group=name),
-            Column("bound", group=name),
-        ]
-    columns.append(Column("pageable / page-locked", "one stream"))
-    rows = []
-    for record in records(both):
-        cells = [Cell(wording.count(record[SIZE]))]
-        for memory in ("pinned", "pageable"):
-            detail = NOT_WELL if record[f"well_measured_{memory}"] is False else ""
-            mark = ABOVE if record[f"above_bound_{memory}"] is True else ""
-            cells += [
-                Cell(wording.number(record[f"alone_ms_{memory}"], 4), detail=detail),
-                Cell(wording.count(record[f"best_streams_{memory}"])),
-                Cell(wording.fixed(record[f"gain_{memory}"], 3), detail=mark),
-                Cell(wording.fixed(record[f"bound_{memory}"], 3)),
-            ]
-        ratio = record["alone_ms_pageable"] / record["alone_ms_pinned"]
-        cells.append(Cell(wording.fixed(ratio, 2)))
-        rows.append(cells)
-    return table(f"Page-locked and pageable host memory, {pinned.gpu}", columns, rows)
+FIELDS = [
+    field("GPU and memory", lambda row: f"{row['gpu']}, {row['memory']}, {row['dtype']}"),
+    gains.ROWS,
+    field("batch", "batch", wording.count, "systems"),
+    field("in all", "rows_in_all", wording.count, "rows"),
+    gains.ONE_STREAM,
+    field("stage 2 on the host", "host_percent", decimals(0), "%"),
+    field("best streams", "best_streams", wording.count),
+    gains.SPEED_UP,
+    gains.ERROR,
+    field("bound", "bound", decimals(3)),
+    gains.REMARK,
+]

@@ -10,7 +10,8 @@ import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Cell, Column, Row, Table, Text
+from launchwise.report.blocks import Block, Cell, Text
+from launchwise.report.fields import of_texts
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
@@ -167,23 +168,19 @@ def conclusion_blocks(
     facts, theirs = facts_of(published), published_optima(published)
     if not used or "speed_up_streams" not in facts or theirs.empty:
         return
-    yield from _answer(used, facts)
-    columns = [
-        Column("claim", number=False),
-        Column(PAPER, number=False),
-        *(Column(series.title, number=False) for series in used),
-    ]
+    yield _answer(used, facts)
     claims = [
         *_claims_of_gain(used, facts),
         *_claims_of_optima(used, optima, facts, theirs),
         *_claims_of_creation(used, published),
         *_claims_of_fits(used, published),
     ]
-    rows = []
-    for claim, paper, findings in claims:
-        ours = (Cell(one.text, detail=one.verdict) for one in findings)
-        rows.append(Row([Cell(claim), Cell(paper, role="theirs"), *ours]))
-    yield Table("Claims of the paper on our measurements", columns, rows)
+    rows: list[list[str | Cell]] = [
+        [claim, paper, *(Cell(one.text, detail=one.verdict) for one in ours)]
+        for claim, paper, ours in claims
+    ]
+    titles = ["claim", PAPER, *(series.title for series in used)]
+    yield of_texts("Claims of the paper on our measurements", titles, rows)
 
 
 def _claims_of_gain(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Iterator[Claim]:
@@ -218,7 +215,7 @@ def _claims_of_optima(
             wording.plural(len(sizes), "size"),
             [optimum_claim(series, theirs, streams) for series in used],
         )
-    right = int((theirs["theirs_measured"] == theirs["theirs_predicted"]).sum())
+    right = int((theirs["theirs_measured"] == theirs["theirs_streams"]).sum())
     most = float(theirs["theirs_lost_percent"].max())
     yield (
         "Laws of sum and overhead predict the best number of streams",
@@ -255,20 +252,14 @@ def _claims_of_fits(
             )
 
 
-def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Iterator[Block]:
-    """The conclusion of the paper and ours: one sentence, then one statement for each series."""
-    gain = float(facts["speed_up_streams"])
+def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Text:
+    """The conclusion of the paper and ours."""
     found = [largest_gain(series.gains) for series in used]
     largest = max((float(one["gain"]) for one in found if one is not None), default=float("nan"))
     paper = f"The paper gains up to {facts['speed_up_streams']}x from streams."
     if np.isnan(largest):
-        yield Text(f"{paper} Our sizes are {UNKNOWN} to say whether we do.", "lead")
-    elif largest >= gain:
-        yield Text(f"{paper} We reach that: up to {wording.fixed(largest, 2)}x.", "lead")
-    else:
-        ours = f"Our largest speed-up that overlap can explain is {wording.fixed(largest, 2)}x."
-        yield Text(f"{paper} {ours}", "lead")
-    sizes = list(published_shares(facts))
-    at = wording.listed(wording.count(size) for size in sizes)
-    limits = [(series.title, bound_claim(series, sizes, gain).text) for series in used]
-    yield Bullets([(f"{title}, n = {at}:", text) for title, text in limits if text != "–"])
+        return Text(f"{paper} Our sizes are {UNKNOWN} to say whether we do.", "lead")
+    if largest >= float(facts["speed_up_streams"]):
+        return Text(f"{paper} We reach that: up to {wording.fixed(largest, 2)}x.", "lead")
+    ours = f"Our largest speed-up that overlap can explain is {wording.fixed(largest, 2)}x."
+    return Text(f"{paper} {ours}", "lead")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields as fields_of
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Column, Figure, Panel, Row, Table, Text
+from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
+from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
@@ -27,7 +30,7 @@ from ...recommenders.stream_law.laws import (
 )
 from .gains import CHOICE, SIZE
 from .series import FittedLaws, StreamSeries
-from .stages import PAPER, creation_table
+from .stages import PAPER, TEMPLATE, creation_table
 
 FORMS: dict[str, str] = {
     SumLaw.__name__: "slope·n + constant, errors in ms (published)",
@@ -134,35 +137,38 @@ def _form(laws: FittedLaws) -> Law | None:
 
 def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
     """Every candidate law by its error on held-out sizes."""
-    columns = [
-        Column("GPU and problems", number=False),
-        Column("law", number=False),
-        Column("error", "% of sum", group="training sizes, held out in turn"),
-        Column("error", "% of sum", group="test sizes"),
-        Column("RMSE", "ms", group="test sizes"),
-        Column("R²", group="test sizes"),
-    ]
     rows = []
     for series, laws in fitted:
         for choice, candidates in ((laws.sum, SUM_LAWS), (laws.overhead, OVERHEAD_LAWS)):
+            wins, target = type(choice.law).__name__, choice.law.target.removesuffix("_ms")
             scores = held_out_scores(choice, candidates, laws.train, laws.test)
-            target = choice.law.target.removesuffix("_ms")
-            for record in records(scores):
-                wins = record["law"] == type(choice.law).__name__
-                rows.append(
-                    Row(
-                        [
-                            Cell(series.title),
-                            Cell(f"{target}: {FORMS[record['law']]}"),
-                            Cell(wording.percent(record["cross_validated"]), best=wins),
-                            Cell(wording.percent(record["relative"])),
-                            Cell(wording.number(record["rmse"])),
-                            Cell(wording.fixed(record["r2"], 4)),
-                        ]
-                    )
-                )
+            named = {"on": series.title, "wins": wins, "target": target}
+            rows += [{**named, **record} for record in records(scores)]
     caption = "Candidate laws; bold: chosen, by the error on training sizes alone"
-    return Table(caption, columns, rows)
+    return table_of(caption, SCORES, rows)
+
+
+SCORES = [
+    field("GPU and problems", "on"),
+    field("law", lambda row: f"{row['target']}: {FORMS[row['law']]}"),
+    *grouped(
+        "training sizes, held out in turn",
+        field(
+            "error",
+            lambda row: Cell(
+                wording.percent(row["cross_validated"]), best=row["law"] == row["wins"]
+            ),
+            unit="% of sum",
+            number=True,
+        ),
+    ),
+    *grouped(
+        "test sizes",
+        field("error", "relative", wording.percent, "% of sum"),
+        field("RMSE", "rmse", wording.number, "ms"),
+        field("R²", "r2", decimals(4)),
+    ),
+]
 
 
 def _noise(series: StreamSeries) -> str:
@@ -177,91 +183,80 @@ MODELS = {
     "overhead_big": "overhead, n above 10^6",
 }
 """Names of models in the published table, and for people."""
+SETS = {"train": "training", "test": "test"}
+THEIRS = ("r_squared", "mse_ms2", "rmse_ms")
+"""Columns of the published table: as R², MSE and RMSE of ours."""
 
 
 def _metrics(
     fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
 ) -> Table:
     """R², MSE and RMSE of the published forms: the paper's where there are any, then ours."""
-    columns = [
-        Column("model", number=False),
-        Column("fitted on", number=False),
-        *(
-            Column(name, unit, group=group)
-            for group in ("training", "test")
-            for name, unit in (("R²", ""), ("MSE", "ms²"), ("RMSE", "ms"))
-        ),
-    ]
-    theirs = {(row["model"], row["set"]): row for row in published.get("models", [])}
-    tables = [(series, fit_table(laws)) for series, laws in fitted]
-    rows = []
+    theirs = {
+        (row["model"], row["set"]): [float(row[name]) if row.get(name) else None for name in THEIRS]
+        for row in published.get("models", [])
+    }
+    tables = [(series.title, fit_table(laws)) for series, laws in fitted]
+    rows: list[dict[str, Any]] = []
     for model, said in MODELS.items():
+        printed = [theirs.get((model, name), [None] * len(THEIRS)) for name in SETS]
         if any(name == model for name, _ in theirs):
-            cells = [Cell(said), Cell(PAPER, role="theirs")]
-            for name in ("train", "test"):
-                row = theirs.get((model, name), {})
-                for key, texts in (("r_squared", _r2), ("mse_ms2", _ms), ("rmse_ms", _ms)):
-                    value = float(row[key]) if row.get(key) else None
-                    cells.append(Cell(texts(value), role="theirs"))
-            rows.append(Row(cells))
-        for series, fits in tables:
-            if fits.empty:
-                continue
-            mine = {fit["set"]: fit for fit in records(fits) if fit["model"] == model}
-            cells = [Cell(said), Cell(series.title)]
-            for name in ("train", "test"):
-                fit = mine[name]
-                cells += [Cell(_r2(fit["r2"])), Cell(_ms(fit["mse"])), Cell(_ms(fit["rmse"]))]
-            rows.append(Row(cells))
-    return Table("Published forms of the laws: the paper's fit and ours", columns, rows)
+            rows.append({"model": said, "on": PAPER, "fits": printed, "role": "theirs"})
+        for title, fits in tables:
+            own = fits[fits["model"] == model].set_index("set")[["r2", "mse", "rmse"]]
+            if len(own):
+                found = own.loc[list(SETS)].to_numpy().tolist()
+                rows.append({"model": said, "on": title, "fits": found})
+    scores = (
+        ("R²", "", decimals(5)),
+        ("MSE", "ms²", wording.number),
+        ("RMSE", "ms", wording.number),
+    )
+    fields = [field("model", "model"), field("fitted on", "on")]
+    for part, group in enumerate(SETS.values()):
+        for place, (name, unit, shown) in enumerate(scores):
+            value = partial(_fit, part=part, place=place)
+            fields += grouped(group, field(name, value, shown, unit))
+    return table_of("Published forms of the laws: the paper's fit and ours", fields, rows)
 
 
-def _r2(value: float | None) -> str:
-    return wording.fixed(value, 5)
-
-
-def _ms(value: float | None) -> str:
-    return wording.number(value)
+def _fit(row: Mapping[str, Any], part: int, place: int) -> Any:
+    return row["fits"][part][place]
 
 
 def _coefficients(
     fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
 ) -> Table:
     """Coefficients of the published forms: the paper's, then ours; then those of chosen laws."""
-    columns = [
-        Column("fitted on", number=False),
-        *(Column(name.split("_")[-1], unit, group=group) for name, unit, group, _ in COEFFICIENTS),
-        Column("chosen laws", number=False),
-    ]
     facts = facts_of(published)
-    theirs = [
-        _in_unit(float(facts[fact]) if fact in facts else None, unit)
-        for _, unit, _, fact in COEFFICIENTS
-    ]
-    texts = [PAPER, *(wording.number(value, 4) for value in theirs), "–"]
-    rows = []
-    if any(value is not None for value in theirs):
-        rows.append(Row([Cell(text, role="theirs") for text in texts]))
+    printed = {name: float(facts[fact]) for name, *_, fact in COEFFICIENTS if fact in facts}
+    rows: list[dict[str, Any]] = []
+    if printed:
+        rows.append({"on": PAPER, "chosen": "–", "role": "theirs", **printed})
     for series, laws in fitted:
-        values: dict[str, float] = {}
-        for law in laws.published or ():
-            values |= vars(law)
-        ours = [
-            wording.number(_in_unit(values.get(name), unit), 4) for name, unit, *_ in COEFFICIENTS
-        ]
         said = f"sum: {_said(laws.sum.law)}; overhead: {_said(laws.overhead.law)}"
-        rows.append(Row([Cell(text) for text in (series.title, *ours, said)]))
-    return Table("Coefficients of the published forms, and of the chosen laws", columns, rows)
+        row: dict[str, Any] = {"on": series.title, "chosen": said}
+        for law in laws.published or ():
+            row |= vars(law)
+        rows.append(row)
+    fields = [field("fitted on", "on")]
+    for name, unit, group, _ in COEFFICIENTS:
+        value = partial(_in_unit, name=name, unit=unit)
+        title = name.split("_")[-1]
+        fields += grouped(group, field(title, value, significant(4), unit))
+    fields.append(field("chosen laws", "chosen"))
+    return table_of("Coefficients of the published forms, and of the chosen laws", fields, rows)
 
 
-def _in_unit(value: float | None, unit: str) -> float | None:
+def _in_unit(row: Mapping[str, Any], name: str, unit: str) -> float | None:
     """A coefficient in ms, or ms / row, in the unit of its column."""
+    value = row.get(name)
     return value if value is None or unit == "ms" else 1e6 * value
 
 
 def _said(law: Law) -> str:
     """Its coefficients."""
-    values = ((field.name, getattr(law, field.name)) for field in fields(law))  # type: ignore[arg-type]
+    values = ((one.name, getattr(law, one.name)) for one in fields_of(law))  # type: ignore[arg-type]
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in values)
 
 
@@ -281,32 +276,20 @@ def _figure(
         shown = series.rows["overhead_ms"].where(series.rows["overhead_ms"] > 0)
         every_size = sorted(series.rows[SIZE].unique())
         for place, count in enumerate(counts):
-            own = series.rows[CHOICE] == count
-            title, colour = f"{count} streams", theme.colour(place)
-            template = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
-            traces.append(
-                theme.dots(
-                    series.rows.loc[own, SIZE],
-                    shown[own],
-                    name=title,
-                    colour_=colour,
-                    size=5.5,
-                    template=template,
-                )
-            )
-            if law is None:
-                continue
-            drawn = pd.Series(law.predict(every_size, count))
-            traces.append(
-                theme.line(
-                    every_size,
-                    drawn.where(drawn > 0),
-                    name=f"{title}, law",
-                    place=place,
-                    template=template,
-                    markers=False,
-                )
-            )
+            own, title = series.rows[CHOICE] == count, f"{count} streams"
+            sizes, colour = series.rows.loc[own, SIZE], theme.colour(place)
+            style: dict[str, Any] = {
+                "name": title,
+                "colour_": colour,
+                "size": 5.5,
+                "template": TEMPLATE,
+            }
+            traces.append(theme.dots(sizes, shown[own], **style))
+            if law is not None:
+                drawn = pd.Series(law.predict(every_size, count))
+                style = {"name": f"{title}, law", "template": TEMPLATE, "markers": False}
+                drawn = drawn.where(drawn > 0)
+                traces.append(theme.line(every_size, drawn, place=place, **style))
         x = theme.log_axis(f"{SIZE} (rows)", series.rows[SIZE])
         y = theme.log_axis("overhead (ms)", shown.dropna())
         panels.append(Panel(series.title, traces, theme.layout(x, y)))

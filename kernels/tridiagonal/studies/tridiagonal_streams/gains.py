@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Column, Figure, Fold, Key, Panel, table
+from launchwise.report.blocks import Figure, Key, Panel
+from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
@@ -168,33 +169,23 @@ def gain_figure(
     for title, runs, gains in series:
         well = gains[gains["well_measured"]].set_index(SIZE)
         timed = repeated(runs)
-        timed = timed[timed[SIZE].isin(well.index)]
-        traces = []
-        for place, count in enumerate(counts):
-            own = timed[timed[CHOICE] == count].set_index(SIZE)["time_ms"].sort_index()
-            gain = (well["alone_ms"] / own).dropna()
-            traces.append(
-                theme.line(
-                    gain.index,
-                    gain,
-                    name=f"{count} streams",
-                    place=place,
-                    template=f"{SIZE}=%{{x}}: %{{y:.3f}} times as fast as one stream",
-                )
-            )
-        bound = well["bound"].where(well["bound"] <= BOUND_DRAWN)
-        traces.append(
-            theme.line(
-                bound.index,
-                bound,
-                name="bound T / (T - sum)",
-                place=len(counts),
-                markers=False,
-                colour_=theme.INK,
-                dash_="dot",
-                template=f"{SIZE}=%{{x}}: at most %{{y:.3f}} times as fast",
-            )
+        times = timed[timed[SIZE].isin(well.index)].set_index([SIZE, CHOICE])["time_ms"]
+        faster = well["alone_ms"].to_numpy()[:, None] / times.unstack().reindex(
+            well.index, columns=counts
         )
+        gain = {f"{one} streams": faster[one].dropna() for one in counts}
+        bound = well["bound"].where(well["bound"] <= BOUND_DRAWN)
+        drawn = theme.line(
+            bound.index,
+            bound,
+            name="bound T / (T - sum)",
+            place=len(counts),
+            markers=False,
+            colour_=theme.INK,
+            dash_="dot",
+            template=f"{SIZE}=%{{x}}: at most %{{y:.3f}} times as fast",
+        )
+        traces = [*lines(gain, f"{SIZE}=%{{x}}: %{{y:.3f}} times as fast as one stream"), drawn]
         x = theme.log_axis(f"{SIZE} (rows)", runs[SIZE])
         panels.append(Panel(title, traces, theme.layout(x, theme.axis("speed-up over one stream"))))
     keys = theme.keys(f"{count} streams" for count in counts)
@@ -218,37 +209,24 @@ def remark(record: Mapping[str, object]) -> str:
     return ABOVE if record["above_bound"] else ""
 
 
-def gain_block(title: str, gains: pd.DataFrame) -> Block:
-    """Every size with its gain and bound, closed."""
-    columns = [
-        Column(SIZE, "rows"),
-        Column("one stream", "ms"),
-        Column("can overlap", "ms"),
-        Column("streams", group="shortest time"),
-        Column("time", "ms", group="shortest time"),
-        Column("saved", "ms", group="shortest time"),
-        Column("speed-up", group="shortest time"),
-        Column("± error", "%", group="shortest time"),
-        Column("bound T / (T - sum)"),
-        Column("remark", number=False),
-    ]
-    rows = []
-    for record in records(gains):
-        rows.append(
-            [
-                wording.count(record[SIZE]),
-                wording.number(record["alone_ms"], 4),
-                wording.number(record["sum_ms"]),
-                wording.count(record["best_streams"]),
-                wording.number(record["best_ms"], 4),
-                wording.number(record["saved_ms"]),
-                wording.fixed(record["gain"], 3),
-                wording.percent(record["gain_error"]),
-                wording.fixed(record["bound"], 3),
-                remark(record),
-            ]
-        )
-    return Fold(
-        f"{title}: speed-up and bound of every size",
-        [table(f"Speed-up and bound, {title}", columns, rows)],
-    )
+ROWS = field(SIZE, SIZE, wording.count, "rows")
+ONE_STREAM = field("one stream", "alone_ms", significant(4), "ms")
+SPEED_UP = field("speed-up", "gain", decimals(3))
+ERROR = field("± error", "gain_error", wording.percent, "%")
+REMARK = field("remark", remark)
+FIELDS = [
+    ROWS,
+    ONE_STREAM,
+    field("can overlap", "sum_ms", wording.number, "ms"),
+    *grouped(
+        "shortest time",
+        field("streams", "best_streams", wording.count),
+        field("time", "best_ms", significant(4), "ms"),
+        field("saved", "saved_ms", wording.number, "ms"),
+        SPEED_UP,
+        ERROR,
+    ),
+    field("bound T / (T - sum)", "bound", decimals(3)),
+    REMARK,
+]
+"""Every size with its gain and bound."""

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text
-from launchwise.report.numbers import records
+from launchwise.report.blocks import Block, Cell, Fold
+from launchwise.report.fields import (
+    THEIRS,
+    Field,
+    decimals,
+    field,
+    grouped,
+    significant,
+    table_of,
+)
 
 from ...recommenders.stream_law.choice import compare_optima
-from .gains import ABOVE, NOT_WELL, SIZE
+from .gains import ABOVE, NOT_WELL, ROWS, SIZE
 from .series import FittedLaws, StreamSeries
 
 LOSSES = {
@@ -28,7 +37,7 @@ def published_optima(published: Mapping[str, Records]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``n``, ``theirs_measured``, ``theirs_predicted`` (streams), ``theirs_lost_ms`` and
+        ``n``, ``theirs_measured``, ``theirs_streams`` (predicted), ``theirs_lost_ms`` and
         ``theirs_lost_percent`` (0 where the prediction is right, NaN where no time is printed).
     """
     facts = facts_of(published)
@@ -41,7 +50,7 @@ def published_optima(published: Mapping[str, Records]) -> pd.DataFrame:
             loss, best = (float(facts.get(name, "nan")) for name in LOSSES.get(size, ("", "")))
             lost, percent = loss, 100 * loss / best
         rows.append((size, measured, predicted, lost, percent))
-    columns = ["theirs_measured", "theirs_predicted", "theirs_lost_ms", "theirs_lost_percent"]
+    columns = ["theirs_measured", "theirs_streams", "theirs_lost_ms", "theirs_lost_percent"]
     return pd.DataFrame(rows, columns=[SIZE, *columns])
 
 
@@ -89,24 +98,7 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["part"] == "held out") & table["well_measured"]]
 
 
-def sentence(table: pd.DataFrame) -> str:
-    """Result of the chosen laws on held-out sizes."""
-    used = judged(table)
-    if used.empty:
-        return "no held-out size is measured well enough"
-    right = int((used["predicted_streams"] == used["measured_streams"]).sum())
-    lost = used["predicted_lost_percent"]
-    said = f"{right} of {wording.plural(len(used), 'held-out size')} right"
-    if lost.notna().any():
-        said += f", at most {wording.fixed(lost.max(), 2)} % lost"
-    if untimed := int(lost.isna().sum()):
-        said += f", {untimed} of them with no repeated time of the predicted number"
-    return said
-
-
-def optima_blocks(
-    optima: Mapping[str, pd.DataFrame], published: Mapping[str, Records]
-) -> Iterator[Block]:
+def optima_blocks(optima: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
     """A table for each series with laws; that of the first is open.
 
     Parameters
@@ -114,72 +106,46 @@ def optima_blocks(
     optima
         Title of a series to its :func:`optima_table`.
     """
-    theirs = published_optima(published)
-    if not theirs.empty:
-        differ = int((theirs["theirs_measured"] != theirs["theirs_predicted"]).sum())
-        yield Text(
-            f"Paper (RTX 2080 Ti): {len(theirs) - differ} of {len(theirs)} predictions right, at "
-            f"most {wording.number(theirs['theirs_lost_ms'].max())} ms and "
-            f"{wording.fixed(theirs['theirs_lost_percent'].max(), 2)} % lost; training sizes are "
-            "among them.",
-            "note",
-        )
-    for place, (title, table) in enumerate(optima.items()):
-        text = f"{title}: {sentence(table)}"
-        if place:
-            yield Fold(text, [_table(title, table)])
-        else:
-            yield Text(f"{text}.")
-            yield _table(title, table)
+    for place, (title, found) in enumerate(optima.items()):
+        caption = f"Best and predicted number of streams of every size, {title}"
+        made = table_of(caption, FIELDS, found)
+        yield Fold(f"{title}: optima of every size", [made]) if place else made
 
 
-def _table(title: str, found: pd.DataFrame) -> Table:
-    paper, chosen = "paper, RTX 2080 Ti", "chosen laws"
-    form, alone = "published forms", "creation alone (Gómez-Luna)"
-    columns = [
-        Column(SIZE, "rows"),
-        Column("measured", "streams", group=paper),
-        Column("predicted", "streams", group=paper),
-        Column("lost", "ms", group=paper),
-        Column("lost", "%", group=paper),
-        Column("size", number=False),
-        Column("measured", "streams", group="here"),
-        Column("time", "ms", group="here"),
-        Column("predicted", "streams", group=chosen),
-        Column("lost", "ms", group=chosen),
-        Column("lost", "%", group=chosen),
-        Column("predicted", "streams", group=form),
-        Column("lost", "ms", group=form),
-        Column("lost", "%", group=form),
-        Column("predicted", "streams", group=alone),
-        Column("lost", "%", group=alone),
+def _part(record: Mapping[str, Any]) -> Cell:
+    """Training or held out, and what is to be known of its times."""
+    remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
+    remarks[ABOVE] = record["above_bound"]
+    return Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
+
+
+def _choice(who: str) -> list[Field]:
+    return [
+        field("predicted", f"{who}_streams", wording.count, "streams"),
+        field("lost", f"{who}_lost_ms", wording.number, "ms"),
+        field("lost", f"{who}_lost_percent", decimals(2), "%"),
     ]
-    rows = []
-    for record in records(found):
-        theirs = [
-            wording.count(record["theirs_measured"]),
-            wording.count(record["theirs_predicted"]),
-            wording.number(record["theirs_lost_ms"]),
-            wording.fixed(record["theirs_lost_percent"], 2),
-        ]
-        remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
-        remarks[ABOVE] = record["above_bound"]
-        part = Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
-        here = [
-            Cell(wording.count(record["measured_streams"])),
-            Cell(wording.number(record["measured_ms"], 4)),
-        ]
-        for who in ("predicted", "form"):
-            here += [
-                Cell(wording.count(record[f"{who}_streams"])),
-                Cell(wording.number(record[f"{who}_lost_ms"])),
-                Cell(wording.fixed(record[f"{who}_lost_percent"], 2)),
-            ]
-        here += [
-            Cell(wording.count(record["baseline_streams"])),
-            Cell(wording.fixed(record["baseline_lost_percent"], 2)),
-        ]
-        beside = [Cell(text, role="theirs") for text in theirs]
-        rows.append(Row([Cell(wording.count(record[SIZE])), *beside, part, *here]))
-    caption = f"Best and predicted number of streams of every size, {title}"
-    return Table(caption, columns, rows)
+
+
+FIELDS = [
+    ROWS,
+    *grouped(
+        "paper, RTX 2080 Ti",
+        field("measured", "theirs_measured", wording.count, "streams"),
+        *_choice("theirs"),
+        role=THEIRS,
+    ),
+    field("size", _part),
+    *grouped(
+        "here",
+        field("measured", "measured_streams", wording.count, "streams"),
+        field("time", "measured_ms", significant(4), "ms"),
+    ),
+    *grouped("chosen laws", *_choice("predicted")),
+    *grouped("published forms", *_choice("form")),
+    *grouped(
+        "creation alone (Gómez-Luna)",
+        field("predicted", "baseline_streams", wording.count, "streams"),
+        field("lost", "baseline_lost_percent", decimals(2), "%"),
+    ),
+]

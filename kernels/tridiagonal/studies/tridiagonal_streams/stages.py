@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Column, Figure, Fold, Key, Panel, table
-from launchwise.report.numbers import records
+from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
+from launchwise.report.fields import (
+    THEIRS,
+    by_key,
+    field,
+    grouped,
+    lines,
+    significant,
+    table_of,
+)
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import OVERLAPPED, SERIAL, overlapped_ms
-from ...recommenders.stream_law.laws import PUBLISHED_SUM, CreationLaw, predicted_streams
-from .gains import NOT_WELL, SIZE
+from ...recommenders.stream_law.laws import PUBLISHED_SUM, CreationLaw, Law, predicted_streams
+from .gains import NOT_WELL, ROWS, SIZE
 from .series import StreamSeries
 
 PAPER = "paper, RTX 2080 Ti"
+TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
+"""Words for a point of a time."""
 
 
 def stage_table(series: StreamSeries) -> pd.DataFrame:
@@ -78,33 +89,28 @@ def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-COLUMNS = [
-    Column(SIZE, "rows"),
-    Column("measured on", number=False),
-    *(Column(name.upper(), "ms") for name in OVERLAPPED),
-    Column("sum", "ms"),
-    Column("tau fitted", group="√(sum / tau)"),
-    Column("tau measured", group="√(sum / tau)"),
-    Column("measured", group="best streams"),
-    Column("predicted", group="best streams"),
+def _measured(record: Mapping[str, Any]) -> Cell:
+    streams, role = record["measured_streams"], record.get("role", "")
+    detail = NOT_WELL if wording.is_missing(streams) else ""
+    return Cell(wording.count(streams), role=role, detail=detail)
+
+
+FIELDS = [
+    ROWS,
+    field("measured on", "where"),
+    *(field(name.upper(), name, wording.number, "ms") for name in OVERLAPPED),
+    field("sum", "sum", wording.number, "ms"),
+    *grouped(
+        "√(sum / tau)",
+        field("tau fitted", "optimum_fitted", wording.number),
+        field("tau measured", "optimum_created", wording.number),
+    ),
+    *grouped(
+        "best streams",
+        field("measured", _measured, number=True),
+        field("predicted", "predicted_streams", wording.count),
+    ),
 ]
-
-
-def _cells(record: Mapping[str, object], where: str, role: str = "") -> list[Cell]:
-    measured = record["measured_streams"]
-    texts = [
-        wording.count(record[SIZE]),
-        where,
-        *(wording.number(record[name]) for name in (*OVERLAPPED, "sum")),
-        wording.number(record["optimum_fitted"]),
-        wording.number(record["optimum_created"]),
-        wording.count(measured),
-        wording.count(record["predicted_streams"]),
-    ]
-    cells = [Cell(text, role=role) for text in texts]
-    if wording.is_missing(measured):
-        cells[-2] = Cell(texts[-2], role=role, detail=NOT_WELL)
-    return cells
 
 
 def stage_blocks(
@@ -118,41 +124,33 @@ def stage_blocks(
     yield _figure_of_stages(study, every)
     yield _figure_of_sums(study, tables, paper)
     for series, ours in tables:
-        rows = [_cells(record, series.title) for record in records(ours)]
         caption = f"Overlapped stages and optima of every size, {series.title}"
-        yield Fold(f"{series.title}: stages of every size", [table(caption, COLUMNS, rows)])
+        made = table_of(caption, FIELDS, ours.assign(where=series.title))
+        yield Fold(f"{series.title}: stages of every size", [made])
 
 
 def _beside(
     study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
 ) -> Block:
     """The paper's sizes, each with the paper's row and one of every whole GPU."""
+    known = {
+        series.title: by_key(ours, SIZE) for series, ours in tables if series.gpu in study.whole
+    }
     rows = []
-    for record in records(paper):
-        rows.append(_cells(record, PAPER, role="theirs"))
-        for series, ours in tables:
-            same = ours[ours[SIZE] == record[SIZE]]
-            if series.gpu in study.whole:
-                rows += [_cells(one, series.title) for one in records(same)]
-    return table("Stage times without streams and optimum number of streams", COLUMNS, rows)
+    for size, theirs in by_key(paper, SIZE).items():
+        rows.append({**theirs, "where": PAPER, "role": THEIRS})
+        rows += [{**ours[size], "where": title} for title, ours in known.items() if size in ours]
+    return table_of("Stage times without streams and optimum number of streams", FIELDS, rows)
 
 
 def _figure_of_stages(study: StudyData, every: Sequence[StreamSeries]) -> Figure:
     names = [*OVERLAPPED, *SERIAL]
     panels = []
     for series in every:
-        traces = [
-            theme.line(
-                series.stages[SIZE],
-                series.stages[name].where(series.stages[name] > 0),
-                name=name,
-                place=place,
-                template=f"{SIZE}=%{{x}}: %{{y:.4g}} ms",
-            )
-            for place, name in enumerate(names)
-        ]
-        x = theme.log_axis(f"{SIZE} (rows)", series.stages[SIZE])
-        y = theme.log_axis("ms", series.stages[names].to_numpy().ravel())
+        stages = series.stages.set_index(SIZE)[names]
+        traces = lines({name: stages[name].where(stages[name] > 0) for name in names}, TEMPLATE)
+        x = theme.log_axis(f"{SIZE} (rows)", stages.index)
+        y = theme.log_axis("ms", stages.to_numpy().ravel())
         panels.append(Panel(series.title, traces, theme.layout(x, y)))
     said = {name: study.spec.stages.get(name, name) for name in names}
     return Figure(
@@ -171,39 +169,20 @@ def _figure_of_sums(
     study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
 ) -> Figure:
     """Sum against size with the fitted lines, the paper's points and line beside them."""
-    template = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
     panels = []
     for series, ours in tables:
         sizes, shown = ours[SIZE], [*ours["sum"]]
-        traces = [
-            theme.dots(
-                sizes, ours["sum"], name="measured", colour_=theme.BLUE, size=6, template=template
-            )
-        ]
+        traces = [_dots(ours, "measured", theme.BLUE, "circle")]
         if series.laws:
-            fitted: list[tuple[str, str, str, np.ndarray]] = [
-                ("chosen law", theme.BLUE, "solid", series.laws.sum.law.predict(sizes))
-            ]
+            chosen = series.laws.sum.law
+            traces.append(_line(sizes, chosen, "chosen law", theme.BLUE, "solid"))
             if series.laws.published:
-                line = series.laws.published[0].predict(sizes)
-                fitted.append(("published form", theme.GREEN, "dash", line))
-            for name, colour, dash, values in fitted:
-                traces.append(_line(sizes, values, name, colour, dash, template))
+                form = series.laws.published[0]
+                traces.append(_line(sizes, form, "published form", theme.GREEN, "dash"))
         if not paper.empty:
             shown += [*paper["sum"]]
-            traces.append(
-                theme.dots(
-                    paper[SIZE],
-                    paper["sum"],
-                    name=PAPER,
-                    colour_=theme.ORANGE,
-                    shape="square",
-                    size=6,
-                    template=template,
-                )
-            )
-            values = PUBLISHED_SUM.predict(sizes)
-            traces.append(_line(sizes, values, "paper's line", theme.ORANGE, "dot", template))
+            traces.append(_dots(paper, PAPER, theme.ORANGE, "square"))
+            traces.append(_line(sizes, PUBLISHED_SUM, "paper's line", theme.ORANGE, "dot"))
         x = theme.log_axis(f"{SIZE} (rows)", sizes)
         panels.append(Panel(series.title, traces, theme.layout(x, theme.log_axis("ms", shown))))
     return Figure(
@@ -225,44 +204,35 @@ def _figure_of_sums(
     )
 
 
-def _line(
-    x: pd.Series, y: np.ndarray, name: str, colour: str, dash: str, template: str
-) -> dict[str, object]:
+def _dots(table: pd.DataFrame, name: str, colour: str, shape: str) -> dict[str, Any]:
+    style: dict[str, Any] = {"name": name, "colour_": colour, "shape": shape, "size": 6}
+    return theme.dots(table[SIZE], table["sum"], template=TEMPLATE, **style)
+
+
+def _line(sizes: pd.Series, law: Law, name: str, colour: str, dash: str) -> dict[str, Any]:
     """A law as a line; what a logarithmic axis cannot show is left out."""
-    values = pd.Series(y, index=x.index)
-    return theme.line(
-        x,
-        values.where(values > 0),
-        name=name,
-        place=0,
-        markers=False,
-        colour_=colour,
-        dash_=dash,
-        template=template,
-    )
+    values = pd.Series(law.predict(sizes), index=sizes.index)
+    style: dict[str, Any] = {"name": name, "colour_": colour, "dash_": dash, "markers": False}
+    return theme.line(sizes, values.where(values > 0), place=0, template=TEMPLATE, **style)
 
 
 def creation_table(every: Sequence[StreamSeries], published: Mapping[str, Records]) -> Block:
     """tau of every series: fitted to overheads, and as the measured creation of a stream."""
-    columns = [
-        Column("GPU and problems", number=False),
-        Column("fitted to overheads", "ms", group="tau"),
-        Column("creation of a stream", "ms", group="tau"),
-        Column("fitted / creation"),
-    ]
-    rows: list[list[str]] = []
+    rows: list[dict[str, Any]] = []
     theirs = facts_of(published).get("stream_creation_rtx2080ti_ms")
     if theirs:
-        rows.append([PAPER, "–", wording.number(float(theirs), 4), "–"])
+        rows.append({"on": PAPER, "fitted": None, "creation": float(theirs), "ratio": None})
     for series in every:
-        fitted = series.laws.creation.tau if series.laws else None
-        ratio = fitted / series.creation_ms if fitted and series.creation_ms else None
-        rows.append(
-            [
-                series.title,
-                wording.number(fitted, 4),
-                wording.number(series.creation_ms, 4),
-                wording.number(ratio),
-            ]
-        )
-    return table("tau, the overhead per stream of the earlier model", columns, rows)
+        fitted, creation = series.laws.creation.tau if series.laws else None, series.creation_ms
+        ratio = fitted / creation if fitted and creation else None
+        rows.append({"on": series.title, "fitted": fitted, "creation": creation, "ratio": ratio})
+    fields = [
+        field("GPU and problems", "on"),
+        *grouped(
+            "tau",
+            field("fitted to overheads", "fitted", significant(4), "ms"),
+            field("creation of a stream", "creation", significant(4), "ms"),
+        ),
+        field("fitted / creation", "ratio", wording.number),
+    ]
+    return table_of("tau, the overhead per stream of the earlier model", fields, rows)
