@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from launchwise.comparing.comparison import Comparison, SweepComparison
+from launchwise.comparing.sweep_comparison import Comparison, SweepComparison
 
 
 class Complaint(StrEnum):

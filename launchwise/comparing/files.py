@@ -10,8 +10,8 @@ import pandas as pd
 
 from launchwise.base.literals import csv_table
 from launchwise.comparing.answers import NONE
-from launchwise.comparing.comparison import SHIFT_PERCENTILES, Comparison, SweepComparison
 from launchwise.comparing.rows import CONDITIONS
+from launchwise.comparing.sweep_comparison import SHIFT_PERCENTILES, Comparison, SweepComparison
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec
 

@@ -14,11 +14,11 @@ from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.report import (
     blind,
-    comparison,
     curves,
     fixed_choice,
     front,
     goals,
+    gpu_comparison,
     gpus,
     health_section,
     invariants,
@@ -35,7 +35,7 @@ from launchwise.report import (
     wording,
 )
 from launchwise.report.blocks import Notice, Page, Section, Text
-from launchwise.report.described import described
+from launchwise.report.datasheet_only import described
 from launchwise.report.elements import elements
 from launchwise.report.front import named_gpus
 from launchwise.report.missing import MissingStudy, failed, made, notices
@@ -164,7 +164,7 @@ def gpus_page(
     described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
     title = "GPU comparison"
     compared = _present(
-        made("gpu-against-gpu", title, comparison.section, studies, cards, prices, apart),
+        made("gpu-against-gpu", title, gpu_comparison.section, studies, cards, prices, apart),
         made("gpus", "GPUs", gpus.section, profiles, described_only),
         made("predicted", "Predicted run times", _predicted, studies),
     )

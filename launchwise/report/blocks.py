@@ -249,7 +249,7 @@ class Explorer:
     most_points
         Points that are drawn at most.
     steps
-        See :data:`launchwise.report.explorer.STEPS`.
+        See :data:`launchwise.report.landscape_rows.STEPS`.
     """
 
     id: str

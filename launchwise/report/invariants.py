@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.gpus.datasheets import Datasheet
-from launchwise.report import comparison, wording
+from launchwise.report import gpu_comparison, wording
 from launchwise.report.blocks import Block, Column, Notice, Section, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
@@ -96,9 +96,11 @@ def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violati
 
 def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
     """Energy over time is a power that the card can have."""
-    for each, watts, most in comparison.impossible_power(study, cards):
+    for each, watts, most in gpu_comparison.impossible_power(study, cards):
         problem = dict(zip(study.problem_columns, each.problem, strict=True))
-        rule = f"power is at most {comparison.MOST_POWER:g} times the card's thermal design power"
+        rule = (
+            f"power is at most {gpu_comparison.MOST_POWER:g} times the card's thermal design power"
+        )
         row = {"gpu": each.gpu, **problem}
         yield _violation(study, rule, f"{watts:.0f} W of {most:.0f} W", row)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from launchwise.gpus.prices import Price
 from launchwise.learning.metrics import geometric_mean
-from launchwise.report import comparison, wording
+from launchwise.report import gpu_comparison, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
-from launchwise.report.comparison import Entry
+from launchwise.report.gpu_comparison import Entry
 from launchwise.report.study import StudyData
 from launchwise.workloads.parts import Value
 
@@ -67,7 +67,7 @@ def column(study: StudyData, prices: Mapping[str, Price]) -> KernelColumn | None
     Slices have a place where they measured all of these. None where there is a single GPU.
     """
     of_gpu: dict[str, dict[tuple[Value, ...], Entry]] = {}
-    for each in comparison.entries(study, None):
+    for each in gpu_comparison.entries(study, None):
         of_gpu.setdefault(each.gpu, {})[each.problem] = each
     whole = [gpu for gpu in study.whole if gpu in of_gpu]
     if not whole:

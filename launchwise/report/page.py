@@ -39,7 +39,7 @@ STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 BLOCK_SCRIPTS = {
     Finder: ("answer.js", "finder.js"),
     Compared: ("compare.js",),
-    Explorer: ("explore.js",),
+    Explorer: ("landscape.js",),
 }
 """Kind of block to the scripts of its own that a page with such a block holds."""
 

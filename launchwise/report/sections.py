@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.learning.splits import MOST_TRANSFER_FOLDS
-from launchwise.report import explorer, figures, maps, models, outliers, roofline, wording
+from launchwise.report import figures, landscape_rows, maps, models, outliers, roofline, wording
 from launchwise.report.blocks import (
     Block,
     Bullets,
@@ -204,7 +204,7 @@ def landscape(study: StudyData) -> Section:
             "the fastest configuration with each pair of values.",
             "note",
         ),
-        explorer.block(study, figure, chosen, gpu, lead),
+        landscape_rows.block(study, figure, chosen, gpu, lead),
         figure,
         *_beside(study, gpu, chosen),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),

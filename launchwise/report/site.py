@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from launchwise.base.storage import write_bytes
-from launchwise.report import explorer
+from launchwise.report import landscape_rows
 from launchwise.report.blocks import Page
 from launchwise.report.page import (
     Downloads,
@@ -57,12 +57,12 @@ def files(
         Study to what the lookup reads of it (:func:`launchwise.report.finder.data`).
     comparisons
         Study to what the comparison of GPUs reads of it
-        (:func:`launchwise.report.comparison.data`).
+        (:func:`launchwise.report.gpu_comparison.data`).
     citation
         How to cite the report.
     rows
         Study and GPU to what the landscape reads of them
-        (:func:`launchwise.report.explorer.data`).
+        (:func:`launchwise.report.landscape_rows.data`).
 
     Raises
     ------
@@ -114,7 +114,7 @@ def scripts(
         path = COMPARISON.format(study=study)
         found[path] = _script("launchwiseComparisons", study, value)
     for (study, gpu), value in rows.items():
-        path = explorer.FILE.format(study=study, gpu=gpu)
+        path = landscape_rows.FILE.format(study=study, gpu=gpu)
         found[path] = _script("launchwiseRows", f"{study}/{gpu}", packed(embedded(value), FAST))
     return found
 

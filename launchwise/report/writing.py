@@ -15,7 +15,7 @@ from launchwise.base.literals import csv_table
 from launchwise.base.parallel import in_parallel
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
-from launchwise.report import assemble, comparison, explorer, finder, site
+from launchwise.report import assemble, finder, gpu_comparison, landscape_rows, site
 from launchwise.report.blocks import Page, Section
 from launchwise.report.missing import MissingStudy, failed, notices
 from launchwise.report.overview import Run
@@ -94,8 +94,8 @@ def folder(
         said = notices(missing, broken)
         front = assemble.front_page(studies, run, missing, said, cards, prices)
     lines = {name: text for part in parts for name, text in part.lines.items()}
-    table = [comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
-    lacking = Part({comparison.TABLE: "".join(table)})
+    table = [gpu_comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
+    lacking = Part({gpu_comparison.TABLE: "".join(table)})
     pages = [page for own in outline.values() for page in own]
     for page in [front, *(each.page for each in missing)]:
         _add(lacking, page, pages, run.citation)
@@ -124,14 +124,14 @@ def _of_study(
     pages = sorted([*others, *own], key=lambda page: order.index(page.study))
     part = Part(
         broken=list(failed(own)),
-        lines={study.name: comparison.csv_lines(study, cards, prices, apart)},
+        lines={study.name: gpu_comparison.csv_lines(study, cards, prices, apart)},
     )
     for page in own:
         _add(part, page, pages, run.citation)
     part.texts |= site.scripts(
         {study.name: finder.data(study)} if study.answers else {},
-        {study.name: comparison.data(study, apart, cards)},
-        {(study.name, gpu): explorer.data(study, gpu) for gpu in study.gpus},
+        {study.name: gpu_comparison.data(study, apart, cards)},
+        {(study.name, gpu): landscape_rows.data(study, gpu) for gpu in study.gpus},
     )
     part.texts |= _tables(study.name, study)
     return part

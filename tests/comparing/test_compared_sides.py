@@ -16,9 +16,9 @@ from compared import SPEC, made_up, with_times, write_sweep
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.comparing.comparison import Comparison, compared
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
+from launchwise.comparing.sweep_comparison import Comparison, compared
 from launchwise.tables.files import METADATA_KEY
 from launchwise.workloads.spec import Spec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from described_workloads import written
+from declared_workloads import written
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT

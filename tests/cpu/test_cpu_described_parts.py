@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from described_workloads import WORKLOADS, written
+from declared_workloads import WORKLOADS, written
 
 from launchwise.cli.app import main
 

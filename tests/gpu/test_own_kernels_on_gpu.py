@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from described_workloads import SMALL, WORKLOADS, written
+from declared_workloads import SMALL, WORKLOADS, written
 from samples import ROOT
 
 pytestmark = pytest.mark.gpu

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
-from launchwise.report import comparison
+from launchwise.report import gpu_comparison
 from launchwise.report.assemble import pages
 from launchwise.report.blocks import Notice
 from launchwise.report.invariants import section, violations
@@ -54,9 +54,9 @@ def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies()
     front = pages([made], RUN, cards=CARDS)[0]
     told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
     assert "2 figures contradict another." in [each.text for each in told]
-    doubted = comparison.data(made, None, CARDS)["doubted"]
+    doubted = gpu_comparison.data(made, None, CARDS)["doubted"]
     assert len(doubted) == len(violations([made], CARDS)) == 2
-    assert comparison.data(study(), None, CARDS)["doubted"] == []
+    assert gpu_comparison.data(study(), None, CARDS)["doubted"] == []
 
 
 def test_nothing_is_said_of_a_sound_study() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import foreign
 import pytest
 import yaml
-from described_workloads import STEPS
+from declared_workloads import STEPS
 from hostile import table_of
 
 from launchwise.base.errors import UserError

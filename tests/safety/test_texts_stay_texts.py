@@ -31,7 +31,7 @@ from launchwise.exporting.macros import macros_text
 from launchwise.exporting.python import python_module
 from launchwise.gpus.prices import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
-from launchwise.report import comparison, writing
+from launchwise.report import gpu_comparison, writing
 from launchwise.report.blocks import Cell, Column, Drawing, Figure, Key, Panel, Row, Table
 from launchwise.report.printed import drawings, figures, tables
 from launchwise.report.study import StudyData
@@ -272,7 +272,7 @@ def test_tables_of_the_report_hold_no_formula(text: str) -> None:
     found = writing.folder([planted(text)], RUN, 1, {}, prices)
     csv_files = [path for path in found if path.endswith(".csv")]
     assert len(csv_files) == 3
-    assert f"'{text}" in found[comparison.TABLE]
+    assert f"'{text}" in found[gpu_comparison.TABLE]
     for path in csv_files:
         assert not any(is_formula(cell) for row in cells_of(found[path]) for cell in row)
     framed = csv_table(pd.DataFrame({text: [text], "n": [-1]})).to_csv(index=False)

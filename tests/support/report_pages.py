@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from launchwise.report import comparison, explorer, finder, site
+from launchwise.report import finder, gpu_comparison, landscape_rows, site
 from launchwise.report.assemble import pages
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
@@ -15,11 +15,15 @@ RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy"
 def files_of(*studies: StudyData) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     answers = {study.name: finder.data(study) for study in studies if study.answers}
-    comparisons = {study.name: comparison.data(study, None) for study in studies}
-    rows = {(study.name, gpu): explorer.data(study, gpu) for study in studies for gpu in study.gpus}
+    comparisons = {study.name: gpu_comparison.data(study, None) for study in studies}
+    rows = {
+        (study.name, gpu): landscape_rows.data(study, gpu)
+        for study in studies
+        for gpu in study.gpus
+    }
     found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation, rows)
-    lines = [comparison.csv_lines(study, {}, {}, None) for study in studies]
-    return {**found, comparison.TABLE: "".join([comparison.csv_heading({}), *lines])}
+    lines = [gpu_comparison.csv_lines(study, {}, {}, None) for study in studies]
+    return {**found, gpu_comparison.TABLE: "".join([gpu_comparison.csv_heading({}), *lines])}
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from launchwise.comparing.answers import NONE, Verdict
-from launchwise.comparing.comparison import Comparison, SweepComparison
 from launchwise.comparing.conditions import Difference
 from launchwise.comparing.rows import Outcome
+from launchwise.comparing.sweep_comparison import Comparison, SweepComparison
 from launchwise.report import wording
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec

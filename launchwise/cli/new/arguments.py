@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launchwise.base.expressions import evaluate
-from launchwise.cli.new import guesses
+from launchwise.cli.new import draft
 from launchwise.cli.new.counters import is_counted
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
@@ -58,7 +58,7 @@ def guess_arguments(reading: Reading) -> list[Line]:
         lines.append(Line(name, value, "; ".join(filter(None, questions))))
     for one in used_constants(reading.source, reading.kernel):
         shape, question = _constant_shape(one, reading.fixed)
-        value = {"type": one.type or "float32", "shape": shape, "fill": guesses.guess_fill(one)}
+        value = {"type": one.type or "float32", "shape": shape, "fill": draft.guess_fill(one)}
         short = re.sub(r"^(d|c|dev|const)_(?=[A-Za-z])", "", one.name)
         name = _argument_name(short, [line.key for line in lines])
         lines.append(Line(name, {**value, "constant": one.name}, question))
@@ -104,7 +104,7 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
             reading.indices,
             reading.blocks,
         )
-        fill = guesses.guess_fill(one) if isinstance(kind, str) else ""
+        fill = draft.guess_fill(one) if isinstance(kind, str) else ""
         fill = "uniform" if kind == "uint8" else fill
         functions = reading.source.functions
         if is_single(tokens, one.name):
@@ -136,7 +136,7 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
     if isinstance(kind, dict):
         fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
-    value, question = guesses.guess_scalar(one, reading.sizes)
+    value, question = draft.guess_scalar(one, reading.sizes)
     if kind in reading.kernel.types.values() and question:
         value = 1.0
     return {"type": kind, "value": value}, [unclear, question]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from launchwise.base.expressions import names_in
-from launchwise.cli.new.guesses import SMALL_ARRAY
+from launchwise.cli.new.draft import SMALL_ARRAY
 from launchwise.cli.new.indices import Indices, accesses
 from launchwise.cli.new.polynomials import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.problem import Sizes, default_shape

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS
-from launchwise.cli.new import guesses
+from launchwise.cli.new import draft
 from launchwise.cli.new.arguments import Reading, guess_arguments
 from launchwise.cli.new.block_counts import counts_of_blocks
 from launchwise.cli.new.dynamic_shared import shared_bytes
@@ -162,7 +162,7 @@ def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
     changed = any(line.value.get("role") == "inout" for line in arguments)
     outputs = [line.value["type"] for line in arguments if "role" in line.value]
     kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
-    value = guesses.guess_reference(title, inputs, changed)
+    value = draft.guess_reference(title, inputs, changed)
     first, *rest = value
     others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
     if first == "call":

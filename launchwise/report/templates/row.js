@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   // A click on a point that stands for a configuration, or Enter, shows its whole row.
-  // explore.js of a study's first page has the rows.
+  // landscape.js of a study's first page has the rows.
   const rows = () => window.launchwiseRowsOf;
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const element = window.launchwiseElement;

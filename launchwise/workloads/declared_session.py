@@ -28,7 +28,7 @@ from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session
 
 if TYPE_CHECKING:
-    from launchwise.workloads.described import DescribedWorkload
+    from launchwise.workloads.declared import DescribedWorkload
 
 Shape = tuple[int, int, int]
 

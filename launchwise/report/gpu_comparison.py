@@ -21,7 +21,7 @@ from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
-from launchwise.report.described import predicted_choices
+from launchwise.report.datasheet_only import predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
 from launchwise.report.pairs import fastest
 from launchwise.report.spread import UNKNOWN, Spread

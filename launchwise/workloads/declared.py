@@ -9,7 +9,7 @@ from typing import Any
 
 from launchwise.workloads.builds import Build
 from launchwise.workloads.content import Content, Source, nbytes_of
-from launchwise.workloads.described_session import DescribedSession
+from launchwise.workloads.declared_session import DescribedSession
 from launchwise.workloads.device import Device
 from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build

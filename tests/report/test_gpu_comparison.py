@@ -14,7 +14,7 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Compared, Text
-from launchwise.report.comparison import csv_heading, csv_lines, data, entries, section, tdp_w
+from launchwise.report.gpu_comparison import csv_heading, csv_lines, data, entries, section, tdp_w
 from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
