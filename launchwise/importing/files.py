@@ -276,6 +276,7 @@ def _closed(text: str, path: str | Path) -> str | None:
     if not opened or last is None:
         return None
     if longest and len(text) - last[0] > LONGEST_CUT * longest:
-        line = text.count("\n", 0, last[0]) + 1
+        begin = len(text) - len(text[last[0] :].lstrip(", \t\r\n"))
+        line = text.count("\n", 0, begin) + 1
         raise UserError(f"{path}:{line}", "", "is damaged: an entry that begins here has no end")
     return text[: last[0]] + last[1]

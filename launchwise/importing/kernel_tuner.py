@@ -76,8 +76,6 @@ def sweep_of_cache(content: object, path: str | Path, cut: bool = False) -> Fore
     names = _parameters(content, cache)
     objective = str(content.get("objective") or TIME)
     rows = [row_of(key, entry, names, objective, path) for key, entry in cache.items()]
-    if not rows:
-        notes.append("the file holds no configuration")
     if isinstance(cache, Repeated):
         notes.append(f"{cache.count} entries repeat a configuration: the last of each is kept")
     notes += notes_on(list(cache.values()), names, rows)

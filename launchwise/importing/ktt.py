@@ -55,10 +55,7 @@ def sweep_of_ktt(content: object, path: str | Path, cut: bool = False) -> Foreig
         if set(row.configuration) != set(names):
             message = "has other parameters than the first result"
             raise UserError(path, f"Results.{number}.Configuration", message)
-    if rows:
-        notes.append("one time per configuration: its repeats are not in the file")
-    else:
-        notes.append("the file holds no result")
+    notes.append("one time per configuration: its repeats are not in the file")
     kernels = [each.get("KernelName") for each in results if isinstance(each, Mapping)]
     if len(named := sorted({str(name) for name in kernels if name})) > 1:
         message = f"are of several kernels ({', '.join(named)}): leave one in the file"

@@ -159,7 +159,8 @@ def _values_of(node: ast.expr) -> list[Any]:
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in ("list", "tuple", "sorted") and len(node.args) == 1 and not node.keywords:
-            return _list_of(node.args[0])
+            listed = _list_of(node.args[0])
+            return sorted(listed) if name == "sorted" else listed
         return list(_range_of(node))
     if isinstance(node, ast.ListComp) and len(node.generators) == 1:
         loop = node.generators[0]

@@ -89,8 +89,6 @@ def sweep_of_t4(
     source = time_source([each for each in results if isinstance(each, Mapping)], notes)
     unit = _unit(metadata, source, path, notes)
     rows = [_result(each, n, source, unit, path) for n, each in enumerate(results)]
-    if not rows:
-        notes.append("the file holds no result")
     if source.complaint and any(row.reason == NO_TIME_STATED for row in rows):
         raise UserError(path, "results", source.complaint)
     if source.complaint and source.objectives and any(row.time_ms for row in rows):

@@ -66,10 +66,7 @@ def sweep_of_triton(content: Any, path: str | Path, cut: bool = False) -> Foreig
         if name in NO_LIMIT and any(given.get(name) is None for given, _ in pairs):
             notes.append(f"{name} {NO_LIMIT[name]} stands for one that is not set")
     rows = [_row(given, timing, names) for given, timing in pairs]
-    if rows:
-        notes.append("one time per configuration: its repeats are not in the file")
-    else:
-        notes.append("the file holds no configuration")
+    notes.append("one time per configuration: its repeats are not in the file")
     return ForeignSweep(
         source=str(path),
         format=FORMAT,

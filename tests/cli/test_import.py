@@ -179,6 +179,20 @@ def test_an_import_joins_the_rows_that_the_settings_name(
     assert {"a4000", "a6000"} <= {*experiment.gpus_of("other_transfer")}
 
 
+def test_an_import_says_which_gpu_the_settings_hold_out(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = {"a4000": {"source": "recorded", "held_out": True}}
+    (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
+    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    notes = [line for line in lines if line.startswith("note: ") and "config.yaml" in line]
+    assert [line.split(": ")[1] for line in notes] == ["a4000"]
+    path = Path(shlex.split(lines[-1])[-1])
+    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
+    assert experiment.gpus_of("blur_transfer") == ["a6000", "w7800"]
+
+
 def test_an_import_elsewhere_says_that_the_settings_name_another_folder(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,6 @@ def test_a_cache_whose_entries_are_keys_alone(tmp_path: Path) -> None:
     assert found.rows[1].configuration == {"block_size_x": 16, "tile": 2, "pad": 0}
 
 
-def test_an_empty_cache_is_said(tmp_path: Path) -> None:
-    found = foreign.read_one(foreign.write(tmp_path / "cache.json", foreign.cache(cache={})))
-    assert (found.rows, found.notes) == ([], ["the file holds no configuration"])
-
-
 @pytest.mark.parametrize(
     ("unit", "to_unit"), [("miliseconds", 1), ("Microseconds", 1e3), ("s", 1e-3)]
 )
@@ -210,8 +206,28 @@ def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("list(range(1, 4))", [1, 2, 3]),
+        ("tuple([4, 2])", [4, 2]),
+        ("sorted([8, 2, 4])", [2, 4, 8]),
+        ("range(2, 9, 3)", [2, 5, 8]),
+        ("[i * i for i in range(4) if i != 2]", [0, 1, 9]),
+    ],
+)
+def test_values_of_t1_may_be_computed(tmp_path: Path, values: str, expected: list[int]) -> None:
+    content = foreign.t1()
+    content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values
+    assert (
+        read_t1(foreign.write(tmp_path / "t1.json", content)).tunables["block_size_x"] == expected
+    )
+
+
+@pytest.mark.parametrize(
     "values",
     [
+        "list(range(2), 3)",
+        "sorted([2, 1], reverse=True)",
         "__import__('os').system('true')",
         "[open('x')]",
         "[i.__class__ for i in range(3)]",
@@ -431,8 +447,12 @@ def test_damage_in_the_middle_is_no_cut(tmp_path: Path, whole: Any) -> None:
         read_sweeps(path)
     # Nor where the end is missing, too.
     path = foreign.write(tmp_path / "cut.json", text[:place] + text[place + 1 : -40])
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as caught:
         read_sweeps(path)
+    # The line on which the damaged entry begins: two brackets are open there.
+    lines = text[:place].splitlines()
+    begins = [number for number, line in enumerate(lines, 1) if re.match(r'  ["{]', line)]
+    assert caught.value.where == f"{path}:{begins[-1]}"
 
 
 def test_a_corrupt_gzip_is_refused_in_one_line(tmp_path: Path) -> None:

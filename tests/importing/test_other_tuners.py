@@ -148,14 +148,15 @@ def test_configurations_of_triton_in_other_shapes(tmp_path: Path) -> None:
     timings: list[Any] = [
         [{"kwargs": {"B": 32}, "num_warps": 4, "maxnreg": None, "flag": True}, 0.5],
         [{"kwargs": {"B": 64}, "num_warps": 4, "maxnreg": 128, "flag": False}, [0.25]],
-        ["B: 128, num_warps: 8, num_ctas: 1, num_stages: 3, maxnreg: None", [0.125, 0.1, 0.2]],
+        ["B: 128, num_warps: 8, num_ctas: 1, flag: True, maxnreg: None", [0.125, 0.1, 0.2]],
     ]
     found = read(foreign.write(tmp_path / "k.json", {"key": [1], "configs_timings": timings}))
     assert found.tunables == {
-        **{"num_warps": [4, 8], "maxnreg": [0, 128], "flag": [1, 0, "none"], "B": [32, 64, 128]},
-        **{"num_ctas": ["none", 1], "num_stages": ["none", 3]},
+        **{"num_warps": [4, 8], "maxnreg": [0, 128], "flag": [1, 0], "B": [32, 64, 128]},
+        "num_ctas": ["none", 1],
     }
     assert [row.time_ms for row in found.rows] == [0.5, 0.25, 0.125]
+    assert [row.configuration["flag"] for row in found.rows] == [1, 0, 1]
     assert "maxnreg 0 stands for one that is not set" in found.notes
 
 

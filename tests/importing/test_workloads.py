@@ -343,6 +343,14 @@ def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path: Path) -> No
     assert len(configurations(spec, {"w": 4096, "h": 2048})) == product
 
 
+def test_tunables_have_the_order_of_t1(tmp_path: Path) -> None:
+    space = foreign.t1()
+    space["ConfigurationSpace"]["TuningParameters"].reverse()
+    file = foreign.write(tmp_path / "t1.json", space)
+    found = imported(tmp_path, caches(tmp_path)[:1], space=file)
+    assert list(load_spec(found.folder).tunables) == ["pad", "tile", "block_size_x"]
+
+
 def test_the_default_of_t1_is_found_among_texts(tmp_path: Path) -> None:
     given = foreign.cache()
     for entry in given["cache"].values():
