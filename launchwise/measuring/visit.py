@@ -47,7 +47,7 @@ def visit(
     card: Card,
     kernels: JobKernels,
     journal_path: Path,
-    shards: int = 1,
+    shards: int,
     starts: Callable[[], MeasuringProcess | None] = lambda: None,
 ) -> Measured:
     """Measure what the journal of a shard lacks.

@@ -75,6 +75,8 @@ def test_caches_become_a_workload_with_rows_and_profiles(tmp_path: Path) -> None
         for column in ("driver", "toolkit", "card", "commit", "l2", "timer"):
             assert set(rows[column]) == {""}
         assert rows[["max_error", "power_w", "first_ms", "control_ratio"]].isna().all(axis=None)
+        assert (rows[["seed", "launches_per_repeat"]] == 0).all(axis=None)
+        assert (rows["attempt"] == 1).all()
     row = rows_of(tmp_path, "a4000").query("block_size_x == 16 and tile == 1 and pad == 0").iloc[0]
     times = foreign.repeats_of(foreign.time_of(16, 1, 0))
     assert row["times_ms"].tolist() == times

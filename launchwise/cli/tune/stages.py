@@ -123,7 +123,7 @@ class Stages:
             profile = self._described(card, process)
             write_profile(self.targets.path(self.targets.profile), profile)
         shard = self._shard(card, profile, kernels)
-        measured = visit(shard, profile, card, kernels, journal, starts=process.take)
+        measured = visit(shard, profile, card, kernels, journal, 1, process.take)
         if compiling is not None:
             compiling.write(bundle)
         return profile, measured.fingerprint
