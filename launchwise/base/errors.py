@@ -70,10 +70,10 @@ def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
     # Comparing is quadratic in the length of names.
     short = [each for each in few if len(each) <= LONGEST_NAME]
     close = difflib.get_close_matches(text, short, n=1) if len(text) <= LONGEST_NAME else []
-    guess = f", did you mean {close[0]!r}?" if close else ""
+    hint = f", did you mean {close[0]!r}?" if close else ""
     listed = ", ".join(_shortened(each, LONGEST_NAME) for each in few) if names else "none"
     more = f" and {len(names) - len(few):,} more" if len(names) > len(few) else ""
-    return f"unknown {what} {_shortened(text, LONGEST_NAME)!r}{guess} (allowed: {listed}{more})"
+    return f"unknown {what} {_shortened(text, LONGEST_NAME)!r}{hint} (allowed: {listed}{more})"
 
 
 def _one_line(value: object, longest: int) -> str:

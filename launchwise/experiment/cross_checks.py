@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check_gpus(experiment: Experiment) -> None:
     """Check that GPUs name studies that exist, and that recorded ones have their folder."""
     if not any(map(experiment.is_learnt_from, experiment.settings.gpus)):
-        message = "all are described or held out; studies need a recorded or live GPU"
+        message = "all are datasheet-only or held out; studies need a recorded or live GPU"
         experiment.fail("gpus", message)
     for name, gpu in experiment.settings.gpus.items():
         # The list may name studies that are left out.
@@ -63,7 +63,7 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
             message = f"the rows of {gpu} are flagged: {doubts[0]}"
             experiment.fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
         if not experiment.is_learnt_from(gpu):
-            why = "held out" if known[gpu].held_out else "described and has no sweep"
+            why = "held out" if known[gpu].held_out else "datasheet-only and has no sweep"
             message = f"{gpu} is {why}; a study needs rows to learn from"
             experiment.fail(f"{key}.gpus", f"{message}: remove it")
     if not experiment.gpus_of(name):

@@ -259,7 +259,7 @@ class Experiment:
     # Asking
 
     def is_learnt_from(self, gpu: str) -> bool:
-        """Whether studies may have rows of a GPU: neither described nor held out."""
+        """Whether studies may have rows of a GPU: neither datasheet-only nor held out."""
         entry = self.settings.gpus[gpu]
         return entry.source != "described" and not entry.held_out
 

@@ -64,14 +64,14 @@ class Gpu(Strict, title="GPU"):
     card: str | None = Field(
         None,
         min_length=1,
-        description="described GPU: its row in `data/cards.csv`; the GPU's name when left out",
+        description="datasheet-only GPU: its row in `data/cards.csv`; the GPU's name when left out",
     )
     host_gbs: float | None = Field(
         None,
         gt=0,
         description=(
-            "described GPU: copy rate between host and GPU, 1e9 B/s, such as 12 (PCIe 3.0), 25 "
-            "(PCIe 4.0) or 50 (PCIe 5.0); when left out, no run with copies is predicted"
+            "datasheet-only GPU: copy rate between host and GPU, 1e9 B/s, such as 12 (PCIe 3.0), "
+            "25 (PCIe 4.0) or 50 (PCIe 5.0); when left out, no run with copies is predicted"
         ),
     )
     path: str | None = Field(
@@ -143,7 +143,9 @@ class Gpu(Strict, title="GPU"):
             if self.host_gbs is not None:
                 raise ValueError(f"host_gbs: needs source described, not {self.source}")
         elif strange := sorted(self.model_fields_set - {"source", "card", "host_gbs"}):
-            raise ValueError(f"{strange[0]}: a described GPU is never measured: remove this key")
+            raise ValueError(
+                f"{strange[0]}: a datasheet-only GPU is never measured: remove this key"
+            )
         return self
 
     @model_validator(mode="after")

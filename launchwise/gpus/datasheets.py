@@ -1,8 +1,8 @@
 """Datasheet-only GPUs: figures of their cards, and profiles computed from them.
 
 ``data/cards.csv`` holds one figure per row, with its unit and its source. No kernel reaches the
-figures of a datasheet, so the ceilings of a described card are its figures times the efficiency
-of one measured GPU: its measured ceilings divided by the figures of its own datasheet.
+figures of a datasheet, so the ceilings of a datasheet-only card are its figures times the
+efficiency of one measured GPU: its measured ceilings divided by the figures of its own datasheet.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_pro
 CARDS_FILE = "data/cards.csv"
 
 REFERENCE_PROFILE = "data/recorded/h200/profile.json"
-"""Profile of the measured GPU whose efficiency the ceilings of described cards assume. The GPU has
-the name of its card in :data:`CARDS_FILE`."""
+"""Profile of the measured GPU whose efficiency the ceilings of datasheet-only cards assume. The
+GPU has the name of its card in :data:`CARDS_FILE`."""
 
 COLUMNS = ("card", "figure", "value", "unit", "source")
 
@@ -104,7 +104,7 @@ class Datasheet(Strict):
 
     @property
     def missing(self) -> list[str]:
-        """Figures without which the card cannot be described."""
+        """Figures without which a card has no profile."""
         instead = AMD_FIGURES if self.is_amd else {"compute_capability": "1"}
         needed = [*instead, *(figure for figure in FIGURES if figure != "compute_capability")]
         return [figure for figure in needed if figure not in self.figures]

@@ -77,8 +77,8 @@ LAUNCH_OVERHEAD_US = 2.0
 class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
 
-    Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`), and so they are
-    where only the attributes of a card were read (see :meth:`GpuProfile.of_attributes`).
+    Of a datasheet-only card they are estimates (see :mod:`launchwise.gpus.datasheets`), and so they
+    are where only the attributes of a card were read (see :meth:`GpuProfile.of_attributes`).
     Profiles of versions before 3 have the first four only, older ones lack the creation of a
     stream; whoever needs a missing one estimates it (see :mod:`launchwise.gpus.machine`).
     """

@@ -104,10 +104,10 @@ def write_workload(
         for gpu in dict.fromkeys(member.gpu for member in members)
     }
     rows = _write_rows(members, names, spec, asked, flagged, folders)
-    described = _write_profiles(members, folders, notes)
-    fit = [gpu for gpu in described if gpu not in flagged]
+    profiled = _write_profiles(members, folders, notes)
+    fit = [gpu for gpu in profiled if gpu not in flagged]
     studied = write_study(target, spec, fit, members, asked, notes)
-    used = {gpu: folders[gpu] for gpu in described}
+    used = {gpu: folders[gpu] for gpu in profiled}
     settings = write_settings(target, used, Path(folder), known, notes)
     return Imported(target, rows, flagged, notes, settings, studied, _fastest(members))
 

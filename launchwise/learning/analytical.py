@@ -81,7 +81,7 @@ class Estimate:
 
 
 class CostModel:
-    """Predicts the time of any configuration of a workload on any described GPU.
+    """Predicts the time of any configuration of a workload on any GPU that has a profile.
 
     Parameters
     ----------

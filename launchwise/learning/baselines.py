@@ -17,7 +17,7 @@ from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.regression import UNMEASURED_REGRET, Prior, distances
+from launchwise.learning.regression import UNMEASURED_REGRET, MeanRegret, distances
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
 
@@ -59,24 +59,24 @@ class BestOnAverage(Recommender):
         """Compute the mean regret of every configuration over the training cases."""
         rows, regret = _comparable(measurements, self.domain)
         # All tunables: a padded row is not what was measured without padding.
-        self._prior = Prior.of(rows, regret, self.domain, self.domain.choice_columns)
+        self._mean_regret = MeanRegret.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
 
     def state(self) -> dict[str, Any]:
         """Mean regrets as JSON values."""
-        return self._prior.plain()
+        return self._mean_regret.plain()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`state` gave."""
-        self._prior = Prior(**state)
+        self._mean_regret = MeanRegret(**state)
 
     def losses(self, rows: pd.DataFrame) -> np.ndarray:
         """Mean regret in training: float64, shape (rows,)."""
-        return self._prior.regret(rows, self.domain)
+        return self._mean_regret.regret(rows, self.domain)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""
-        regret = self._prior.regret(rows, self.domain)
+        regret = self._mean_regret.regret(rows, self.domain)
         return Judgement.without_times(regret, self.domain.last_of_ties(rows))
 
 

@@ -32,8 +32,8 @@ def read_domain(
     UserError
         When a profile cannot be read or is of another GPU.
     """
-    described = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
-    return Domain(load_spec(folder), described, **question)
+    known = {gpu: read_profile(path, gpu) for gpu, path in zip(gpus, profiles, strict=True)}
+    return Domain(load_spec(folder), known, **question)
 
 
 def read_tables(

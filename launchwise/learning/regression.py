@@ -93,7 +93,7 @@ class TimeRegressor(Recommender):
         times = measurements["time_ms"].to_numpy(dtype=float)
         ratios = np.log(times / self.domain.bounds_ms(measurements))
         target, weights = self._target(regret, ratios, times)
-        self._prior = Prior.of(measurements, regret, self.domain)
+        self._mean_regret = MeanRegret.of(measurements, regret, self.domain)
         self._levels = Levels.of(measurements, features, ratios - regret, self.domain)
         self.fit_rows(self._matrix(features), target, weights)
         return self
@@ -110,7 +110,7 @@ class TimeRegressor(Recommender):
         return features[self.columns].to_numpy(dtype=np.float32)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by predicted log time in steps of :data:`RESOLUTION`, novelty, prior regret."""
+        """Score by predicted log time in steps of :data:`RESOLUTION`, novelty, mean regret."""
         features = self.domain.features(rows)
         predicted = self.predict_rows(self._matrix(features))
         times = self._times(rows, features, predicted)
@@ -118,8 +118,8 @@ class TimeRegressor(Recommender):
         same = np.array([features[name] == value for name, value in self.constant.items()])
         novelty = (~same).sum(axis=0) if len(same) else np.zeros(len(rows))
         steps = np.round(logs / RESOLUTION)
-        prior = self._prior.regret(rows, self.domain)
-        return Judgement(np.column_stack([steps, novelty, prior]), times)
+        mean_regret = self._mean_regret.regret(rows, self.domain)
+        return Judgement(np.column_stack([steps, novelty, mean_regret]), times)
 
     def _times(
         self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
@@ -137,18 +137,18 @@ class TimeRegressor(Recommender):
         return {"features": self.columns, "features_dropped": sorted(self.constant)}
 
     def state(self) -> dict[str, Any]:
-        """Features, priors and levels as JSON values."""
+        """Features, mean regrets and levels as JSON values."""
         return {
             "columns": self.columns,
             "constant": self.constant,
-            "prior": self._prior.plain(),
+            "prior": self._mean_regret.plain(),
             "levels": self._levels.plain(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`state` gave."""
         self.columns, self.constant = list(state["columns"]), dict(state["constant"])
-        self._prior = Prior(**state["prior"])
+        self._mean_regret = MeanRegret(**state["prior"])
         self._levels = Levels.read(state["levels"])
 
     def model_file(self, folder: Path, suffix: str) -> Path:
@@ -156,7 +156,7 @@ class TimeRegressor(Recommender):
         return folder / f"model.{suffix}"
 
 
-class Prior:
+class MeanRegret:
     """Mean regret of every configuration over the training cases.
 
     A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there,
@@ -184,7 +184,7 @@ class Prior:
         regret: np.ndarray,
         domain: Domain,
         columns: list[str] | None = None,
-    ) -> Prior:
+    ) -> MeanRegret:
         """From training rows and their regrets, shape (rows,); by default of varying tunables."""
         varied = columns
         if varied is None:

@@ -61,7 +61,7 @@ class RandomDraws:
     spec, problem
         What is measured.
     gpu_facts
-        Facts of the GPU (see :data:`GPU_NAMES`); a lenient guess when None.
+        Facts of the GPU (see :data:`GPU_NAMES`); None: limits that any GPU may have.
     budget
         Rows of this problem in all, failed and ``known`` ones counted.
     seed

@@ -211,7 +211,7 @@ class TransferSearch:
         return mean, known - mean[:, None]
 
     def _variances(self, rows: np.ndarray) -> np.ndarray:
-        """Prior variance of candidates: (rows,)."""
+        """Variance of candidates before any measurement: (rows,)."""
         shared = (self._deviations[rows] ** 2).sum(axis=1)
         return np.asarray(LEVEL**2 + self._scales.shared**2 * shared + self._scales.own**2)
 

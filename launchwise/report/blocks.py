@@ -227,7 +227,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Explorer:
+class LandscapeControls:
     """Controls of a figure of all configurations; each GPU's rows lie in a file beside.
 
     Parameters
@@ -266,7 +266,7 @@ class Explorer:
     titles: Mapping[str, str]
     most_points: int
     steps: int
-    kind: str = field(default="explorer", init=False)
+    kind: str = field(default="landscape", init=False)
 
 
 Block = (
@@ -280,7 +280,7 @@ Block = (
     | Lookup
     | Finder
     | Compared
-    | Explorer
+    | LandscapeControls
 )
 
 

@@ -233,7 +233,7 @@ def _text(value: float | None) -> str:
 def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
     """Thermal design power of a GPU's whole card, W; None where no datasheet states it.
 
-    A measured GPU or slice begins with the name of its card, a described one says it.
+    A measured GPU or slice begins with the name of its card, a datasheet-only one says it.
     """
     for name in (gpu, gpu.partition(".")[0], card_model):
         if name in cards and "tdp_w" in cards[name].figures:

@@ -19,10 +19,10 @@ from launchwise.base.literals import html_text, visible_json, visible_output
 from launchwise.report.blocks import (
     Block,
     Compared,
-    Explorer,
     Figure,
     Finder,
     Fold,
+    LandscapeControls,
     Lookup,
     Section,
     Table,
@@ -39,7 +39,7 @@ STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 BLOCK_SCRIPTS = {
     Finder: ("answer.js", "finder.js"),
     Compared: ("compare.js",),
-    Explorer: ("landscape.js",),
+    LandscapeControls: ("landscape.js",),
 }
 """Kind of block to the scripts of its own that a page with such a block holds."""
 
@@ -239,7 +239,7 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
             data[block.id] = {name: getattr(block, name) for name in names}
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
-        elif isinstance(block, Explorer):
+        elif isinstance(block, LandscapeControls):
             data[block.id] = {
                 name: getattr(block, name)
                 for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")

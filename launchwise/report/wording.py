@@ -71,12 +71,12 @@ def listed(names: Iterable[str]) -> str:
 
 def copies(profiles: Mapping[str, GpuProfile]) -> str:
     """The copy bandwidth of each GPU, and whose is an estimate."""
-    guessed = [gpu for gpu, profile in profiles.items() if not profile.has_measured_ceilings]
-    if not guessed:
+    estimated = [gpu for gpu, profile in profiles.items() if not profile.has_measured_ceilings]
+    if not estimated:
         return "the GPU's measured copy bandwidth"
-    if len(guessed) == len(profiles):
+    if len(estimated) == len(profiles):
         return "the GPU's copy bandwidth as estimated from its datasheet"
-    return f"the GPU's measured copy bandwidth (estimated from datasheets: {listed(guessed)})"
+    return f"the GPU's measured copy bandwidth (estimated from datasheets: {listed(estimated)})"
 
 
 NEVER_CHOSEN = "not verified: timed, never recommended"

@@ -59,7 +59,7 @@ class Cluster:
         Parameters
         ----------
         profile
-            Where the GPU is described, if it is yet.
+            Where the profile of the GPU is, if there is one yet.
         attempt
             1 for the first, more when the job is tried again.
         """

@@ -9,7 +9,7 @@ from typing import Any
 
 from launchwise.workloads.builds import Build
 from launchwise.workloads.content import Content, Source, nbytes_of
-from launchwise.workloads.declared_session import DescribedSession
+from launchwise.workloads.declared_session import DeclaredSession
 from launchwise.workloads.device import Device
 from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build
@@ -18,7 +18,7 @@ from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
 
 
-class DescribedWorkload(Workload):
+class DeclaredWorkload(Workload):
     """A workload that its spec describes whole."""
 
     @cached_property
@@ -142,7 +142,7 @@ class DescribedWorkload(Workload):
     ) -> Session:
         """Make the inputs of a problem and put them on the device."""
         assert isinstance(layout, tuple)
-        return DescribedSession(self, device, problem, dict(layout), seed)
+        return DeclaredSession(self, device, problem, dict(layout), seed)
 
     def content_and_outputs(
         self, names: Mapping[str, Any], problem: Mapping[str, Any], seed: int

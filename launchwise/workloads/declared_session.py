@@ -28,12 +28,12 @@ from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session
 
 if TYPE_CHECKING:
-    from launchwise.workloads.declared import DescribedWorkload
+    from launchwise.workloads.declared import DeclaredWorkload
 
 Shape = tuple[int, int, int]
 
 
-class DescribedSession(Session):
+class DeclaredSession(Session):
     """One problem on one device, in the layout of some configurations.
 
     Raises
@@ -44,11 +44,11 @@ class DescribedSession(Session):
         When inputs or the reference do not fit the arguments.
     """
 
-    workload: DescribedWorkload
+    workload: DeclaredWorkload
 
     def __init__(
         self,
-        workload: DescribedWorkload,
+        workload: DeclaredWorkload,
         device: Device,
         problem: Mapping[str, Any],
         layout: Mapping[str, Any],

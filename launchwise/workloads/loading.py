@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.declared import DescribedWorkload
+from launchwise.workloads.declared import DeclaredWorkload
 from launchwise.workloads.packages import import_from
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
@@ -31,7 +31,7 @@ def load_workload(folder: Path, spec: Spec) -> Workload:
     path = host_file(folder)
     if not path.is_file():
         if spec.arguments:
-            return DescribedWorkload(folder, spec)
+            return DeclaredWorkload(folder, spec)
         if (folder / path.name).is_file():
             raise UserError(
                 folder / path.name, "", f"must be moved to {path.parent.name}/{path.name}"

@@ -140,7 +140,8 @@ def configurations(
     Parameters
     ----------
     gpu
-        Facts of the GPU (the names in :data:`spec.GPU_NAMES`); a lenient guess when left out.
+        Facts of the GPU (the names in :data:`spec.GPU_NAMES`); left out: limits that any GPU may
+        have.
     parts
         Parts of the space that are listed, beside the baseline; all of it when left out or empty.
 

@@ -17,14 +17,14 @@ CHANGE = """
     const fields = document.getElementById(form).elements;
     for (const [name, value] of Object.entries(values)) fields[name].value = value;
     fields[Object.keys(values)[0]].dispatchEvent(new Event('change', {bubbles: true}));
-    launchwiseExplored.then(() => done());
+    launchwiseLandscape.then(() => done());
 """
 DRAWN = """
     const node = document.querySelector('#fig-tiny-landscape .plot');
     return [node.data.map(({type, mode, name, x, y, z}) => ({type, mode, name, x, y, z})),
             node.layout.xaxis.title.text, node.layout.yaxis.title.text,
             document.querySelector('#fig-tiny-landscape figcaption').textContent,
-            document.querySelector('.explored').textContent];
+            document.querySelector('.landscape-status').textContent];
 """
 
 
@@ -103,7 +103,7 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder
     assert "p-n=102" in address
     opened.get("about:blank")
     opened.get(address)
-    opened.execute_async_script("launchwiseExplored.then(() => arguments[0]())")
+    opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     assert drawn(opened) == before
     top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
     opened.execute_async_script("setTimeout(arguments[0], 700)")
@@ -111,7 +111,7 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder
     opened.get("about:blank")
     page = (folder / "tiny" / "index.html").as_uri()
     opened.get(f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
-    opened.execute_async_script("launchwiseExplored.then(() => arguments[0]())")
+    opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     said = drawn(opened)[-1]
     assert said.startswith("This report holds no gpu “gone”, no n “7”; the link is older. n = 202")
 

@@ -110,7 +110,7 @@ def test_a_study_shows_some_gpus_and_draws_any(browser: Any, opened: Any) -> Non
         const field = document.getElementById('one-explore').elements.gpu;
         field.value = arguments[0];
         field.dispatchEvent(new Event('change', {bubbles: true}));
-        const said = () => document.querySelector('.explored').textContent;
-        launchwiseExplored.then(() => arguments[1](said()));
+        const said = () => document.querySelector('.landscape-status').textContent;
+        launchwiseLandscape.then(() => arguments[1](said()));
     """
     assert f"on {LAST}: 3 configurations" in browser.execute_async_script(change, LAST)

@@ -53,11 +53,11 @@ def test_a_click_on_the_landscape_shows_the_row(opened: Any) -> None:
 def test_another_gpu_and_other_axes_show_their_own_rows(opened: Any) -> None:
     opened.execute_async_script("""
         const [done] = arguments;
-        const form = document.querySelector('.explorer');
+        const form = document.querySelector('.landscape');
         Object.assign(form.elements.gpu, {value: 'big.sm4'});
         Object.assign(form.elements.across, {value: 'bx'});
         form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));
-        launchwiseExplored.then(() => done());
+        launchwiseLandscape.then(() => done());
     """)
     click(opened, "#fig-tiny-landscape .plot", 0)
     name, found, _ = row(opened)

@@ -108,10 +108,10 @@ def test_the_landscape_is_named_by_study_gpu_and_problem(opened: Any, saved: Pat
     assert found.name == "tiny-landscape-big-n=202-dtype=float32-order=2.svg"
     opened.execute_async_script(
         "const [done] = arguments;"
-        "const form = document.querySelector('.explorer');"
+        "const form = document.querySelector('.landscape');"
         "form.elements.gpu.value = 'big.sm4';"
         "form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));"
-        "launchwiseExplored.then(() => done())"
+        "launchwiseLandscape.then(() => done())"
     )
     found = press(opened, "#fig-tiny-landscape", "SVG", saved)
     assert found.name == "tiny-landscape-big.sm4-n=202-dtype=float32-order=2-place-time.svg"

@@ -152,8 +152,8 @@ def short_of_the_best(browser: Any) -> None:
 
 
 def apart(browser: Any) -> None:
-    assert "configurations" in seen(browser, ".explored")
-    assert "times as long" in seen(browser, ".explored")
+    assert "configurations" in seen(browser, ".landscape-status")
+    assert "times as long" in seen(browser, ".landscape-status")
 
 
 def matters(browser: Any) -> None:

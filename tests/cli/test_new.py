@@ -62,13 +62,13 @@ GPU = {
 def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path: Path, name: str, lines: int) -> None:
     done = launchwise("new", name, "--from", str(DATA / f"{name}.cu"), folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    guessed = (tmp_path / name / "spec.yaml").read_text()
+    drafted = (tmp_path / name / "spec.yaml").read_text()
     check(tmp_path / name)
     edited = (DATA / f"{name}.yaml").read_text()
-    changes = list(difflib.ndiff(guessed.splitlines(), edited.splitlines()))
+    changes = list(difflib.ndiff(drafted.splitlines(), edited.splitlines()))
     assert sum(line.startswith("+ ") for line in changes) <= 10
     assert sum(line.startswith("- ") for line in changes) <= 10
-    assert guessed.count("  # ? ") <= 10
+    assert drafted.count("  # ? ") <= 10
     assert len(edited.splitlines()) <= lines
     (tmp_path / name / "spec.yaml").write_text(edited)
     check(tmp_path / name)

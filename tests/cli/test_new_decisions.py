@@ -1,4 +1,4 @@
-"""``launchwise new``: guesses about templates, blocks and shapes that a person confirms."""
+"""``launchwise new``: drafts of templates, blocks and shapes that a person confirms."""
 
 from __future__ import annotations
 

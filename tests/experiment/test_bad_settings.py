@@ -212,7 +212,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "described GPU in the list of a study": (
         {**nested("gpus/a100", {"source": "described"}), **nested(f"{S}/gpus", ["h200", "a100"])},
-        f"{STUDY}.gpus: a100 is described and has no sweep; a study needs rows to learn from",
+        f"{STUDY}.gpus: a100 is datasheet-only and has no sweep; a study needs rows to learn from",
         "",
     ),
     "held-out GPU in the list of a study": (
@@ -222,7 +222,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "described GPU that is held out": (
         nested("gpus/a100", {"source": "described", "held_out": True}),
-        "gpus.a100: held_out: a described GPU is never measured: remove this key",
+        "gpus.a100: held_out: a datasheet-only GPU is never measured: remove this key",
         "",
     ),
     "card of a GPU that is measured": (
@@ -242,7 +242,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "sweep of a GPU that is described": (
         nested("gpus/a100", {"source": "described", "shards": 2}),
-        "gpus.a100: shards: a described GPU is never measured: remove this key",
+        "gpus.a100: shards: a datasheet-only GPU is never measured: remove this key",
         "",
     ),
     "model named twice": (

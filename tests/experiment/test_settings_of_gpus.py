@@ -137,7 +137,7 @@ def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Pa
     config = {**BASE, "gpus": {"a100": {"source": "described"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     assert line_of() == (
-        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
+        "config.yaml: gpus: all are datasheet-only or held out; studies need a recorded or live GPU"
     )
 
 
@@ -154,7 +154,7 @@ def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
     config = {**BASE, "gpus": {"h200": {"source": "recorded", "held_out": True}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     assert line_of() == (
-        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
+        "config.yaml: gpus: all are datasheet-only or held out; studies need a recorded or live GPU"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.knn import KnnRecommender
-from launchwise.learning.regression import Prior, TimeRegressor, nearest_mean
+from launchwise.learning.regression import MeanRegret, TimeRegressor, nearest_mean
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
@@ -73,7 +73,7 @@ def test_the_prior_of_a_configuration_is_its_mean_regret(
 ) -> None:
     two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
     best = two.groupby("n")["time_ms"].transform("min")
-    prior = Prior.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
+    prior = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
     mean = np.log([4.0, 3.0]).mean()
     np.testing.assert_allclose(prior.regret(two, domain), [mean, 0, mean, 0])
 

@@ -1,6 +1,6 @@
-"""``launchwise new``: a first ``spec.yaml`` from a CUDA file.
+"""``launchwise new``: a draft of ``spec.yaml`` from a CUDA file.
 
 ``tokens`` splits the file. ``signature`` finds kernels, parameters and constant memory. ``macros``
-finds the names that a compilation must define. ``tunables`` and ``guesses`` decide, ``writing`` and
+finds the names that a compilation must define. ``tunables`` and ``draft`` decide, ``writing`` and
 ``folder`` write.
 """

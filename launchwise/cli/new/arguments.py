@@ -15,7 +15,7 @@ from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.roles import atomics_on, role_in
-from launchwise.cli.new.shapes import guess_shape, is_single, shape_at, shape_of_atomics
+from launchwise.cli.new.shapes import draft_shape, is_single, shape_at, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.yaml_lines import Line
 
@@ -25,7 +25,7 @@ UNKNOWN_BYTES = 16
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a kernel before its arguments are guessed.
+    """What was read of a kernel before its arguments are drafted.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Reading:
     blocks: Mapping[str, str]
 
 
-def guess_arguments(reading: Reading) -> list[Line]:
+def draft_arguments(reading: Reading) -> list[Line]:
     """One line per parameter of the kernel, then those in constant memory."""
     lines: list[Line] = []
     for one in reading.kernel.parameters:
@@ -58,7 +58,7 @@ def guess_arguments(reading: Reading) -> list[Line]:
         lines.append(Line(name, value, "; ".join(filter(None, questions))))
     for one in used_constants(reading.source, reading.kernel):
         shape, question = _constant_shape(one, reading.fixed)
-        value = {"type": one.type or "float32", "shape": shape, "fill": draft.guess_fill(one)}
+        value = {"type": one.type or "float32", "shape": shape, "fill": draft.draft_fill(one)}
         short = re.sub(r"^(d|c|dev|const)_(?=[A-Za-z])", "", one.name)
         name = _argument_name(short, [line.key for line in lines])
         lines.append(Line(name, {**value, "constant": one.name}, question))
@@ -95,7 +95,7 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
         if any(re.search("min|cas|and", name.lower()) for name in atomics.functions):
             question = "what does the array hold before an atomic operation?"
     else:
-        shape = guess_shape(
+        shape = draft_shape(
             one,
             role,
             reading.title,
@@ -104,7 +104,7 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
             reading.indices,
             reading.blocks,
         )
-        fill = draft.guess_fill(one) if isinstance(kind, str) else ""
+        fill = draft.draft_fill(one) if isinstance(kind, str) else ""
         fill = "uniform" if kind == "uint8" else fill
         functions = reading.source.functions
         if is_single(tokens, one.name):
@@ -136,7 +136,7 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
     if isinstance(kind, dict):
         fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
-    value, question = draft.guess_scalar(one, reading.sizes)
+    value, question = draft.draft_scalar(one, reading.sizes)
     if kind in reading.kernel.types.values() and question:
         value = 1.0
     return {"type": kind, "value": value}, [unclear, question]

@@ -23,7 +23,7 @@ def new(
 ) -> None:
     """Write DIR/spec.yaml for a kernel, from the names in its CUDA file.
 
-    Every line that a person must decide ends with a question: # ? The guess before it is valid, so
+    Every line that a person must decide ends with a question: # ? The value before it is valid, so
     that the file can be read at once.
     """
     from launchwise.cli.new.folder import begin

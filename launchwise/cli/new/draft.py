@@ -1,6 +1,6 @@
-"""Guesses from a kernel's names: contents and values of arguments, reference.
+"""Draft from a kernel's names: contents and values of arguments, reference.
 
-Every guess is a value that a spec may hold. Where a person must decide, it carries a question.
+Every draft is a value that a spec may hold. Where a person must decide, it carries a question.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SMALL_ARRAY = re.compile(r"filter|weight|coef|mask|stencil|taps")
 _INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 
-def guess_fill(parameter: Parameter) -> str:
+def draft_fill(parameter: Parameter) -> str:
     """Content of an input."""
     if "float" in parameter.type or not parameter.type:
         return "normal"
     return "iota" if _INDICES.search(parameter.name.lower()) else "uniform"
 
 
-def guess_scalar(parameter: Parameter, sizes: Sizes) -> tuple[Any, str]:
+def draft_scalar(parameter: Parameter, sizes: Sizes) -> tuple[Any, str]:
     """Value of a number, and a question where its name says nothing."""
     if parameter.name in sizes.renamed:
         return sizes.renamed[parameter.name], ""
@@ -35,7 +35,7 @@ def guess_scalar(parameter: Parameter, sizes: Sizes) -> tuple[Any, str]:
 # Reference
 
 
-def guess_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
+def draft_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
     """Function that computes the expected result, by the names of file and kernel.
 
     Parameters

@@ -33,7 +33,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     Raises
     ------
     UserError
-        When the file cannot be described, or something of that name is in the folder already.
+        When no spec can be made of the file, or something of that name is in the folder already.
     """
     source = read_source(file)
     kernel = choose(source, name, file)

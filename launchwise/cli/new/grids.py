@@ -16,7 +16,7 @@ from launchwise.cli.new.signature import Kernel
 from launchwise.cli.new.tunables import AXES
 
 
-def guess_grid(
+def draft_grid(
     kernel: Kernel, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
 ) -> tuple[list[str], str]:
     """Blocks per dimension, and a question unless the kernel's bounds say all of them."""

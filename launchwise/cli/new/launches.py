@@ -75,7 +75,7 @@ def by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) ->
     return changed
 
 
-def guess_launch(
+def draft_launch(
     indices: Indices,
     shared_axes: Mapping[str, set[str]],
     tunables: Sequence[Tunable],

@@ -42,7 +42,7 @@ class Sizes:
     renamed: dict[str, str] = field(default_factory=dict)
 
 
-def guess_sizes(
+def draft_sizes(
     kernel: Kernel,
     dimensions: int,
     taken: Collection[str],

@@ -19,7 +19,7 @@ from launchwise.cli.new.tokens import is_name
 _BINS = re.compile(r"bins?$|^n?_?bins|num_?bins|buckets|classes|levels|histogram_size|hist_size")
 
 
-def guess_shape(
+def draft_shape(
     parameter: Parameter,
     role: str,
     title: str,

@@ -118,7 +118,7 @@ def _is_size(need: Need) -> bool:
     return role_of(need.name) == "size" and not need.compared
 
 
-def guess_tunables(needs: Sequence[Need], reserved: Collection[str] = ()) -> list[Tunable]:
+def draft_tunables(needs: Sequence[Need], reserved: Collection[str] = ()) -> list[Tunable]:
     """Build tunables for the macros of a kernel: blocks first, then as the file uses them."""
     fixed = compiled_in(needs, reserved)
     # A name that `#ifdef` alone reads is on as 0, too: it stays undefined.

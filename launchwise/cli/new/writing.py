@@ -8,23 +8,23 @@ from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import draft
-from launchwise.cli.new.arguments import Reading, guess_arguments
+from launchwise.cli.new.arguments import Reading, draft_arguments
 from launchwise.cli.new.block_counts import counts_of_blocks
 from launchwise.cli.new.dynamic_shared import shared_bytes
 from launchwise.cli.new.expansion import expanded, reads
-from launchwise.cli.new.grids import guess_grid
+from launchwise.cli.new.grids import draft_grid
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.hints import left_undefined, tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
-from launchwise.cli.new.launches import Launch, guess_launch
+from launchwise.cli.new.launches import Launch, draft_launch
 from launchwise.cli.new.macros import fixed_numbers, needed_macros, reached_by
 from launchwise.cli.new.polynomials import names_of
-from launchwise.cli.new.problem import Sizes, guess_sizes
+from launchwise.cli.new.problem import Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.templates import launched_with
 from launchwise.cli.new.tokens import is_name, tokenised
-from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables
+from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, draft_tunables
 from launchwise.cli.new.types import type_of
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
@@ -37,7 +37,7 @@ _RESERVED = {
 """Names that neither a problem parameter nor a tunable may have."""
 
 _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
-"""Dimensions to the largest length that a guess allows."""
+"""Dimensions to the largest length that a draft allows."""
 
 
 def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
@@ -63,17 +63,17 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     host = host_launch(source.code, kernel.name, fixed, template, len(source.kernels) == 1)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
-    launch = guess_launch(indices, read, guess_tunables(needs, _RESERVED), known, host)
+    launch = draft_launch(indices, read, draft_tunables(needs, _RESERVED), known, host)
     types = kernel.types
     taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
     pitches, loops = indices.pitches(), indices.loops()
-    sizes = guess_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
-    grid = guess_grid(kernel, indices, launch, sizes, host)
+    sizes = draft_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
+    grid = draft_grid(kernel, indices, launch, sizes, host)
     counts = counts_of_blocks(indices, launch, sizes)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
-    arguments = guess_arguments(reading)
+    arguments = draft_arguments(reading)
     hints = tuning_hints(source, kernel, fixed)
     shared = shared_bytes(source, kernel, launch, sizes, host, fixed)
     lines = [
@@ -103,7 +103,7 @@ def _notes(
     """Comments at the top."""
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = [
-        f"Kernel {kernel.name} of {file}. Every value is a guess from names.",
+        f"Kernel {kernel.name} of {file}. Every value is a draft, read from names.",
         "A comment that begins with a question mark asks for a decision.",
     ]
     if others:
@@ -162,7 +162,7 @@ def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
     changed = any(line.value.get("role") == "inout" for line in arguments)
     outputs = [line.value["type"] for line in arguments if "role" in line.value]
     kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
-    value = draft.guess_reference(title, inputs, changed)
+    value = draft.draft_reference(title, inputs, changed)
     first, *rest = value
     others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
     if first == "call":

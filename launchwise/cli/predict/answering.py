@@ -294,7 +294,7 @@ def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Pr
 
 
 def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> GpuProfile:
-    """Profile of a GPU of the settings (recorded, described, or measured here), or of a card.
+    """Profile of a GPU of the settings (recorded, datasheet-only, or measured here), or of a card.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
         return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
     path = root / "results" / "gpus" / f"{gpu}.json"
     if not path.is_file():
-        raise UserError(command, "gpu", f"{gpu} is live and not described yet: run describe_{gpu}")
+        raise UserError(command, "gpu", f"{gpu} is live and has no profile yet: run describe_{gpu}")
     return read_profile(path, gpu)
 
 

@@ -17,7 +17,7 @@ from launchwise.learning.boosters import (
     write_booster,
 )
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.regression import Prior
+from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
 
@@ -72,7 +72,7 @@ class LambdarankRecommender(Recommender):
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         regret = regrets(measurements, self.domain.spec)
-        self._prior = Prior.of(measurements, regret, self.domain)
+        self._mean_regret = MeanRegret.of(measurements, regret, self.domain)
         lists = lists_of(case_numbers(measurements, self.domain.spec), self.parameters["seed"])
         order = np.argsort(lists, kind="stable")
         self._booster = boosted(
@@ -92,7 +92,7 @@ class LambdarankRecommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by rank, then by mean regret in training; without times."""
         scores = sum_of_trees(self._booster, self._matrix(rows))
-        return Judgement.without_times(-scores, self._prior.regret(rows, self.domain))
+        return Judgement.without_times(-scores, self._mean_regret.regret(rows, self.domain))
 
     def summary(self) -> dict[str, Any]:
         """Features used."""
@@ -103,11 +103,11 @@ class LambdarankRecommender(Recommender):
 
     def state(self) -> dict[str, Any]:
         """Mean regrets of configurations as JSON values."""
-        return {"prior": self._prior.plain()}
+        return {"prior": self._mean_regret.plain()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
-        self._prior = Prior(**state["prior"])
+        self._mean_regret = MeanRegret(**state["prior"])
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.txt``."""

@@ -1,11 +1,11 @@
 (() => {
   "use strict";
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const form = document.querySelector(".explorer");
+  const form = document.querySelector(".landscape");
   const first = page[form.id];
   const lookup = document.getElementById(first.lookup);
   const node = document.getElementById(first.plot);
-  const status = document.querySelector(".explored");
+  const status = document.querySelector(".landscape-status");
   const caption = node.closest("figure").querySelector("figcaption");
   const field = (name) => form.elements[name];
   // Files of the figure are named by what it shows.
@@ -124,7 +124,7 @@
 
   const chosen = () => [...lookup.elements].map((one) => one.value);
   const notice = (text) => { status.textContent = text; };
-  const explore = (remember) => load(field("gpu").value).then((data) => {
+  const show = (remember) => load(field("gpu").value).then((data) => {
     const problem = chosen();
     const words = [...lookup.elements].map((one) => `${one.name} = ${one.value}`).join(", ");
     const gpu = field("gpu").value;
@@ -168,15 +168,15 @@
     for (const one of ["gpu", "across", "up"]) set(field(one), state.get(one));
     for (const one of lookup.elements) set(one, state.get(`p-${one.name}`));
     lookup.dispatchEvent(new Event("change"));
-    return explore(false).then(() => {
+    return show(false).then(() => {
       form.scrollIntoView();
       if (gone.length) notice(`This report holds no ${gone.join(", no ")}; the link is older. ${status.textContent}`);
     });
   };
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("change", () => { window.launchwiseExplored = explore(true); });
-  lookup.addEventListener("change", (event) => { if (event.isTrusted || event.bubbles) window.launchwiseExplored = explore(true); });
-  window.addEventListener("hashchange", () => { window.launchwiseExplored = open(); });
-  window.launchwiseExplored = open();
+  form.addEventListener("change", () => { window.launchwiseLandscape = show(true); });
+  lookup.addEventListener("change", (event) => { if (event.isTrusted || event.bubbles) window.launchwiseLandscape = show(true); });
+  window.addEventListener("hashchange", () => { window.launchwiseLandscape = open(); });
+  window.launchwiseLandscape = open();
 })();

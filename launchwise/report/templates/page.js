@@ -287,7 +287,7 @@
   };
   downloads?.addEventListener("toggle", () => list(downloads.dataset), { once: true });
 
-  for (const form of document.querySelectorAll(".lookup:not(.explorer)")) {
+  for (const form of document.querySelectorAll(".lookup:not(.landscape)")) {
     const { answers, numbers } = page[form.id];
     const body = document.querySelector(`.answers[data-for="${form.id}"] tbody`);
     const answer = () => {

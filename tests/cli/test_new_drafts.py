@@ -1,4 +1,4 @@
-"""``launchwise new`` on small kernels in many styles: ``data/guesses.yaml``."""
+"""``launchwise new`` on small kernels in many styles: ``data/drafts.yaml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.workloads.arguments import TYPES
 
-CASES: dict[str, Any] = read_yaml(Path(__file__).parent / "data" / "guesses.yaml")
+CASES: dict[str, Any] = read_yaml(Path(__file__).parent / "data" / "drafts.yaml")
 KNOWS_NEW_WORDS = {"bfloat16", "bool", "complex64"} <= {*TYPES}
 """Whether the models of a spec read templates, structures and the newer types."""
 
@@ -27,7 +27,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_guesses(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drafts(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case = CASES[name]
     text = case["source"].replace("\n", "\r\n") if case.get("crlf") else case["source"]
     (make / "kernel.cu").write_bytes(text.encode())
