@@ -68,14 +68,12 @@ def test_a_predicted_time_stands_on_the_level_of_its_problem(
     assert ends.min() < over[0] < ends.max()
 
 
-def test_the_prior_of_a_configuration_is_its_mean_regret(
-    domain: Domain, rows: pd.DataFrame
-) -> None:
+def test_mean_regret_counts_missing_rows_as_the_worst(domain: Domain, rows: pd.DataFrame) -> None:
     two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
     best = two.groupby("n")["time_ms"].transform("min")
-    prior = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
+    mean_regret = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
     mean = np.log([4.0, 3.0]).mean()
-    np.testing.assert_allclose(prior.regret(two, domain), [mean, 0, mean, 0])
+    np.testing.assert_allclose(mean_regret.regret(two, domain), [mean, 0, mean, 0])
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
