@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from launchwise.gpus.prices import Price
-from launchwise.report import blind, finder, health, kernels_by_gpu, wording, worth
+from launchwise.report import blind, finder, health, kernels_by_gpu, tuning_gain, wording
 from launchwise.report.blocks import Block, Cell, Column, Notice, Row, Section, Table, Text
 from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
@@ -43,7 +43,7 @@ def sections(
         found.append(Section("look-up", "Which configuration?", [*strip, lead, lookup]))
     elif notices:
         found.append(Section("not-here", "Missing from this report", notices))
-    if (gains := worth.section(studies)) is not None:
+    if (gains := tuning_gain.section(studies)) is not None:
         found.append(gains)
     if (compared := kernels_by_gpu.section(studies, prices)) is not None:
         found.append(compared)

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import worth
+from launchwise.report import tuning_gain
 from launchwise.report.blocks import Drawing, Fold, Table
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
@@ -22,16 +22,16 @@ def imported() -> StudyData:
 
 def test_times_in_pairs_are_counted_row_by_row() -> None:
     made = study()
-    found = worth.worth(made)
+    found = tuning_gain.worth(made)
     assert found is not None
     assert (found.paired, found.problems) == (0, 2)
     rows = made.evaluation.copy()
     rows.loc[(rows["model"] == "oracle") & (rows["gpu"] == "big"), "basis"] = "pairs"
-    found = worth.worth(dataclasses.replace(made, evaluation=rows, _known={}))
+    found = tuning_gain.worth(dataclasses.replace(made, evaluation=rows, _known={}))
     assert found is not None
     # The best of both problems, the recommended of none.
     assert found.paired == 2
-    section = worth.section([dataclasses.replace(made, evaluation=rows, _known={})])
+    section = tuning_gain.section([dataclasses.replace(made, evaluation=rows, _known={})])
     assert section is not None
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     names = [column.title for column in table.columns]
@@ -39,7 +39,7 @@ def test_times_in_pairs_are_counted_row_by_row() -> None:
 
 
 def test_what_others_measured_is_no_bar_beside_ours() -> None:
-    section = worth.section([study(), imported()])
+    section = tuning_gain.section([study(), imported()])
     assert section is not None
     (drawn,) = (block for block in section.blocks if isinstance(block, Drawing))
     assert drawn.svg.count("<rect") == 1
@@ -50,7 +50,7 @@ def test_what_others_measured_is_no_bar_beside_ours() -> None:
 
 
 def test_where_all_was_measured_by_others_it_is_drawn() -> None:
-    section = worth.section([imported()])
+    section = tuning_gain.section([imported()])
     assert section is not None
     assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
 
@@ -66,8 +66,8 @@ def test_where_all_was_measured_by_others_it_is_drawn() -> None:
     ],
 )
 def test_tuning_pays_where_the_whole_interval_says_so(
-    interval: worth.Interval, verdict: str
+    interval: tuning_gain.Interval, verdict: str
 ) -> None:
-    known = worth.worth(study())
+    known = tuning_gain.worth(study())
     assert known is not None
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
