@@ -43,9 +43,9 @@ def learning_curves(study: StudyData) -> Section | None:
     asked = f"Split “{split}”, {problems}"
     blocks: list[Block] = [
         Text(
-            "How far a few measurements on the GPU in question go. Of each test problem, which no "
-            "model was fitted to, the first k recommendations are measured and the fastest is "
-            "kept: k counts configurations of one problem, not training rows. Fraction of the "
+            "What a few measurements on the GPU itself gain. The first k recommendations for each "
+            "test problem are measured and the fastest is kept; k is the number of measured "
+            "configurations per problem. No model was fitted to these problems. Fraction of the "
             "best: best time divided by the time kept (geometric mean over the problems). Random: "
             "the mean over all orders."
         ),

@@ -180,9 +180,8 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     return Figure(
         id=f"{study.name}-best-{slug(gpu)}",
         caption=(
-            f"{gpu}: the fastest configuration at every size. A flat line means that one choice "
-            "serves all sizes, a gap that another variant wins. The next figure shows what a jump "
-            "gains. "
+            f"{gpu}: the fastest configuration at every size. A flat line: one choice serves all "
+            "sizes; a gap: another variant is faster. The next figure shows what a jump gains. "
             f"{_at_the_edge(study, own, drawn, gpu)}"
         ).rstrip(),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",

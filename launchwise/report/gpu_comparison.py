@@ -38,6 +38,8 @@ Z95 = 1.96
 TABLE = "data/gpus.csv"
 """Path of every row as CSV, below the report's folder."""
 
+NO_PRICES = "No prices: the settings name no table of them (prices)."
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -275,12 +277,11 @@ def section(
         "problems (Student's t of the logarithms, five problems or more); of one problem, 95 % by "
         "the repeats of both times. Energy: one run, as the card's own sensor counts it; recorded "
         "for the fastest configuration of a whole sweep and its baseline, so that the fastest of a "
-        "study may have none. TDP: of the whole card, also "
-        "beside its slices.",
+        "study may have none. TDP: of the whole card, also shown for its slices.",
         UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
     ]
     if not prices:
-        notes.append("No prices: the settings name no table of them (prices).")
+        notes.append(NO_PRICES)
     blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
     return Section("gpu-against-gpu", "GPU comparison", blocks)
 

@@ -27,6 +27,7 @@ ROUNDING = 1e-9
 CAUSES = (
     "The cause may be an error of a sensor, a recorded file, a stage, or a workload's own code."
 )
+NONE = "No figure of this report contradicts another."
 
 MOST_SHOWN = 50
 """Most violations of one report that are listed."""
@@ -164,7 +165,7 @@ def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Sec
     named = [rule.__doc__ or "" for rule in RULES]
     blocks: list[Block] = [Text(f"Checked of every study: {' '.join(named)}", "note")]
     if not found:
-        blocks.append(Text("No figure of this report contradicts another."))
+        blocks.append(Text(NONE))
     else:
         said = wording.plural(len(found), "figure contradicts", "figures contradict")
         blocks.append(Text(f"{said} another. {CAUSES}"))

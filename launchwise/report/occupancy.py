@@ -34,8 +34,8 @@ def occupancy(study: StudyData) -> Section | None:
             f"For {_problems(asked)} and each value of {wording.listed(by)}, the fastest "
             "configuration was run once more under Nsight Compute. Theoretical occupancy is what "
             "registers, shared memory and block size leave room for; achieved is the mean share of "
-            "warps that were active on SMs at work. Of a kernel that runs at several levels the "
-            "largest launch counts."
+            "warps that were active on SMs at work. Of a kernel that runs at several levels, "
+            "the largest launch is shown."
         ),
         *_worth(study, largest, by),
         *(
@@ -130,7 +130,7 @@ def _figure(study: StudyData, largest: Largest, by: list[str]) -> Figure:
             "theoretical (faint). Where the grid is smaller than the GPU, few warps are active, "
             "whatever the block could hold."
         ),
-        alt="Lines: achieved and theoretical occupancy against size, one pair a value.",
+        alt="Lines: achieved and theoretical occupancy against size, one pair per value.",
         panels=panels,
         keys=theme.keys(_title(dict(zip(by, values, strict=True))) for values in places),
     )

@@ -32,10 +32,11 @@ NEAR_PERCENT = 5.0
 """Rows this close to the least time of their problem are good choices."""
 
 ARMS = (
-    "A filter that takes the fastest rows of a problem hides good configurations from every model; "
-    "one that takes slow rows alone costs nothing here. These are training rows, of which no model "
-    "is fitted: fits with and without the filter are compared by benchmarks/ablations.py."
+    "A filter that removes the fastest rows of a problem hides good configurations from every "
+    "model; one that removes only slower rows costs nothing here. The rows are training rows, and "
+    "no model is fitted to them here: benchmarks/ablations.py fits with and without the filter."
 )
+NO_ROWS = "There were no training rows, so the filter removed nothing."
 DRAWN = 500
 """Points of one panel; more than that is a blot and a heavy page."""
 
@@ -75,7 +76,7 @@ def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
 def blocks(study: StudyData) -> list[Block]:
     """The part of a study's section about outliers."""
     if study.training.empty:
-        return [Text("There were no training rows, so the filter removed nothing.")]
+        return [Text(NO_ROWS)]
     split, _, fold = named_folds(study.training)[0].partition("/")
     counts = by_size(study, split, fold)
     total = int(counts["rows"].sum())
@@ -218,7 +219,7 @@ def _table(study: StudyData, counts: pd.DataFrame) -> Table:
     rows.append(Row(total, role="total"))
     unit = study.spec.problem[study.size].unit
     return Table(
-        "Training rows removed as outliers, by size and by scope of the filter",
+        "Filtered training rows, by size and by scope of the filter",
         [
             Column(study.size, unit),
             Column("before", "rows"),

@@ -20,6 +20,7 @@ from launchwise.workloads.packages import import_from, own_error
 log = logging.getLogger("launchwise")
 
 SECTION_FILE = "section.py"
+FAILED = "The section that this study brings along could not be made."
 
 
 def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Section]:
@@ -52,7 +53,7 @@ def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Secti
     except Exception as error:
         failure = own_error(workload, error)
     log.warning("%s", failure)
-    text = f"The section that this study brings along could not be made. {failure}"
+    text = f"{FAILED} {failure}"
     return [Section(f"{study.name}-own", "This study's own section", [Text(text, "note")])]
 
 

@@ -28,7 +28,7 @@ NOTE = (
     "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
     "the usual choice's time divided by their own; pairs under different SM clocks, or while heat "
     f"or a weak supply of power held the card back, are discarded. {TIES} "
-    "Sweep gain / paired gain: the gain by two rows of the sweep, divided by the gain in pairs."
+    "Sweep gain / paired gain: the gain from two rows of the sweep, divided by the gain in pairs."
 )
 
 

@@ -96,5 +96,5 @@ def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
         ]
         for row in records(rows.sort_values([*study.problem_columns, "peer"], kind="stable"))
     ]
-    title = f"{gpu}: every problem beside libraries"
+    title = f"{gpu}: every problem, compared with libraries"
     return Fold(title, [table(f"Libraries on {gpu}", columns, lines)])

@@ -107,6 +107,7 @@ NO_SHARES = (
     "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
     "problem at the measured rate of their type; tensor cores can pass it."
 )
+ONE_CARD = "So no claim about unmeasured GPUs rests on these figures."
 
 
 def compared(study: StudyData) -> Section:
@@ -343,7 +344,7 @@ def _transfer_caveats(study: StudyData) -> list[str]:
             f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
             "cache, memory and clock as the card. "
             + (
-                "So no claim about unmeasured GPUs rests on these figures."
+                ONE_CARD
                 if study.cards == 1
                 else "Claims about unseen GPUs rest on whole cards only."
             )

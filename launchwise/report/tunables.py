@@ -64,8 +64,8 @@ def tunables(study: StudyData) -> Section | None:
         Text(
             "How much slower the best configuration becomes when a tunable has the same value at "
             "every problem and all others are chosen freely. A tunable whose best single value "
-            "loses little need not be tuned. What only some variants have counts within those "
-            "alone, so that it says nothing of them beside others: that is the line of the variant."
+            "loses little need not be tuned. A tunable of some variants is compared within "
+            "these variants; the line of the variant compares the variants."
         )
     ]
     for gpu in study.gpus:

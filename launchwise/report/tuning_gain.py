@@ -24,7 +24,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
-class Worth:
+class TuningGain:
     """Speeds relative to the usual choice over the same problems, geometric means.
 
     Parameters
@@ -34,8 +34,8 @@ class Worth:
     problems
         How many.
     best, recommended, fixed, baseline
-        Speed of the fastest configuration, of the answering model's, of one configuration for
-        everything and of the baseline; NaN where there is none.
+        Speed of the fastest configuration, of the answering model's, of one fixed configuration
+        and of the baseline; NaN where there is none.
     best_interval, recommended_interval
         95 %, bootstrap over the problems; None for fewer than five.
     paired
@@ -69,7 +69,7 @@ class Worth:
         return "keep the usual choice" if high < LITTLE else "little to gain"
 
 
-def worth(study: StudyData) -> Worth | None:
+def tuning_gain(study: StudyData) -> TuningGain | None:
     """Speeds over test problems of the first split on the first whole card; None without any."""
     split = models.first_split(study)
     rows = study.evaluation
@@ -93,7 +93,7 @@ def worth(study: StudyData) -> Worth | None:
         model: geometric_mean(part["fraction"].to_numpy())
         for model, part in own.groupby("model", sort=False)
     }
-    return Worth(
+    return TuningGain(
         study=study.name,
         title=study.settings.title,
         gpu=gpu,
@@ -112,15 +112,15 @@ def worth(study: StudyData) -> Worth | None:
 NOTE = (
     "Test problems of each study's first split, on its first whole card; speeds of a row are of "
     "the same problems (geometric means). Usual choice: what an experienced engineer takes without "
-    "measuring. In pairs: how many of these times come from running in turn with the usual "
-    "choice on one card, out of two a problem; the others are single rows of the sweep. "
+    "measuring. In pairs: number of these times, two per problem, that come from runs in turn "
+    "with the usual choice on one card; the others are single rows of the sweep. "
     "Intervals: 95 %, bootstrap over problems."
 )
 
 
 def section(studies: Sequence[StudyData]) -> Section | None:
     """The picture and the table; None where no study was evaluated."""
-    found = [each for each in map(worth, studies) if each is not None]
+    found = [each for each in map(tuning_gain, studies) if each is not None]
     if not found:
         return None
     # What others measured has no usual choice but its baseline, and sizes of its own: on one axis
@@ -133,7 +133,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
     return Section("worth", "Gain from tuning", blocks)
 
 
-def _table(found: Sequence[Worth]) -> Table:
+def _table(found: Sequence[TuningGain]) -> Table:
     columns = [
         Column("study", number=False),
         # A phone shows the first columns alone.
@@ -178,7 +178,7 @@ WORDS = 230
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
-def _drawing(found: Sequence[Worth]) -> Drawing:
+def _drawing(found: Sequence[TuningGain]) -> Drawing:
     """One bar per study from the usual choice to the best, on one logarithmic axis."""
     speeds = [
         speed
@@ -217,7 +217,7 @@ def _drawing(found: Sequence[Worth]) -> Drawing:
     return Drawing("worth", caption, f"Speed relative to the usual choice. {said}.", "".join(parts))
 
 
-def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
+def _row(each: TuningGain, y: float, x: Callable[[float], float]) -> list[str]:
     left, right = sorted((x(1.0), x(each.best)))
     hollow = "" if each.paired >= each.problems else ' class="single"'
     found = [

@@ -205,7 +205,7 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "What must be launched?": launched,
     "Which kernel gains most from tuning?": worth,
     "How does each kernel run on each GPU?": everywhere,
-    "Were answers tested on problems that nobody had measured?": blindly,
+    "Were answers tested on problems without a measurement?": blindly,
     "Which GPU is faster for a kernel, and by how much?": faster,
     "Which GPU needs the least energy per run?": least_energy,
     "How far do answers for unmeasured sizes fall short of the best?": short_of_the_best,

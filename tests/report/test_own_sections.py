@@ -10,7 +10,7 @@ from report_study import study
 
 from launchwise.base.errors import UserError
 from launchwise.report.blocks import Section
-from launchwise.report.own_sections import own_sections
+from launchwise.report.own_sections import FAILED, own_sections
 from launchwise.report.page import every_block
 from tests.support.report_pages import page_of
 
@@ -95,7 +95,7 @@ def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name:
     assert 'id="tiny-own"' in page
     assert 'id="tiny-answer"' in page
     assert 'id="provenance"' in page
-    start = page.index("The section that this study brings along could not be made.")
+    start = page.index(FAILED)
     said = page[start : start + 800].replace("&#39;", "'")
     for word in words:
         assert word in said

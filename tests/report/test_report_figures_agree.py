@@ -89,9 +89,8 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
     section = sections.transferred(made)
     assert section is not None
     assert made.cards == 1
-    honest = "So no claim about unmeasured GPUs rests on these figures."
     assert "are one model of card: big.sm4 is a slice" in texts(section)
-    assert honest in texts(section)
+    assert sections.ONE_CARD in texts(section)
     # The same rows, of two models of cards.
     profiles = {
         gpu: profile.model_copy(update={"device_name": f"Card {gpu}"})
@@ -100,7 +99,7 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
     other = sections.transferred(dataclasses.replace(made, profiles=profiles, _known={}))
     assert other is not None
     assert "are 2 models of cards: big.sm4 is a slice" in texts(other)
-    assert honest not in texts(other)
+    assert sections.ONE_CARD not in texts(other)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
 from launchwise.report import assemble, site, wording
 from launchwise.report.blocks import Column, Page, Section, Table
+from launchwise.report.outliers import NO_ROWS
 from launchwise.report.page import embedded, render, with_shared_texts
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -216,11 +217,10 @@ def test_texts_of_points_are_held_once() -> None:
 
 def test_numbers_reach_the_page(page: str) -> None:
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
-    said = "reaches 0.894 of the best speed and 1.79 times that of the usual choice over 2 problems"
-    rule = "untuned, 0.500 of the best speed and 1.00 times that of the usual choice"
-    assert f"kNN, on held-out sizes, {said}; the best simple rule, {rule}." in page
+    answer = r"kNN, [^<]* 0\.894 [^<]* 1\.79 [^<]* 2 problems; [^<]*untuned, 0\.500 [^<]* 1\.00 "
+    assert re.search(answer, page)
     assert "missed" not in page
-    assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
+    assert re.search(r"big&#39;s [^<]* big\.sm4 [^<]*58\.1 %", page)
     assert "one model of card" in page
     assert "bbbbbbbbbbbb" in page
 
@@ -261,7 +261,7 @@ def test_study_without_any_evaluation_or_training_row() -> None:
     bare.evaluation, bare.training = bare.evaluation.iloc[:0], bare.training.iloc[:0]
     bare.removed, bare.predictions = bare.removed.iloc[:0], bare.predictions.iloc[:0]
     bare.facts = {}
-    assert "the filter removed nothing" in page_of(bare)
+    assert NO_ROWS in page_of(bare)
 
 
 def test_missing_values_are_dashes_not_nan() -> None:

@@ -22,12 +22,12 @@ def imported() -> StudyData:
 
 def test_times_in_pairs_are_counted_row_by_row() -> None:
     made = study()
-    found = tuning_gain.worth(made)
+    found = tuning_gain.tuning_gain(made)
     assert found is not None
     assert (found.paired, found.problems) == (0, 2)
     rows = made.evaluation.copy()
     rows.loc[(rows["model"] == "oracle") & (rows["gpu"] == "big"), "basis"] = "pairs"
-    found = tuning_gain.worth(dataclasses.replace(made, evaluation=rows, _known={}))
+    found = tuning_gain.tuning_gain(dataclasses.replace(made, evaluation=rows, _known={}))
     assert found is not None
     # The best of both problems, the recommended of none.
     assert found.paired == 2
@@ -68,6 +68,6 @@ def test_where_all_was_measured_by_others_it_is_drawn() -> None:
 def test_tuning_pays_where_the_whole_interval_says_so(
     interval: tuning_gain.Interval, verdict: str
 ) -> None:
-    known = tuning_gain.worth(study())
+    known = tuning_gain.tuning_gain(study())
     assert known is not None
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
