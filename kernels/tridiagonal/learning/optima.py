@@ -91,12 +91,6 @@ def corrected_optima(
     )
 
 
-def corrections_by_rank(corrected: pd.DataFrame, choice: str = "m") -> pd.Series:
-    """:func:`corrected_optima` that differ from the observed ones: int64, by ascending rank."""
-    changed = corrected[choice] != corrected[f"observed_{choice}"]
-    return corrected.loc[changed, "rank"].value_counts().sort_index()
-
-
 @dataclass(frozen=True)
 class Classification:
     """Predictions of nearest neighbours for held-out sizes.

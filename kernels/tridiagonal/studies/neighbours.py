@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,23 +10,12 @@ from typing import Any
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Cell, Column, Figure, Key, Panel, Row, Table
+from launchwise.report.blocks import MISSING, Cell, Figure, Key, Panel
+from launchwise.report.fields import THEIRS, Field, field, grouped
 
 from ..learning.optima import Classification, classify_optima
 
 SEED = 2026
-
-COLUMNS = [
-    Column("GPU and problems", number=False),
-    Column("optima", number=False),
-    Column("neighbours", group="ours"),
-    Column("accuracy", group="ours"),
-    Column("majority-class accuracy", group="ours"),
-    Column("time lost", "% (mean)", group="ours"),
-    Column("time lost", "% (worst)", group="ours"),
-    Column("accuracy", group="paper"),
-    Column("majority-class accuracy", group="paper"),
-]
 
 TRAINING, HIT, MISSED, REAL = (
     "training size",
@@ -59,32 +48,47 @@ class Learnt:
         return classify_optima(self.table, self.rows, SEED, self.size, self.choice)
 
 
-def neighbours_table(caption: str, entries: Iterable[Learnt]) -> Table:
-    """Accuracy and lost time of nearest neighbours in log(size), one row per entry."""
-    rows = []
-    for entry in entries:
-        classes = entry.classification
-        ours = [Cell("–")] * 5 if classes is None else _cells(classes)
-        cells = [Cell(entry.title), Cell(entry.optima), *ours]
-        rows.append(Row([*cells, *(Cell(text, role="theirs") for text in entry.paper)]))
-    return Table(caption, COLUMNS, rows)
-
-
-def _cells(classes: Classification) -> list[Cell]:
-    """Accuracies with their numbers of sizes."""
+def _accuracy(share: float, classes: Classification) -> Cell:
+    """With its number of sizes."""
     tested = len(classes.predictions)
-    hits, usual = (
-        f"{round(share * tested)} of {wording.plural(tested, 'size')}"
-        for share in (classes.accuracy, classes.null_accuracy)
-    )
-    without = f"{classes.unmeasured} of {tested} not timed" if classes.unmeasured else ""
-    return [
-        Cell(wording.count(classes.neighbours)),
-        Cell(wording.fixed(classes.accuracy, 2), detail=hits),
-        Cell(wording.fixed(classes.null_accuracy, 2), detail=usual),
-        Cell(wording.fixed(classes.loss_percent, 2), detail=without),
-        Cell(wording.fixed(classes.worst_loss_percent, 2)),
-    ]
+    hits = f"{round(share * tested)} of {wording.plural(tested, 'size')}"
+    return Cell(wording.fixed(share, 2), detail=hits)
+
+
+def _loss(classes: Classification) -> Cell:
+    untimed, tested = classes.unmeasured, len(classes.predictions)
+    detail = f"{untimed} of {tested} not timed" if untimed else ""
+    return Cell(wording.fixed(classes.loss_percent, 2), detail=detail)
+
+
+def _number(title: str, unit: str, value: Callable[[Classification], str | Cell]) -> Field:
+    """A figure of an entry's classification; a dash where there is none."""
+
+    def found(entry: Learnt) -> str | Cell:
+        return MISSING if entry.classification is None else value(entry.classification)
+
+    return field(title, found, unit=unit, number=True)
+
+
+FIELDS = [
+    field("GPU and problems", lambda entry: entry.title),
+    field("optima", lambda entry: entry.optima),
+    *grouped(
+        "ours",
+        _number("neighbours", "", lambda one: wording.count(one.neighbours)),
+        _number("accuracy", "", lambda one: _accuracy(one.accuracy, one)),
+        _number("majority-class accuracy", "", lambda one: _accuracy(one.null_accuracy, one)),
+        _number("time lost", "% (mean)", _loss),
+        _number("time lost", "% (worst)", lambda one: wording.fixed(one.worst_loss_percent, 2)),
+    ),
+    *grouped(
+        "paper",
+        field("accuracy", lambda entry: entry.paper[0], number=True),
+        field("majority-class accuracy", lambda entry: entry.paper[1], number=True),
+        role=THEIRS,
+    ),
+]
+"""Accuracy and lost time of nearest neighbours in log(size), of an entry."""
 
 
 def neighbours_figure(
@@ -129,18 +133,10 @@ def _traces(entry: Learnt, classes: Classification) -> list[dict[str, Any]]:
         (REAL, wrong[size], wrong[choice], theme.ORANGE, "circle"),
         (MISSED, wrong[size], wrong[predicted], theme.INK, "x"),
     )
-    template = f"{size}=%{{x}}: {choice}=%{{y}}"
+    style: dict[str, Any] = {"size": 7, "opacity": 0.9}
+    style["template"] = f"{size}=%{{x}}: {choice}=%{{y}}"
     return [
-        theme.dots(
-            sizes,
-            choices,
-            name=name,
-            colour_=colour,
-            shape=shape,
-            size=7,
-            opacity=0.9,
-            template=template,
-        )
+        theme.dots(sizes, choices, name=name, colour_=colour, shape=shape, **style)
         for name, sizes, choices, colour, shape in drawn
         if len(sizes)
     ]

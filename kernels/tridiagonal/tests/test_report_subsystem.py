@@ -16,7 +16,7 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Block, Bullets, Figure, Fold, Table
+from launchwise.report.blocks import Block, Figure, Fold, Table
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -104,18 +104,12 @@ def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
 
 
 def test_the_sections_say_what_the_optima_are(made: StudyData, published: Published) -> None:
-    optima, heuristic, transfer, *_ = own(made, published)
-    lead = next(block for block in optima.blocks if isinstance(block, Bullets))
-    gpu, said = map(str, lead.items[0])
-    assert gpu == "one, float64, pinned, batch=1:"
-    assert "the best m grows from 4 at the smallest system to 64 at the largest" in said
-    # 4, 8 and 64 are best equally often; the smallest of them loses most at the largest size.
-    rows = made.measured[(made.measured["gpu"] == "one") & (made.measured["n"] == SIZES[-1])]
-    gain = rows.loc[rows["m"] == 4, "time_ms"].min() / rows["time_ms"].min()
-    expected = f"Speed-up of the best over m = 4, which is best most often: up to {gain:.2f}x,"
-    assert expected in said
-    assert lead.items[-1] == ("Paper:", "a larger m is up to 1.7x as fast.")
-    assert "1 of 7 sizes leave that trend" in said
+    conclusions, optima, heuristic, transfer, *_ = own(made, published)
+    claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
+    trend_row = claims["The best m grows with the size; to follow the trend is cheap"]
+    assert trend_row[1].startswith("2 of 14 corrected; at most 4.17 % lost")
+    assert trend_row[2] == "2 of 2 cases"
+    assert claims["The best m is faster than a smaller one"][0] == "up to 1.7x (sizes and m lost)"
     trend = [block for block in optima.blocks if isinstance(block, Figure)][1]
     drawn = {trace["name"]: trace for trace in trend.panels[0].data}
     assert drawn["corrected"]["y"] == BEST["one"]
@@ -143,7 +137,7 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
 
 
 def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Published) -> None:
-    optima, *_ = own(made, published)
+    _, optima, *_ = own(made, published)
     rows = {
         row[0]: row[1:]
         for row in rows_of(list(optima.blocks), "Optima of one, float64, pinned, batch=1")
@@ -201,28 +195,6 @@ def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
     assert losses["loss_percent"].isna().all()
 
 
-def test_a_choice_stopped_beyond_the_optimum_is_no_edge(made: StudyData) -> None:
-    only = sweep("one").query("m <= 64")
-    (one,) = cases(dataclasses.replace(made, sweeps={"one": only}, _known={}))
-    # m = 4 is best at 100 and 1e5, m = 64 at the two largest.
-    assert one.edges() == (2, 2)
-    beyond = pd.concat([only, stopped(sweep("one"), 10**8, 128, 9.0).query("status == 'slow'")])
-    (one,) = cases(dataclasses.replace(made, sweeps={"one": beyond}, _known={}))
-    assert one.edges() == (2, 1)
-    (optima, *_) = own(dataclasses.replace(made, sweeps={"one": beyond}, _known={}), {})
-    (_, said) = next(block for block in optima.blocks if isinstance(block, Bullets)).items[0]
-    assert "3 of 7 optima (43 %, goal: at most 5 %) lie on the edge" in str(said)
-
-
-def test_the_smallest_m_of_the_method_is_no_edge(made: StudyData) -> None:
-    rows = sweep("one").query("m <= 64")
-    least = rows.query("m == 4 and n == 100").assign(m=3, time_ms=1e-6)
-    (one,) = cases(dataclasses.replace(made, sweeps={"one": pd.concat([rows, least])}, _known={}))
-    assert one.observed["m"].tolist()[0] == 3
-    # m = 4 at 1e5 still is one.
-    assert one.edges() == (1, 2)
-
-
 def test_optima_of_double_precision_are_tried_in_single(
     made: StudyData, published: Published
 ) -> None:
@@ -245,7 +217,7 @@ def test_optima_of_double_precision_are_tried_in_single(
 def test_predictions_are_drawn_beside_the_real_optima(
     made: StudyData, published: Published
 ) -> None:
-    _, heuristic, *_ = own(made, published)
+    _, _, heuristic, *_ = own(made, published)
     (drawn,) = [block for block in heuristic.blocks if isinstance(block, Figure)]
     assert [panel.title for panel in drawn.panels][:2] == [
         "one, float64, pinned, batch=1, corrected",
@@ -299,19 +271,17 @@ def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
 
 
 def test_alignment_is_told_where_streams_cut_the_data(made: StudyData) -> None:
-    one = sweep("one")
-    (optima, *_) = own(made, {})
-    assert len([block for block in optima.blocks if isinstance(block, Bullets)]) == 1
     # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
-    cut = one.assign(streams=1 + 7 * (one["n"] >= 1_000_000))
+    cut = sweep("one").assign(streams=lambda rows: 1 + 7 * (rows["n"] >= 1_000_000))
     study = dataclasses.replace(made, sweeps={"one": cut}, _known={})
-    (optima, *_) = own(study, {})
-    said = [block for block in optima.blocks if isinstance(block, Bullets)][1].items
-    assert len(said) == 1
-    assert "(m a multiple of 32) are the fastest at 3 of 3 sizes" in said[0][1]
+    (conclusions, *_) = own(study, {})
+    claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
+    _, here, holds = claims["With several streams, the best m in float64 is a multiple of 32"]
+    assert holds == "1 of 1 cases"
     # The others, 4, 8 and 16, are one, two and two steps away.
     gain = (1.1 * 1.2 * 1.2) ** (1 / 3)
-    assert f"{gain:.3f} times as fast as the best of the others" in said[0][1]
+    assert here.startswith("optima that are: 3 of 3 sizes")
+    assert f"{gain:.3f} times as fast as the best other m" in here
 
 
 def test_the_page_is_made_of_them(made: StudyData, published: Published) -> None:

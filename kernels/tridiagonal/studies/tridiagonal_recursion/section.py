@@ -19,12 +19,13 @@ from launchwise.report.blocks import (
     Table,
     table,
 )
+from launchwise.report.fields import table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
 from ...learning.optima import corrected_optima, observed_optima
 from ..host_runs import LEVELS
-from ..neighbours import Learnt, neighbours_figure, neighbours_table
+from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
 from .rule import by_rule, said_levels
 from .series import CHOICE, SIZE, RecursionSeries, cases, fixed_size_losses, spread_percent
@@ -226,7 +227,7 @@ def _rules(
     facts: Mapping[str, str],
 ) -> Iterator[Block]:
     caption = "Number of recursions by the nearest sizes, three quarters of them to learn from"
-    yield neighbours_table(caption, entries)
+    yield table_of(caption, FIELDS, entries)
     sizes = [size for case in every for size in case.best[SIZE]]
     yield neighbours_figure(
         f"{study.name}-neighbours",

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from launchwise.experiment.published import Records
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import (
-    MISSING,
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Section,
-    Table,
-    Text,
-    table,
+from launchwise.report.blocks import Block, Fold, Table, Text
+from launchwise.report.fields import (
+    THEIRS,
+    Field,
+    beside,
+    by_key,
+    decimals,
+    field,
+    grouped,
+    printed,
+    table_of,
 )
 from launchwise.report.study import StudyData
 
 from .predicted import CARDS, SIGNIFICANT, predicted_transfer
-from .series import CHOICE, NOT_MEASURED, ONE_LAUNCH, SIZE, SubsystemSeries
-
-COLUMNS = [
-    Column("optima of", number=False),
-    Column("used on", number=False),
-    Column("sizes"),
-    Column("time lost", "% (mean)"),
-    Column("time lost", "% (worst)"),
-    Column("worst at", "rows"),
-    Column(f"above {SIGNIFICANT} %", "sizes"),
-    Column("beyond error", "sizes"),
-    Column("one launch", "sizes"),
-    Column("not measured", "sizes"),
-]
+from .series import CHOICE, NOT_MEASURED, ONE_LAUNCH, SIZE, SIZES, SubsystemSeries
 
 
 class Lost(NamedTuple):
@@ -106,180 +94,165 @@ def precisions(every: Sequence[SubsystemSeries]) -> dict[str, pd.DataFrame]:
     return found
 
 
+LOST = [
+    field("sizes", "sizes", wording.count),
+    field("time lost", "mean_percent", decimals(2), "% (mean)"),
+    field("time lost", "worst_percent", decimals(2), "% (worst)"),
+    field("worst at", "worst_size", wording.count, "rows"),
+    field(f"above {SIGNIFICANT} %", "significant", wording.count, "sizes"),
+    field("beyond error", "certain", wording.count, "sizes"),
+    field("one launch", "one_launch", wording.count, "sizes"),
+    field("not measured", "not_measured", wording.count, "sizes"),
+]
+"""Fields of :class:`Lost`."""
+UNKNOWN = dict.fromkeys(Lost._fields)
+
+
 def borrowed(
     study: StudyData, every: Sequence[SubsystemSeries], published: Mapping[str, Records]
-) -> list[Section]:
-    """The section on other GPUs and the other precision; none where there is one case only."""
+) -> list[Block]:
+    """Tables on other GPUs and the other precision; none where there is one case only."""
     pairs, single = transfers(every), precisions(every)
     blocks: list[Block] = []
     if pairs:
         blocks += [_summary(pairs, published), *_details(every, published)]
     blocks += predicted_transfer(study, published)
     if single:
-        blocks += _precision(single, published)
-    if not blocks:
-        return []
-    note = Text(
-        "A loss counts only where the target measured the m with repeats. One launch: the m was "
-        f"stopped early there, and its time is no loss. Beyond error: losses above {SIGNIFICANT} % "
-        "that exceed two standard errors of the ratio of the times. Slices are parts of one card.",
-        "note",
-    )
-    title = "Optima of one GPU or precision on another"
-    return [Section(f"{study.name}-borrowed", title, [*blocks, note])]
+        blocks.append(_precision(single, published))
+    if blocks:
+        blocks.append(Text(NOTE, "note"))
+    return blocks
+
+
+NOTE = (
+    "A loss counts only where the target measured the m with repeats. One launch: the m was "
+    f"stopped early there, and its time is no loss. Beyond error: losses above {SIGNIFICANT} % "
+    "that exceed two standard errors of the ratio of the times. Slices are parts of one card."
+)
 
 
 def _summary(
     pairs: Mapping[tuple[str, str, str], pd.DataFrame], published: Mapping[str, Records]
 ) -> Table:
     rows = [
-        [Cell(f"{source}, {kind}"), Cell(target), *map(Cell, _texts(lost(losses)))]
+        {"source": f"{source}, {kind}", "target": target, **lost(losses)._asdict()}
         for (kind, source, target), losses in pairs.items()
     ]
     theirs = published.get("transfer", [])
-    for card, name in CARDS.items() if theirs else ():
-        texts = ["RTX 2080 Ti, float64 (paper)", name, *_their_texts(card, theirs)]
-        rows.append([Cell(text, role="theirs") for text in texts])
-    return table("Corrected optima of one GPU used on another", COLUMNS, rows)
-
-
-def _texts(found: Lost) -> list[str]:
-    return [
-        wording.count(found.sizes),
-        wording.fixed(found.mean_percent, 2),
-        wording.fixed(found.worst_percent, 2),
-        wording.count(found.worst_size),
-        wording.count(found.significant),
-        wording.count(found.certain),
-        wording.count(found.one_launch),
-        wording.count(found.not_measured),
+    rows += [
+        {"source": "RTX 2080 Ti, float64 (paper)", "target": name, **_their_lost(card, theirs)}
+        for card, name in CARDS.items()
+        if theirs
     ]
+    fields = [field("optima of", "source"), field("used on", "target"), *LOST]
+    return table_of("Corrected optima of one GPU used on another", fields, rows)
 
 
-def _their_texts(card: str, theirs: Records) -> list[str]:
+def _their_lost(card: str, theirs: Records) -> dict[str, Any]:
     """The same figures of table III: it prints losses, not times."""
-    percent = {
-        record["row"]: float(record[f"loss_{card}_percent"])
-        for record in theirs
-        if record[f"loss_{card}_percent"]
+    printed = [record for record in theirs if record[f"loss_{card}_percent"]]
+    percent = [float(record[f"loss_{card}_percent"]) for record in printed]
+    worst = max(range(len(percent)), key=percent.__getitem__)
+    return {
+        **UNKNOWN,
+        "sizes": len(theirs),
+        "worst_percent": percent[worst],
+        "worst_size": printed[worst]["n"] or None,
+        "significant": sum(value > SIGNIFICANT for value in percent),
+        "role": THEIRS,
     }
-    worst = max(percent, key=lambda row: percent[row])
-    sizes = {record["row"]: record["n"] for record in theirs}
-    return [
-        wording.count(len(theirs)),
-        MISSING,
-        wording.fixed(percent[worst], 2),
-        wording.count(int(sizes[worst])) if sizes[worst] else MISSING,
-        wording.count(sum(value > SIGNIFICANT for value in percent.values())),
-        *[MISSING] * 3,
-    ]
 
 
 def _details(every: Sequence[SubsystemSeries], published: Mapping[str, Records]) -> Iterator[Block]:
     """Every size: the first GPU's rule on the others, beside table III."""
-    theirs = published.get("transfer", [])
     for kind in dict.fromkeys(case.kind for case in every):
         source, *targets = [case for case in every if case.kind == kind]
         if not targets:
             continue
         title = f"Every size: the rule of {source.title} on the other GPUs, beside table III"
-        shown = theirs if source.dtype == "float64" else []
+        shown = published.get("transfer", []) if source.dtype == "float64" else []
         blocks: list[Block] = [_detail(source, targets, shown)]
-        without = [record for record in shown if not record["n"]]
-        if without:
-            rows = [_their_cells(record) for record in without]
+        if without := [record for record in shown if not record["n"]]:
             caption = "Rows of table III whose size the text lost, in ascending order"
-            blocks.append(table(caption, _their_columns(), rows))
+            blocks.append(table_of(caption, PRINTED, without))
         yield Fold(title, blocks)
 
 
-def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs: Records) -> Table:
-    known = {int(record["n"]): record for record in theirs if record["n"]}
-    optima = source.corrected.set_index(SIZE)
-    losses = [target.losses(source.corrected).set_index(SIZE) for target in targets]
-    columns = [
-        Column(SIZE, "rows"),
-        Column("m observed", "rows", group=source.gpu),
-        Column("rule", "m", group=source.gpu),
-    ]
-    for target in targets:
-        columns += [
-            Column("best m", "rows", group=target.gpu),
-            Column("loses", "%", group=target.gpu),
-        ]
-    rows = []
-    for size in sorted({*optima.index, *known}):
-        if size in optima.index:
-            own = [optima.loc[size, "observed_m"], optima.loc[size, "m"]]
-        else:
-            own = [None, None]
-        cells = [Cell(wording.count(value)) for value in (size, *own)]
-        for table_ in losses:
-            cells += _loss_cells(table_, size)
-        if theirs:
-            cells += _their_cells(known.get(size, {}))
-        rows.append(cells)
-    columns += _their_columns() if theirs else []
-    return table(f"The rule of {source.title} on other GPUs", columns, rows)
+OURS = [
+    field("m observed", "observed_m", wording.count, "rows"),
+    field("rule", CHOICE, wording.count, "m"),
+]
 
 
-def _loss_cells(losses: pd.DataFrame, size: int) -> list[Cell]:
-    """Best m of the target and the loss of the borrowed m, or why it has no loss."""
-    if size not in losses.index:
-        return [Cell(MISSING)] * 2
-    row = losses.loc[size]
+def _loss(row: Mapping[str, Any]) -> str:
+    """Loss of the borrowed m, or why it has no loss."""
     if row["state"]:
-        said = str(row["state"])
-    else:
-        said = wording.fixed(row["loss_percent"], 2)
-        said += " (tie)" if row["tied"] and row["loss_percent"] > 0 else ""
-    return [Cell(wording.count(row["best_m"])), Cell(said)]
+        return str(row["state"])
+    tie = " (tie)" if row["tied"] and row["loss_percent"] > 0 else ""
+    return f"{wording.fixed(row['loss_percent'], 2)}{tie}"
 
 
-def _their_columns() -> list[Column]:
-    group = "paper"
-    columns = [
-        Column("row", group=group),
-        Column("streams", group=group),
-        Column("2080 Ti", "m", group=group),
-        Column("rule", "m", group=group),
+THERE = [field("best m", "best_m", wording.count, "rows"), field("loses", _loss, str, "%", True)]
+
+
+def _their_loss(card: str) -> Callable[[Mapping[str, str]], str]:
+    def printed_loss(record: Mapping[str, str]) -> str:
+        loss = record[f"loss_{card}"]
+        return record[f"loss_{card}_percent"] or ("" if loss == "none" else loss)
+
+    return printed_loss
+
+
+PRINTED = grouped(
+    "paper",
+    field("row", "row", printed),
+    field("streams", "streams", printed),
+    field("2080 Ti", "m_rtx2080ti", printed, "m"),
+    field("rule", "m_heuristic", printed, "m"),
+    *(
+        one
+        for card, name in CARDS.items()
+        for one in (
+            field(name, f"m_{card}", printed, "m"),
+            field("loses", _their_loss(card), printed, "%"),
+        )
+    ),
+    role=THEIRS,
+)
+"""Fields of table III."""
+
+
+def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs: Records) -> Table:
+    optima = by_key(source.corrected, SIZE)
+    known = {int(record["n"]): record for record in theirs if record["n"]}
+    parts: list[tuple[Sequence[Field], Mapping[Any, Any]]] = [
+        (grouped(source.gpu, *OURS), optima),
+        *(
+            (grouped(target.gpu, *THERE), by_key(target.losses(source.corrected), SIZE))
+            for target in targets
+        ),
+        (PRINTED if theirs else [], known),
     ]
-    for name in CARDS.values():
-        columns += [Column(name, "m", group=group), Column("loses", "%", group=group)]
-    return columns
+    caption = f"The rule of {source.title} on other GPUs"
+    return beside(caption, SIZES, sorted({*optima, *known}), *parts)
 
 
-def _their_cells(record: Mapping[str, str]) -> list[Cell]:
-    """A row of table III; empty cells where it has no such size."""
-    names = ["row", "streams", "m_rtx2080ti", "m_heuristic"]
-    texts = [record.get(name, "") for name in names]
-    for card in CARDS:
-        loss = record.get(f"loss_{card}", "")
-        printed = record.get(f"loss_{card}_percent", "")
-        texts += [record.get(f"m_{card}", ""), printed or ("" if loss == "none" else loss)]
-    return [Cell(text or MISSING, role="theirs") for text in texts]
-
-
-def _precision(
-    single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]
-) -> Iterator[Block]:
+def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]) -> Table:
     """Loss of float64's optimum in float32, and how often the two agree."""
-    columns = [
-        Column("used on", number=False),
-        Column("same optimum", "sizes"),
-        Column("best m untried in float64", "sizes"),
-        *COLUMNS[2:],
-    ]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for title, losses in single.items():
-        same = int((losses[CHOICE] == losses["best_m"]).sum())
-        texts = [title, f"{same} of {len(losses)}", wording.count(losses["untried"].sum())]
-        rows.append([Cell(text) for text in (*texts, *_texts(lost(losses)))])
-    theirs = published.get("optima_float32", [])
-    if theirs:
-        printed = [record["m_observed_float64"] for record in theirs]
-        both = [text for text in printed if text != "not measured"]
-        same_ = f"{both.count('')} of {len(both)}"
-        texts = ["RTX 2080 Ti, float32 (paper)", same_, *[MISSING] * (len(columns) - 2)]
-        rows.append([Cell(text, role="theirs") for text in texts])
-    yield table("Corrected optima of float64 used in float32", columns, rows)
+        same = f"{(losses[CHOICE] == losses['best_m']).sum()} of {len(losses)}"
+        found = {"on": title, "same": same, "untried": losses["untried"].sum()}
+        rows.append({**found, **lost(losses)._asdict()})
+    if theirs := published.get("optima_float32", []):
+        given = [record["m_observed_float64"] for record in theirs]
+        both = [text for text in given if text != "not measured"]
+        found = {"on": "RTX 2080 Ti, float32 (paper)", "untried": None, "role": THEIRS}
+        rows.append({**UNKNOWN, **found, "same": f"{both.count('')} of {len(both)}"})
+    fields = [
+        field("used on", "on"),
+        field("same optimum", "same", str, "sizes", True),
+        field("best m untried in float64", "untried", wording.count, "sizes"),
+        *LOST,
+    ]
+    return table_of("Corrected optima of float64 used in float32", fields, rows)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
+from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Cell, Column, Table, table
+from launchwise.report.blocks import MISSING, Table
+from launchwise.report.fields import of_texts
 from launchwise.report.study import StudyData
 
 from ..neighbours import Learnt
@@ -15,49 +18,47 @@ from .borrowed import lost, precisions, transfers
 from .resources import block_losses
 from .series import CHOICE, SIZE, SubsystemSeries
 
-COLUMNS = [
-    Column("conclusion", number=False),
-    Column("paper", number=False),
-    Column("here", number=False),
-    Column("holds in", number=False),
-]
-
 SMALL_PERCENT = 5.0
 """Loss up to which following the trend is called cheap: the paper's largest is 4.0 %."""
 
 
-class Conclusion(NamedTuple):
-    """``holds`` says in how many of how many cases; None where nothing here tests it."""
+Conclusion = tuple[str, str, str, str]
+"""Claim, the paper's figure, ours, and in how many of how many cases it holds."""
 
-    claim: str
-    paper: str
-    here: str
-    holds: tuple[int, int] | None
+
+def cases(held: int, of: int) -> str:
+    """In how many cases a claim holds."""
+    return f"{held} of {of} cases"
 
 
 def conclusions(
     study: StudyData,
     every: Sequence[SubsystemSeries],
     entries: Sequence[Learnt],
+    occupancy: Mapping[str, pd.DataFrame],
     published: Mapping[str, Records],
 ) -> Table:
-    """One row per conclusion; a case is a GPU and a precision, or a pair of GPUs."""
+    """One row per conclusion; a case is a GPU and a precision, or a pair of GPUs.
+
+    Parameters
+    ----------
+    occupancy
+        Title of a case to its occupancy at its optima.
+    """
     facts = facts_of(published)
-    rows = []
-    for found in (
+    rows = (
         _trend(every, facts),
         _larger(every, facts),
         *_rule(entries, facts),
         _aligned(every, facts),
         _fewer_blocks(every),
         *_transferred(every, facts),
-        *_precisions(every, published),
+        *_precisions(every),
+        *_occupancy(occupancy, facts),
         *_threads(study, facts),
-    ):
-        holds = MISSING if found.holds is None else f"{found.holds[0]} of {found.holds[1]} cases"
-        texts = (Cell(found.claim), Cell(found.paper, role="theirs"), Cell(found.here), Cell(holds))
-        rows.append(list(texts))
-    return table("Conclusions of the paper and what is measured here", COLUMNS, rows)
+    )
+    titles = ("conclusion", "paper", "here", "holds in")
+    return of_texts("Conclusions of the paper and what is measured here", titles, rows)
 
 
 def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
@@ -72,12 +73,12 @@ def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclu
         int((case.corrected[CHOICE] != case.corrected["observed_m"]).sum()) for case in every
     )
     sizes = sum(len(case.corrected) for case in every)
-    return Conclusion(
+    return (
         f"The best {CHOICE} grows with the size; to follow the trend is cheap",
         f"{facts.get('corrected_optima', MISSING)} of {facts.get('sizes', MISSING)} corrected",
         f"{moved} of {sizes} corrected; at most {wording.fixed(worst[most], 2)} % lost ({most}); "
         f"cheap: at most {SMALL_PERCENT:g} %",
-        (sum(grows), len(grows)),
+        cases(sum(grows), len(grows)),
     )
 
 
@@ -100,11 +101,11 @@ def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Concl
             f"up to {wording.fixed(gain, 2)}x, at {SIZE} = {wording.count(row[SIZE])}: {CHOICE} = "
             f"{wording.count(row[f'{CHOICE}_best'])} over {wording.count(row[CHOICE])} ({title})"
         )
-    return Conclusion(
+    return (
         f"The best {CHOICE} is faster than a smaller one",
         f"up to {facts.get('speed_up_larger_m', MISSING)}x (sizes and m lost)",
         here,
-        (reached, len(every)),
+        cases(reached, len(every)),
     )
 
 
@@ -122,30 +123,41 @@ def _rule(entries: Sequence[Learnt], facts: Mapping[str, str]) -> Iterator[Concl
         better = sum(one.accuracy > one.null_accuracy for one in classes)
         worst = max(one.worst_loss_percent for one in classes)
         given = [facts.get(f"accuracy_{name}_{dtype}", MISSING) for dtype in ("float64", "float32")]
-        yield Conclusion(
+        yield (
             f"Nearest neighbours predict {name} optima better than the most frequent one",
             f"accuracy {given[0]} in float64, {given[1]} in float32",
             f"accuracy {wording.fixed(low, 2)} to {wording.fixed(high, 2)}; a miss costs at most "
             f"{wording.fixed(worst, 2)} %",
-            (better, len(classes)),
+            cases(better, len(classes)),
         )
 
 
 def _aligned(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
-    """Optima where streams cut the data that are multiples of the paper's 32 in float64."""
+    """Optima where streams cut the data that are multiples of the paper's 32 in float64.
+
+    So many rows are 256 bytes, the alignment of cudaMalloc: equal parts of an array keep it.
+    """
     step = int(facts.get("aligned_m_float64", 32))
-    held, counts = 0, []
-    cases = [case for case in every if case.dtype == "float64"]
-    for case in cases:
-        cut = case.optimum_rows[case.optimum_rows["streams"] > 1]
-        whole = int((cut[CHOICE] % step == 0).sum())
-        counts.append(f"{whole} of {len(cut)}")
-        held += bool(len(cut)) and whole == len(cut)
-    return Conclusion(
+    held, counts, gains = 0, [], []
+    double = [case for case in every if case.dtype == "float64"]
+    for case in double:
+        cut = case.best[case.best["streams"] > 1]
+        times = cut.groupby([SIZE, cut[CHOICE] % step == 0])["time_ms"].min().unstack().dropna()
+        optima = case.optimum_rows[case.optimum_rows["streams"] > 1]
+        whole = int((optima[CHOICE] % step == 0).sum())
+        counts.append(f"{whole} of {len(optima)}")
+        held += bool(len(optima)) and whole == len(optima)
+        if len(times):
+            gains.append(geometric_mean((times[False] / times[True]).to_numpy()))
+    here = f"optima that are: {wording.listed(counts)} sizes" if counts else MISSING
+    if gains:
+        ends = [wording.fixed(gain, 3) for gain in (min(gains), max(gains))]
+        here += f"; the best multiple is {' to '.join(ends)} times as fast as the best other m"
+    return (
         f"With several streams, the best {CHOICE} in float64 is a multiple of {step}",
         "32 or 64 from 200\u202f000 rows on, after correction",
-        f"optima that are: {wording.listed(counts)} sizes" if counts else MISSING,
-        (held, len(cases)) if cases else None,
+        here,
+        cases(held, len(double)) if double else MISSING,
     )
 
 
@@ -157,12 +169,12 @@ def _fewer_blocks(every: Sequence[SubsystemSeries]) -> Conclusion:
         own = sum(smallest[size] not in choices for size, choices in case.ties.items())
         larger, sizes = larger + own, sizes + len(smallest)
         held += own > len(smallest) / 2
-    return Conclusion(
+    return (
         "The largest number of blocks is not the fastest",
         "stated, without figures",
         f"the smallest {CHOICE}, with most blocks, is slower than the best beyond error at "
         f"{larger} of {sizes} sizes",
-        (held, len(every)),
+        cases(held, len(every)),
     )
 
 
@@ -177,41 +189,44 @@ def _transferred(
     limits = [float(facts[name]) for name in names if name in facts]
     _, source, target = worst = max(found, key=lambda pair: found[pair].worst_percent)
     held = sum(one.worst_percent <= max(limits, default=0.0) for one in found.values())
-    yield Conclusion(
+    yield (
         "One GPU's rule serves another at a small loss",
         f"at most {wording.listed(f'{limit} %' for limit in limits)}" if limits else MISSING,
         f"at most {wording.fixed(found[worst].worst_percent, 2)} % ({source} on {target}, {SIZE} = "
         f"{wording.count(found[worst].worst_size)}); slices of one card",
-        (held, len(found)),
+        cases(held, len(found)),
     )
 
 
-def _precisions(
-    every: Sequence[SubsystemSeries], published: Mapping[str, Records]
-) -> Iterator[Conclusion]:
+def _precisions(every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
     """Whether float32 needs a rule of its own."""
-    single = precisions(every)
-    for title, losses in single.items():
+    for title, losses in precisions(every).items():
         found = lost(losses)
         same = int((losses[CHOICE] == losses["best_m"]).sum())
         text = f"the rule of float64 is best at {same} of {len(losses)} sizes"
         if found.sizes:
-            text += (
-                f"; it loses {wording.fixed(found.mean_percent, 2)} % in the mean and at most "
-                f"{wording.fixed(found.worst_percent, 2)} %"
-            )
-        if losses["untried"].any():
-            text += (
-                f"; at {losses['untried'].sum()} sizes float64 did not try the best m of float32"
-            )
-        if found.one_launch:
-            text += f"; {wording.plural(found.one_launch, 'size')} with one launch left out"
-        yield Conclusion(
-            "float32 needs a rule of its own",
-            "no connection with float64 seen",
-            f"{text} ({title})",
-            (int(found.certain > 0), 1),
-        )
+            text += f"; it loses at most {wording.fixed(found.worst_percent, 2)} %"
+        claim, paper = "float32 needs a rule of its own", "no connection with float64 seen"
+        yield claim, paper, f"{text} ({title})", cases(int(found.certain > 0), 1)
+
+
+def _occupancy(
+    occupancy: Mapping[str, pd.DataFrame], facts: Mapping[str, str]
+) -> Iterator[Conclusion]:
+    """Stages 1 and 3 of every case at its optima."""
+    theirs = facts.get("theoretical_occupancy_percent")
+    shares = {title: one[["stage_1", "stage_3"]] for title, one in occupancy.items()}
+    if theirs is None or not shares:
+        return
+    held = sum(100 * one.min().min() >= float(theirs) for one in shares.values())
+    every = pd.concat(shares.values())
+    ends = {str(stage): (every[stage].min(), every[stage].max()) for stage in every}
+    said = wording.listed(
+        f"{wording.percent(low, 0)} to {wording.percent(high, 0)} % for {stage.replace('_', ' ')}"
+        for stage, (low, high) in ends.items()
+    )
+    claim = "Registers and shared memory leave room for all threads of an SM at the optimum"
+    yield claim, f"{theirs} % for both stages (figure 1)", said, cases(held, len(shares))
 
 
 def _threads(study: StudyData, facts: Mapping[str, str]) -> Iterator[Conclusion]:
@@ -219,13 +234,14 @@ def _threads(study: StudyData, facts: Mapping[str, str]) -> Iterator[Conclusion]
     if not losses:
         return
     paper = int(facts.get("threads_per_block", 256))
+    a5000 = facts.get("threads_per_block_fastest_a5000", MISSING)
     best = {
         title: int(one["value"].iloc[int(one["loss_percent"].argmin())])
         for title, one in losses.items()
     }
-    yield Conclusion(
+    yield (
         f"{paper} threads per block are the fastest",
-        f"{paper} on the RTX 2080 Ti",
+        f"{paper} on the RTX 2080 Ti; {a5000} on the RTX A5000 with a negligible difference",
         "; ".join(f"{value} ({title})" for title, value in best.items()),
-        (sum(value == paper for value in best.values()), len(best)),
+        cases(sum(value == paper for value in best.values()), len(best)),
     )

@@ -6,35 +6,53 @@ from collections.abc import Iterator, Mapping
 
 from launchwise.experiment.published import Records
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Table, Text, table
-from launchwise.report.numbers import records
+from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
+from launchwise.report.fields import (
+    Field,
+    beside,
+    by_key,
+    decimals,
+    field,
+    grouped,
+    printed,
+    significant,
+    table_of,
+)
 
-from .series import CHOICE, SIZE, SubsystemSeries
+from .series import CHOICE, SIZE, SIZES, SubsystemSeries
 
 NAMES = {"float64": "table I", "float32": "table IV"}
 
-OURS = [
-    Column("streams", group="ours"),
-    Column("m observed", "rows", group="ours"),
-    Column("ties with", "m", number=False, group="ours"),
-    Column("time", "ms", group="ours"),
-    Column("m corrected", "rows", group="ours"),
-    Column("time", "ms", group="ours"),
-    Column("rank", group="ours"),
-    Column("costs", "%", group="ours"),
-]
-
+PAPER = "paper, RTX 2080 Ti"
+OURS = grouped(
+    "ours",
+    field("streams", "streams", wording.count),
+    field("m observed", f"observed_{CHOICE}", wording.count, "rows"),
+    field("ties with", "others", unit="m"),
+    field("time", "observed_time_ms", significant(4), "ms"),
+    field("m corrected", CHOICE, wording.count, "rows"),
+    field("time", "time_ms", significant(4), "ms"),
+    field("rank", "rank", wording.count),
+    field("costs", "loss_percent", decimals(2), "%"),
+)
 THEIRS = {
-    "row": Column("row", group="paper, RTX 2080 Ti"),
-    "streams": Column("streams", group="paper, RTX 2080 Ti"),
-    "m_observed": Column("m observed", "rows", group="paper, RTX 2080 Ti"),
-    "m_observed_float64": Column("m in float64", "rows", group="paper, RTX 2080 Ti"),
-    "time_observed_ms": Column("time", "ms", group="paper, RTX 2080 Ti"),
-    "m_corrected": Column("m corrected", "rows", group="paper, RTX 2080 Ti"),
-    "time_corrected_ms": Column("time", "ms", group="paper, RTX 2080 Ti"),
-    "difference_ms": Column("difference", "ms", group="paper, RTX 2080 Ti"),
+    "row": ("row", ""),
+    "streams": ("streams", ""),
+    "m_observed": ("m observed", "rows"),
+    "m_observed_float64": ("m in float64", "rows"),
+    "time_observed_ms": ("time", "ms"),
+    "m_corrected": ("m corrected", "rows"),
+    "time_corrected_ms": ("time", "ms"),
+    "difference_ms": ("difference", "ms"),
 }
 """Columns of the published tables that are shown, in order, where a table has them."""
+
+
+def _their_fields(theirs: Records) -> list[Field]:
+    """As printed; a time in full, an empty cell as a dash."""
+    shown = {name: column for name, column in THEIRS.items() if theirs and name in theirs[0]}
+    made = (field(title, name, printed, unit) for name, (title, unit) in shown.items())
+    return grouped(PAPER, *made, role="theirs")
 
 
 def optima_tables(
@@ -59,53 +77,18 @@ def optima_tables(
                         "in ascending order.",
                         "note",
                     ),
-                    _lost(f"Rows of {NAMES[dtype]} without a size", lost),
+                    table_of(f"Rows of {NAMES[dtype]} without a size", _their_fields(lost), lost),
                 ],
             )
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:
     known = {int(record["n"]): record for record in theirs if record["n"]}
-    shown = {name: column for name, column in THEIRS.items() if theirs and name in theirs[0]}
-    ours = _our_cells(case)
-    rows = [
-        [
-            Cell(wording.count(size)),
-            *ours.get(size, [Cell(MISSING)] * len(OURS)),
-            *(_their_cell(known.get(size, {}).get(name, "")) for name in shown),
-        ]
-        for size in sorted({*ours, *known})
-    ]
-    return table(caption, [Column(SIZE, "rows"), *OURS, *shown.values()], rows)
-
-
-def _our_cells(case: SubsystemSeries) -> dict[int, list[Cell]]:
-    """Size -> cells of :data:`OURS`."""
     streams = case.optimum_rows.set_index(SIZE)["streams"]
-    found = {}
-    for record in records(case.corrected):
-        size, observed = record[SIZE], record[f"observed_{CHOICE}"]
-        others = [wording.count(m) for m in case.ties[size] if m != observed]
-        texts = [
-            wording.count(streams[size]),
-            wording.count(observed),
-            ", ".join(others) or MISSING,
-            wording.number(record["observed_time_ms"], 4),
-            wording.count(record[CHOICE]),
-            wording.number(record["time_ms"], 4),
-            wording.count(record["rank"]),
-            wording.fixed(record["loss_percent"], 2),
-        ]
-        found[int(size)] = [Cell(text) for text in texts]
-    return found
-
-
-def _lost(caption: str, lost: Records) -> Table:
-    shown = {name: column for name, column in THEIRS.items() if name in lost[0]}
-    rows = [[_their_cell(record[name]) for name in shown] for record in lost]
-    return table(caption, list(shown.values()), rows)
-
-
-def _their_cell(text: str) -> Cell:
-    """As printed; a time in full, an empty cell as a dash."""
-    return Cell(text or MISSING, role="theirs")
+    ours = by_key(case.corrected, SIZE)
+    for size, record in ours.items():
+        others = [m for m in case.ties[size] if m != record[f"observed_{CHOICE}"]]
+        record["others"] = ", ".join(map(wording.count, others)) or MISSING
+        record["streams"] = streams[size]
+    keys = sorted({*ours, *known})
+    return beside(caption, SIZES, keys, (OURS, ours), (_their_fields(theirs), known))

@@ -15,13 +15,14 @@ from launchwise.experiment.published import Records
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Column, Fold, Row, Table
+from launchwise.report.blocks import Block, Bullets, Fold, Table
+from launchwise.report.fields import THEIRS, beside, by_key, decimals, field, grouped
 from launchwise.report.study import StudyData
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Part, configurations, gpu_facts
 from launchwise.workloads.spec import Spec
 
-from .series import CHOICE, SIZE
+from .series import CHOICE, SIZE, SIZES
 
 CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
 """Cards of table III that the rule of the RTX 2080 Ti was used on."""
@@ -135,33 +136,22 @@ def _said(one: Predicted) -> tuple[str, str]:
 
 
 def _table(found: list[Predicted]) -> Table:
-    columns = [Column(SIZE, "rows"), Column("paper's rule", CHOICE)]
+    rules = by_key(found[0].losses, SIZE)
+    parts = [([field("paper's rule", "rule", wording.count, CHOICE)], rules)]
     for each in found:
+        ours = (
+            field(f"best {CHOICE}", "best_m", wording.count, "predicted"),
+            field("loses", "loss_percent", decimals(2), "%, predicted"),
+        )
+        theirs = (
+            field(f"best {CHOICE}", "their_m", wording.count, "paper"),
+            field("loses", "theirs_percent", decimals(2), "%, paper"),
+        )
         name = CARDS[each.card]
-        columns += [
-            Column(f"best {CHOICE}", "predicted", group=name),
-            Column("loses", "%, predicted", group=name),
-            Column(f"best {CHOICE}", "paper", group=name),
-            Column("loses", "%, paper", group=name),
-        ]
-    rows = []
-    for place, size in enumerate(found[0].losses[SIZE]):
-        cells = [Cell(wording.count(size)), Cell(wording.count(found[0].losses["rule"][place]))]
-        for each in found:
-            row = each.losses.iloc[place]
-            cells += [
-                Cell(wording.count(row["best_m"])),
-                Cell(wording.fixed(row["loss_percent"], 2)),
-                Cell(wording.count(row["their_m"]), role="theirs"),
-                Cell(_printed(row["theirs_percent"]), role="theirs"),
-            ]
-        rows.append(Row(cells))
+        fields = [*grouped(name, *ours), *grouped(name, *theirs, role=THEIRS)]
+        parts.append((fields, by_key(each.losses, SIZE)))
     caption = (
         "Times by the cost model from datasheets, stage 2 by the Thomas algorithm on our GPUs' "
         "host; sizes whose number our text of table III has"
     )
-    return Table(caption, columns, rows)
-
-
-def _printed(percent: float) -> str:
-    return MISSING if pd.isna(percent) else wording.fixed(percent, 2)
+    return beside(caption, SIZES, rules, *parts)

@@ -7,28 +7,22 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
-from launchwise.learning.metrics import geometric_mean
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Bullets, Figure, Panel, Section, Text
+from launchwise.report.blocks import Block, Figure, Panel, Section, Text
+from launchwise.report.fields import lines, table_of
 from launchwise.report.study import StudyData
 
-from ...learning.optima import corrections_by_rank
-from ..neighbours import Learnt, neighbours_figure, neighbours_table
+from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
-from .paper_tables import optima_tables
-from .resources import resources
-from .series import CHOICE, EDGE_GOAL, LEAST, SIZE, SubsystemSeries, cases
+from .paper_tables import PAPER, optima_tables
+from .resources import optimum_occupancy, resources
+from .series import CHOICE, SIZE, SubsystemSeries, cases
 
 __all__ = ["cases", "sections"]
 
 DRAWN = 6
 """Sizes whose times are drawn against m."""
-
-ALIGNED_BYTES = 256
-"""Alignment of cudaMalloc, bytes; equal parts of an array keep it if they are multiples of it."""
-
-ITEMSIZE = {"float32": 4, "float64": 8}
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -37,73 +31,26 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     if not every:
         return []
     entries = learnt(every, published)
-    return [
-        Section(
-            f"{study.name}-optima",
-            "The best sub-system size",
-            [
-                *_lead(every, facts_of(published)),
-                _times(study, every),
-                _trend(study, every, published),
-                *_alignment(every),
-                *optima_tables(every, published),
-            ],
-        ),
-        Section(f"{study.name}-heuristic", "A rule from it", list(_heuristic(study, entries))),
-        *borrowed(study, every, published),
-        resources(study, every, published),
-        Section(
-            f"{study.name}-conclusions",
-            "The paper's conclusions, tested",
-            [conclusions(study, every, entries, published)],
-        ),
+    found = {case.title: optimum_occupancy(study, case) for case in every}
+    optima = [
+        _times(study, every),
+        _trend(study, every, published),
+        *optima_tables(every, published),
     ]
-
-
-def _lead(every: list[SubsystemSeries], facts: Mapping[str, str]) -> Iterator[Block]:
-    items = []
-    for case in every:
-        ranks = corrections_by_rank(case.corrected)
-        moved = int(ranks.drop(1, errors="ignore").sum())
-        worst = case.corrected["loss_percent"].max()
-        small, large = case.corrected[CHOICE].iloc[0], case.corrected[CHOICE].iloc[-1]
-        text = (
-            f"the best {CHOICE} grows from {small} at the smallest system to {large} at the "
-            f"largest. {moved} of {len(case.corrected)} sizes leave that trend; to follow it "
-            f"costs at most {wording.fixed(worst, 2)} %. {_worth(case)} {_edges(case)}"
-        )
-        items.append((f"{case.title}:", text))
-    if "speed_up_larger_m" in facts:
-        text = f"a larger {CHOICE} is up to {facts['speed_up_larger_m']}x as fast."
-        items.append(("Paper:", text))
-    yield Bullets(items)
-
-
-def _edges(case: SubsystemSeries) -> str:
-    """Number of optima on the edge of the measured range, and of optima that tie."""
-    smallest, largest = case.edges()
-    sizes = len(case.observed)
-    tied = sum(len(choices) > 1 for choices in case.ties.values())
-    share = (smallest + largest) / sizes
-    return (
-        f"{smallest + largest} of {sizes} optima ({wording.percent(share, 0)} %, goal: at most "
-        f"{wording.percent(EDGE_GOAL, 0)} %) lie on the edge of the measured range: {smallest} at "
-        f"the smallest {CHOICE}, {largest} at the largest ({CHOICE} = {LEAST} is no edge: no "
-        f"smaller one reduces a system). At {tied} sizes another {CHOICE} is as "
-        "fast within the error of the times."
-    )
-
-
-def _worth(case: SubsystemSeries) -> str:
-    """Largest speed-up of the best choice over the one that is best most often."""
-    usual = case.observed[CHOICE].mode().iloc[0]
-    with_it = case.rows[case.rows[CHOICE] == usual].groupby(SIZE)["time_ms"].min()
-    gain = (with_it / case.rows.groupby(SIZE)["time_ms"].min()).dropna()
-    where = gain.idxmax()
-    return (
-        f"Speed-up of the best over {CHOICE} = {wording.count(usual)}, which is best most often: "
-        f"up to {wording.fixed(gain.max(), 2)}x, at {SIZE} = {wording.count(where)}."
-    )
+    parts: dict[str, tuple[str, list[Block]]] = {
+        "conclusions": (
+            "The paper's conclusions, tested",
+            [conclusions(study, every, entries, found, published)],
+        ),
+        "optima": ("The best sub-system size", optima),
+        "heuristic": ("A rule from it", list(_heuristic(study, entries))),
+        "borrowed": (
+            "Optima of one GPU or precision on another",
+            borrowed(study, every, published),
+        ),
+        "resources": ("Occupancy and threads per block", resources(study, found)),
+    }
+    return [Section(f"{study.name}-{name}", *part) for name, part in parts.items() if part[1]]
 
 
 def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
@@ -112,18 +59,12 @@ def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
     for case in every:
         sizes = sorted(case.rows[SIZE].unique())
         step = max(1, -(-len(sizes) // DRAWN))
-        traces = []
-        for place, size in enumerate(sizes[::-1][::step][::-1]):
-            own = case.rows[case.rows[SIZE] == size].groupby(CHOICE)["time_ms"].min()
-            traces.append(
-                theme.line(
-                    own.index,
-                    own / own.min(),
-                    name=f"{SIZE} = {wording.count(size)}",
-                    place=place,
-                    template=f"{CHOICE}=%{{x}}: %{{y:.3f}} times the best",
-                )
-            )
+        least = case.best.pivot(index=CHOICE, columns=SIZE, values="time_ms")
+        drawn = {
+            f"{SIZE} = {wording.count(size)}": (least[size] / least[size].min()).dropna()
+            for size in sizes[::-1][::step][::-1]
+        }
+        traces = lines(drawn, f"{CHOICE}=%{{x}}: %{{y:.3f}} times the best")
         x = theme.log_axis(f"{CHOICE} (rows)", case.rows[CHOICE])
         y = theme.log_axis("time / best time", [1.0, 4.0], autorange=False)
         panels.append(Panel(case.title, traces, theme.layout(x, y)))
@@ -146,25 +87,17 @@ def _trend(
 ) -> Figure:
     panels = []
     for case in every:
-        lines = [("observed", case.observed), ("corrected", case.corrected)]
-        theirs = _published_trend(published, case.dtype)
-        if theirs is not None:
-            lines.append(("paper, RTX 2080 Ti", theirs))
-        traces = []
-        for place, (name, optima) in enumerate(lines):
-            traces.append(
-                theme.line(
-                    optima[SIZE],
-                    optima[CHOICE],
-                    name=name,
-                    place=place,
-                    template=f"{SIZE}=%{{x}}: {CHOICE}=%{{y}}",
-                )
-            )
+        known = [one for one in published.get(f"optima_{case.dtype}", []) if one.get("n")]
+        theirs = {float(one["n"]): float(one["m_corrected"]) for one in known}
+        drawn = {
+            "observed": case.observed.set_index(SIZE)[CHOICE],
+            "corrected": case.corrected.set_index(SIZE)[CHOICE],
+            **({PAPER: pd.Series(theirs)} if theirs else {}),
+        }
+        traces = lines(drawn, f"{SIZE}=%{{x}}: {CHOICE}=%{{y}}")
         x = theme.log_axis(f"{SIZE} (rows)", case.rows[SIZE])
         y = theme.log_axis(f"best {CHOICE} (rows)", case.rows[CHOICE])
         panels.append(Panel(case.title, traces, theme.layout(x, y)))
-    names = ["observed", "corrected", "paper, RTX 2080 Ti"]
     return Figure(
         id=f"{study.name}-trend",
         caption=(
@@ -173,46 +106,8 @@ def _trend(
         ),
         alt=f"Lines: best {CHOICE} against {SIZE}, observed, corrected and published.",
         panels=panels,
-        keys=theme.keys(names),
+        keys=theme.keys(["observed", "corrected", PAPER]),
     )
-
-
-def _published_trend(published: Mapping[str, Records], dtype: str) -> pd.DataFrame | None:
-    known = [record for record in published.get(f"optima_{dtype}", []) if record.get("n")]
-    if not known:
-        return None
-    return pd.DataFrame(
-        {
-            SIZE: [float(record["n"]) for record in known],
-            CHOICE: [float(record["m_corrected"]) for record in known],
-        }
-    )
-
-
-def _alignment(every: list[SubsystemSeries]) -> Iterator[Block]:
-    """Effect of sub-systems aligned to memory segments, with several streams."""
-    found = []
-    for case in every:
-        rows = case.rows[case.rows["streams"] > 1]
-        whole = rows[CHOICE] * ITEMSIZE[case.dtype] % ALIGNED_BYTES == 0
-        best = pd.DataFrame(
-            {
-                "aligned": rows[whole].groupby(SIZE)["time_ms"].min(),
-                "others": rows[~whole].groupby(SIZE)["time_ms"].min(),
-            }
-        ).dropna()
-        if best.empty:
-            continue
-        ratio = (best["others"] / best["aligned"]).to_numpy()
-        text = (
-            f"where streams cut the data, sub-systems of whole {ALIGNED_BYTES} bytes ({CHOICE} a "
-            f"multiple of {ALIGNED_BYTES // ITEMSIZE[case.dtype]}) are the fastest at "
-            f"{int((ratio > 1).sum())} of {len(ratio)} sizes; the best of them is "
-            f"{wording.fixed(geometric_mean(ratio), 3)} times as fast as the best of the others."
-        )
-        found.append((f"{case.title}:", text))
-    if found:
-        yield Bullets(found)
 
 
 def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> list[Learnt]:
@@ -231,7 +126,7 @@ def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> li
 
 def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
     caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
-    yield neighbours_table(caption, entries)
+    yield table_of(caption, FIELDS, entries)
     yield Text(
         "Accuracy counts the very same choice; the time lost is the cost of a miss. With ten test "
         "sizes, one more or less of them moves the accuracy by 0.1.",

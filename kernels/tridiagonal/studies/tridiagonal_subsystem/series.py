@@ -1,4 +1,4 @@
-"""Times of sub-system sizes on one GPU, their optima, and those on the edge of the measured range.
+"""Times of sub-system sizes on one GPU, and their optima.
 
 Rows are those of the study's candidates. Optima, losses and gains use rows with repeats;
 rows of one launch only say that a size was tried.
@@ -11,6 +11,8 @@ from functools import cached_property
 
 import pandas as pd
 
+from launchwise.report import wording
+from launchwise.report.fields import field
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
@@ -22,11 +24,8 @@ SIZE, CHOICE = "n", "m"
 FEWEST = 4
 """Least number of sizes for a trend."""
 
-EDGE_GOAL = 0.05
-"""Share of optima that may lie on the edge of the measured range."""
-
-LEAST = 3
-"""The smallest m of the method: a sub-system leaves two equations."""
+SIZES = field(SIZE, lambda size: size, wording.count, "rows")
+"""First column of tables by size."""
 
 ONE_LAUNCH, NOT_MEASURED = "one launch", "not measured"
 
@@ -68,18 +67,6 @@ class SubsystemSeries(KindOnGpu):
     def optimum_rows(self) -> pd.DataFrame:
         """The row of the observed optimum of each size."""
         return self.best.merge(self.observed[[SIZE, CHOICE]], on=[SIZE, CHOICE])
-
-    def edges(self) -> tuple[int, int]:
-        """How many observed optima have the smallest, and the largest m measured at their size.
-
-        An m that was stopped after one launch was measured: the optimum does not lie beyond it.
-        Nothing lies beyond :data:`LEAST`.
-        """
-        tried = pd.concat([self.rows, self.stopped]).groupby(SIZE)[CHOICE]
-        optima = self.observed.set_index(SIZE)[CHOICE]
-        at_smallest = (optima == tried.min().reindex(optima.index)) & (optima > LEAST)
-        smallest = int(at_smallest.sum())
-        return smallest, int((optima == tried.max().reindex(optima.index)).sum())
 
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
         """Loss of another rule's m at the sizes that both have.
