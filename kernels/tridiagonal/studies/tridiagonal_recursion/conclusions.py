@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Cell, Column, Table, table
+from launchwise.report.blocks import MISSING, Table
+from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
 
 from ..neighbours import Learnt
-from .rule import SizeRule, looked_up
+from .rule import looked_up_ways
 from .series import CHOICE, SIZE, RecursionSeries, fixed_size_losses
 from .stages import ADDED, SAVED, stage_changes
-
-COLUMNS = [
-    Column("conclusion", number=False),
-    Column("paper", number=False),
-    Column("here", number=False),
-    Column("holds", number=False),
-]
 
 SMALL_PERCENT = 2.5
 """Loss (%) that the paper calls significant when it is exceeded."""
@@ -34,15 +28,15 @@ def conclusions(
     fixed: int,
 ) -> Table:
     """One row per conclusion and case."""
+    said = {None: MISSING, True: "yes", False: "no"}
     rows = []
     for case in every:
         own = [entry for entry in entries if entry.title == case.title]
-        for claim, paper, here, holds in _of_case(case, own, facts, fixed):
-            said = MISSING if holds is None else ("yes" if holds else "no")
-            rows.append([Cell(claim), Cell(paper, role="theirs"), Cell(here), Cell(said)])
-    caption = "Conclusions of the paper and what is measured here"
+        found = _of_case(case, own, facts, fixed)
+        rows += [(claim, paper, here, said[holds]) for claim, paper, here, holds in found]
     titles = wording.listed(case.title for case in every)
-    return table(f"{caption}: {titles}", COLUMNS, rows)
+    caption = f"Conclusions of the paper and what is measured here: {titles}"
+    return of_texts(caption, ("conclusion", "paper", "here", "holds"), rows)
 
 
 def _of_case(
@@ -96,9 +90,11 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
     if own is None:
         return
     agree = facts.get("second_level_cases_that_agree", MISSING)
+    tried = wording.listed(facts.get("second_level_m_tried", "").split())
     yield (
         f"m = {fixed} may be fixed for the first recursion",
-        f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases",
+        f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases; differences among "
+        f"{tried or MISSING} called negligible (their percentage is lost in the text)",
         f"best or tied at {wording.count(own['best_at'])} of "
         f"{wording.plural(own['problems'], 'size')}; loses "
         f"{wording.fixed(own['loss_percent'], 2)} % in the mean, at most "
@@ -109,24 +105,18 @@ def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Itera
 
 def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
     """The rule of section 3.2 at the best number of recursions; judged where half have a time."""
-    rule = SizeRule.of(case.flat)
-    if rule is None:
-        return
     depths = case.overall.set_index(SIZE)[CHOICE]
-    found = looked_up(case, rule, fixed)
-    best = found[found[CHOICE].to_numpy() == depths.reindex(found[SIZE]).to_numpy()]
-    timed = best[best["state"] == ""]
-    text = f"{len(timed)} of {len(depths)} choices at the best number of recursions were measured"
-    if len(timed):
-        text += f"; they lose at most {wording.fixed(timed['loss_percent'].max(), 2)} %"
-    yield (
-        f"m per level follows from the rule by size, with m1 = {fixed}",
-        "formulated, without losses",
-        text,
-        bool(timed["loss_percent"].max() <= SMALL_PERCENT)
-        if len(timed) >= len(depths) / 2
-        else None,
-    )
+    for way, found in looked_up_ways(case, fixed).items():
+        best = found[found[CHOICE].to_numpy() == depths.reindex(found[SIZE]).to_numpy()]
+        timed = best[best["state"] == ""]
+        most = timed["loss_percent"].max()
+        text = f"{len(timed)} of {len(depths)} choices at the best number of recursions were "
+        text += (
+            f"measured; they lose at most {wording.fixed(most, 2)} %" if len(timed) else "measured"
+        )
+        holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
+        claim = f"m per level follows from the rule by size, with {way}"
+        yield claim, "formulated, without losses", text, holds
 
 
 def _stages(case: RecursionSeries) -> Iterator[Row]:

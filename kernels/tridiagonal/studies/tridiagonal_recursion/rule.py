@@ -8,27 +8,17 @@ is the nearest size's corrected optimum without recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import (
-    MISSING,
-    Block,
-    Bullets,
-    Column,
-    Fold,
-    Section,
-    Table,
-    Text,
-    table,
-)
+from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
+from launchwise.report.fields import beside, decimals, field, grouped, significant
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
@@ -39,6 +29,13 @@ from .series import CHOICE, SIZE, RecursionSeries
 
 MOST = len(LEVELS) - 1
 """Most recursions that the tunables allow."""
+
+
+def said_levels(levels: Mapping[str, Any] | Sequence[int]) -> str:
+    """``64, 10, 10``, of a row or of its levels: those that are not there are left out."""
+    each = [levels[name] for name in LEVELS] if isinstance(levels, Mapping) else levels
+    return ", ".join(wording.count(m) for m in each if m)
+
 
 ONE_LAUNCH, NOT_MEASURED, IMPOSSIBLE = "one launch", "not measured", "too small a system"
 
@@ -137,121 +134,75 @@ def _state(row: Mapping[str, object] | None) -> tuple[str, float]:
     return "", float(str(row["time_ms"]))
 
 
-def by_rule(study: StudyData, every: Sequence[RecursionSeries], fixed: int) -> list[Section]:
-    """The section on the rule; none where no sizes without recursion were measured.
+def by_rule(every: Sequence[RecursionSeries], fixed: int) -> list[Block]:
+    """The rule's choices; none where no sizes without recursion were measured.
 
     Parameters
     ----------
     fixed
         m of the first recursion in the paper's second case.
     """
-    items: list[str | tuple[str, str]] = []
     folds: list[Block] = []
     for case in every:
-        rule = SizeRule.of(case.flat)
-        if rule is None:
-            continue
-        ways = {
-            "m1 by the rule": looked_up(case, rule),
-            f"m1 = {fixed}": looked_up(case, rule, fixed),
-        }
-        items += [(f"{case.title}, {way}:", _said(case, found)) for way, found in ways.items()]
-        title = f"{case.title}: the rule's choice at every size and number of recursions"
-        folds.append(Fold(title, [_table(case, ways)]))
-    if not folds:
-        return []
-    note = Text(
-        "The outermost level has the m of the corrected optimum without recursion at the nearest "
-        "size. The first recursion has the same for the first interface system, or a fixed value, "
-        "further recursions the same for their interface systems. Each m is the nearest value that "
-        "the tunable of its level has.",
-        "note",
-    )
-    return [
-        Section(
-            f"{study.name}-m-per-level",
-            "m per level by the rule of section 3.2",
-            [Bullets(items), note, *folds],
-        )
-    ]
+        if ways := looked_up_ways(case, fixed):
+            title = f"{case.title}: the rule's choice at every size and number of recursions"
+            folds.append(Fold(title, [_table(case, ways)]))
+    return [Text(NOTE, "note"), *folds] if folds else []
 
 
-def _said(case: RecursionSeries, found: pd.DataFrame) -> str:
-    """Number of measured choices, and their loss at the best number of recursions."""
-    timed = found[found["state"] == ""]
-    text = f"{len(timed)} of {len(found)} choices have a time"
-    for state in (ONE_LAUNCH, IMPOSSIBLE):
-        if count := int((found["state"] == state).sum()):
-            text += f", {count} {state}"
-    depths = case.overall.set_index(SIZE)[CHOICE]
-    best = timed[timed[CHOICE].to_numpy() == depths.reindex(timed[SIZE]).to_numpy()]
-    if timed.empty:
-        return f"{text}."
-    text += (
-        f"; at the best number of recursions {len(best)} of {len(depths)}"
-        if len(best)
-        else "; none at the best number of recursions"
-    )
-    least = timed.loc[timed.groupby(SIZE)["time_ms"].idxmin()]
-    loss = 100 * (geometric_mean(1 + least["loss_percent"].to_numpy() / 100) - 1)
-    return (
-        f"{text}. The fastest of them at each of {wording.plural(len(least), 'size')} loses "
-        f"{wording.fixed(loss, 2)} % in the mean and at most "
-        f"{wording.fixed(least['loss_percent'].max(), 2)} % against the best of all rows; its "
-        f"speed-up over no recursion is {wording.fixed(least['speed_up'].min(), 2)}x to "
-        f"{wording.fixed(least['speed_up'].max(), 2)}x."
-    )
+NOTE = (
+    "The outermost level has the m of the corrected optimum without recursion at the nearest "
+    "size. The first recursion has the same for the first interface system, or a fixed value, "
+    "further recursions the same for their interface systems. Each m is the nearest value that "
+    "the tunable of its level has."
+)
+
+
+def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]:
+    """:func:`looked_up` with m1 by the rule, and with a fixed one; empty where there is no rule."""
+    rule = SizeRule.of(case.flat)
+    if rule is None:
+        return {}
+    return {
+        "m1 by the rule": looked_up(case, rule),
+        f"m1 = {fixed}": looked_up(case, rule, fixed),
+    }
+
+
+RULE = [
+    field("m per level", lambda row: said_levels(row["levels"] or ()) or MISSING, unit="rows"),
+    field("time", lambda row: row["state"] or wording.number(row["time_ms"], 4), str, "ms", True),
+    field("loses", "loss_percent", decimals(2), "%"),
+]
+BEST = [
+    field("m per level", said_levels, unit="rows"),
+    field("time", "time_ms", significant(4), "ms"),
+]
 
 
 def _table(case: RecursionSeries, ways: Mapping[str, pd.DataFrame]) -> Table:
-    columns = [Column(SIZE, "rows"), Column("recursions")]
-    for way in ways:
-        columns += [
-            Column("m per level", "rows", number=False, group=f"rule, {way}"),
-            Column("time", "ms", group=f"rule, {way}"),
-            Column("loses", "%", group=f"rule, {way}"),
-        ]
-    columns += [
-        Column("m per level", "rows", number=False, group="best of that depth"),
-        Column("time", "ms", group="best of that depth"),
-        Column("best of all", "ms"),
-        Column("no recursion", "ms"),
-    ]
-    first = next(iter(ways.values()))
-    keys = zip(first[SIZE], first[CHOICE], strict=True)
-    cells = zip(*(_cells(found) for found in ways.values()), strict=True)
-    rows = [
-        [wording.count(size), wording.count(depth), *left, *right, *own]
-        for (size, depth), (left, right), own in zip(
-            keys, cells, _best_cells(case, first), strict=True
-        )
-    ]
-    return table(f"The rule of section 3.2, {case.title}", columns, rows)
+    """Choices of the rule beside the best of each depth, of all, and without recursion."""
+    known = {way: _by_depth(found) for way, found in ways.items()}
+    best = _by_depth(case.best)
+    overall, flat = case.overall.set_index(SIZE)["time_ms"], case.times()[0]
+    keys = list(next(iter(known.values())))
+    return beside(
+        f"The rule of section 3.2, {case.title}",
+        field(SIZE, lambda key: key[0], wording.count, "rows"),
+        keys,
+        ([field("recursions", lambda key: key[1], wording.count)], {key: key for key in keys}),
+        *((grouped(f"rule, {way}", *RULE), found) for way, found in known.items()),
+        (grouped("best of that depth", *BEST), best),
+        (
+            [
+                field("best of all", lambda key: overall[key[0]], significant(4), "ms"),
+                field("no recursion", lambda key: flat[key[0]], significant(4), "ms"),
+            ],
+            {key: key for key in keys},
+        ),
+    )
 
 
-def _cells(found: pd.DataFrame) -> Iterator[list[str]]:
-    """m per level, time and loss of each choice of the rule."""
-    for row in records(found):
-        levels = MISSING if row["levels"] is None else said_levels(row["levels"])
-        time = row["state"] or wording.number(row["time_ms"], 4)
-        yield [levels, time, wording.fixed(row["loss_percent"], 2)]
-
-
-def _best_cells(case: RecursionSeries, found: pd.DataFrame) -> Iterator[list[str]]:
-    """The best of each depth, of all, and without recursion, beside each choice of the rule."""
-    best = {(int(row[SIZE]), int(row[CHOICE])): row for row in records(case.best)}
-    overall = case.overall.set_index(SIZE)["time_ms"]
-    for size, depth in zip(found[SIZE], found[CHOICE], strict=True):
-        own = best.get((int(size), int(depth)))
-        levels = MISSING if own is None else said_levels([own[name] for name in LEVELS])
-        yield [
-            levels,
-            MISSING if own is None else wording.number(own["time_ms"], 4),
-            wording.number(overall[size], 4),
-            wording.number(best[int(size), 0]["time_ms"], 4),
-        ]
-
-
-def said_levels(levels: Sequence[int]) -> str:
-    """``64, 10, 10``: levels that are not there are left out."""
-    return ", ".join(wording.count(m) for m in levels if m)
+def _by_depth(table: pd.DataFrame) -> dict[tuple[int, int], dict[str, Any]]:
+    """Rows by size and number of recursions."""
+    return {(int(row[SIZE]), int(row[CHOICE])): row for row in records(table)}

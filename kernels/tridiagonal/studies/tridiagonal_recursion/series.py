@@ -97,11 +97,3 @@ def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
     losses = fixed_losses(times.groupby(level=SIZE).transform("min") / times)
     near = [m for choices in ties(best, SIZE, level).values() for m in choices]
     return losses.assign(best_at=[near.count(int(value)) for value in losses["value"]])
-
-
-def spread_percent(case: RecursionSeries, level: str, values: list[int]) -> pd.Series:
-    """Worst time over best among some m of a level, in percent, per size that has two of them."""
-    rows = case.rows[(case.rows[CHOICE] > 0) & case.rows[level].isin(values)]
-    times = rows.groupby([SIZE, level])["time_ms"].min().unstack()
-    times = times[times.notna().sum(axis=1) > 1]
-    return 100 * (times.max(axis=1) / times.min(axis=1) - 1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Fold, Section, Text, table
-from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.fields import field, grouped, significant, table_of
 
 from ..host_runs import LEVELS
 from .rule import said_levels
@@ -39,66 +38,29 @@ def stage_changes(case: RecursionSeries) -> pd.DataFrame:
     return case.best[columns].dropna(subset=case.spec.stage_columns, how="all")
 
 
-def stages(study: StudyData, every: Sequence[RecursionSeries]) -> list[Section]:
-    """The section; none where no stages were timed."""
+def stages(every: Sequence[RecursionSeries]) -> list[Block]:
+    """A table per case; none where no stages were timed."""
     timed = [(case, found) for case in every if len(found := stage_changes(case))]
     if not timed:
         return []
-    items = [
-        (f"{case.title}, {SIZE} = {wording.count(size)}:", text)
-        for case, found in timed
-        for size, text in _changes(found)
-    ]
-    blocks: list[Block] = [
-        Bullets(items),
-        Text(
-            "Stages are timed one after the other, without overlap of streams, in the fastest row "
-            "of each size and number of recursions. Their sum exceeds the time where streams "
-            "overlap.",
-            "note",
-        ),
-        *(Fold(f"{case.title}: every size", [_table(case, found)]) for case, found in timed),
-    ]
-    return [Section(f"{study.name}-stages", "Stage times by number of recursions", blocks)]
-
-
-def _changes(found: pd.DataFrame) -> Iterator[tuple[int, str]]:
-    """Smallest and largest size: stage times without recursion and at the fastest depth."""
-    for size in dict.fromkeys([found[SIZE].min(), found[SIZE].max()]):
-        own = found[found[SIZE] == size].set_index(CHOICE)
-        if 0 not in own.index or len(own) < 2:
-            continue
-        flat, deep = own.loc[0], own.loc[own.drop(index=0)["time_ms"].idxmin()]
-        depth = int(str(deep.name))
-        parts = [
-            f"{title} {_ms(flat, name)} to {_ms(deep, name)}"
-            for name, title in {**SAVED, **ADDED}.items()
-        ]
-        yield int(size), f"from 0 to {depth} recursions, in ms: {'; '.join(parts)}."
-
-
-def _ms(row: pd.Series, stage: str) -> str:
-    return wording.number(row[f"{stage}_ms"], 3)
+    note = (
+        "Stages are timed one after the other, without overlap of streams, in the fastest row "
+        "of each size and number of recursions. Their sum exceeds the time where streams overlap."
+    )
+    folds = (Fold(f"{case.title}: every size", [_table(case, found)]) for case, found in timed)
+    return [Text(note, "note"), *folds]
 
 
 def _table(case: RecursionSeries, found: pd.DataFrame) -> Block:
-    names = [name.removesuffix("_ms") for name in case.spec.stage_columns]
-    columns = [
-        Column(SIZE, "rows"),
-        Column("recursions"),
-        Column("m per level", "rows", number=False),
-        Column("time", "ms"),
-        *(Column(name, "ms", group="stages") for name in names),
-    ]
-    rows = [
-        [
-            wording.count(row[SIZE]),
-            wording.count(row[CHOICE]),
-            said_levels([row[level] for level in LEVELS]),
-            wording.number(row["time_ms"], 4),
-            *(wording.number(row[f"{name}_ms"], 3) for name in names),
-        ]
-        for row in records(found)
+    columns = case.spec.stage_columns
+    names = [name.removesuffix("_ms") for name in columns]
+    times = (field(*one, significant(3), "ms") for one in zip(names, columns, strict=True))
+    fields = [
+        field(SIZE, SIZE, wording.count, "rows"),
+        field("recursions", CHOICE, wording.count),
+        field("m per level", said_levels, unit="rows"),
+        field("time", "time_ms", significant(4), "ms"),
+        *grouped("stages", *times),
     ]
     meaning = "; ".join(f"{name}: {case.spec.stages[name]}" for name in names)
-    return table(f"Stage times, {case.title} ({meaning})", columns, rows)
+    return table_of(f"Stage times, {case.title} ({meaning})", fields, found)
