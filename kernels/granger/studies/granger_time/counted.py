@@ -14,8 +14,8 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Table, table
-from launchwise.report.numbers import records
+from launchwise.report.blocks import Block, Bullets
+from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.study import StudyData
 
 FOLDER = Path("recorded")
@@ -62,39 +62,33 @@ def counted(study: StudyData, published: str) -> list[Block]:
     found = read_counted(study.folder)
     if found is None:
         return []
-    return [_table(found), Bullets(list(_said(found, published)))]
+    shown = table_of(CAPTION, FIELDS, found.sort_values(["county", "variant", "dtype"]))
+    return [shown, Bullets(list(_said(found, published)))]
 
 
-def _table(found: pd.DataFrame) -> Table:
-    columns = [
-        Column("county"),
-        Column("variant", number=False),
-        Column("type", number=False),
-        Column("time", "ms"),
-        Column("instructions", "10⁶"),
-        Column("loaded", "10⁶ sectors", group="L1"),
-        Column("missed", "10⁶ sectors", group="L1"),
-        Column("hits", "%", group="L1"),
-        Column("stored", "10⁶ sectors", group="L1"),
-        Column("busiest / mean", "×", group="slices of L2"),
-    ]
-    cells = [
-        [
-            wording.count(row["county"]),
-            row["variant"],
-            row["dtype"],
-            wording.number(row["time_ns"] / 1e6),
-            wording.number(row["instructions"] / 1e6),
-            wording.number(row["loaded"] / 1e6),
-            wording.number(row["missed"] / 1e6),
-            wording.percent(row["hit"] / row["loaded"]),
-            wording.number(row["stored"] / 1e6),
-            wording.fixed(row["slice_max"] / row["slice_mean"], 2),
-        ]
-        for row in records(found.sort_values(["county", "variant", "dtype"]))
-    ]
-    caption = "Counters of one launch on an H200 (Nsight Compute, without control of clocks)"
-    return table(caption, columns, cells)
+def _millions(title: str, name: str, unit: str) -> Field:
+    return field(title, lambda row: row[name] / 1e6, wording.number, unit)
+
+
+FIELDS = [
+    field("county", "county", wording.count),
+    field("variant", "variant"),
+    field("type", "dtype"),
+    _millions("time", "time_ns", "ms"),
+    _millions("instructions", "instructions", "10⁶"),
+    *grouped(
+        "L1",
+        _millions("loaded", "loaded", "10⁶ sectors"),
+        _millions("missed", "missed", "10⁶ sectors"),
+        field("hits", lambda row: row["hit"] / row["loaded"], wording.percent, "%"),
+        _millions("stored", "stored", "10⁶ sectors"),
+    ),
+    *grouped(
+        "slices of L2",
+        field("busiest / mean", lambda row: row["slice_max"] / row["slice_mean"], decimals(2), "×"),
+    ),
+]
+CAPTION = "Counters of one launch on an H200 (Nsight Compute, without control of clocks)"
 
 
 def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:

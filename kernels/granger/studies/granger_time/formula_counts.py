@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from launchwise.report import wording
-from launchwise.report.blocks import Column, Table, table
+from launchwise.report.blocks import Table
+from launchwise.report.fields import field, table_of
 
 from .formula import Facts
-
-SPECIAL_OPERATIONS = 3
-"""Roots and divisions per column: a length, the division by it, one of the substitution. All other
-operations are multiplications and additions."""
 
 
 def flop_counted(facts: Facts) -> dict[str, int]:
@@ -53,31 +50,25 @@ def recounted(facts: Facts, printed: Mapping[str, str]) -> Table:
     printed
         Facts of the source, by name; a step that the source does not print has no row.
     """
-    rows = []
-    for name, count in flop_counted(facts).items():
-        if name in printed:
-            rows.append(_row(f"FLOP: {STEPS[name]}", float(printed[name]), count))
-    parts = zip(
-        ("X to Q, intercepts", "Gram-Schmidt", "R, Q^T y and substitution"),
-        facts.parts,
-        facts.parts_counted,
-        strict=True,
-    )
-    rows += [_row(f"bytes: {name}", said, count) for name, said, count in parts]
-    rows.append(_row("bytes: all of a thread", sum(facts.parts), sum(facts.parts_counted)))
-    columns = [
-        Column("count", number=False),
-        Column("printed"),
-        Column("counted again"),
-        Column("printed is off by", "%"),
+    rows = [
+        (f"FLOP: {STEPS[name]}", float(printed[name]), count)
+        for name, count in flop_counted(facts).items()
+        if name in printed
     ]
+    titles = ("X to Q, intercepts", "Gram-Schmidt", "R, Q^T y and substitution")
+    parts = zip(titles, facts.parts, facts.parts_counted, strict=True)
+    rows += [(f"bytes: {name}", said, count) for name, said, count in parts]
+    rows.append(("bytes: all of a thread", sum(facts.parts), sum(facts.parts_counted)))
     caption = (
         f"Counts of one thread, {facts.rows} rows by {facts.cols} columns: the source's, and those "
         "of the kernel's loops"
     )
-    return table(caption, columns, rows)
+    return table_of(caption, FIELDS, rows)
 
 
-def _row(name: str, said: float, count: float) -> list[str]:
-    off = wording.percent(said / count - 1, 2)
-    return [name, wording.count(round(said)), wording.count(count), off]
+FIELDS = [
+    field("count", lambda row: row[0]),
+    field("printed", lambda row: round(row[1]), wording.count),
+    field("counted again", lambda row: row[2], wording.count),
+    field("printed is off by", lambda row: wording.percent(row[1] / row[2] - 1, 2), str, "%", True),
+]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+
+import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Column, Table, table
+from launchwise.report.blocks import Table
+from launchwise.report.fields import field, grouped, table_of
 
 from .formula import Counts, Source
 
@@ -16,14 +20,18 @@ Gpus = Mapping[str, GpuProfile]
 EQUAL = 1.0005
 """Ratio up to which two counts are the same."""
 
-COLUMNS = (
-    Column("what", number=False),
-    Column("in the source"),
-    Column("by the launch"),
-    Column("off by"),
-    Column("by its counts", "× printed", group="prediction"),
-    Column("by the launch", "× printed", group="prediction"),
-)
+FIELDS = [
+    field("what", itemgetter(0)),
+    *(
+        field(title, itemgetter(place), number=True)
+        for place, title in enumerate(("in the source", "by the launch", "off by"), start=1)
+    ),
+    *grouped(
+        "prediction",
+        field("by its counts", itemgetter(4), str, "× printed", True),
+        field("by the launch", itemgetter(5), str, "× printed", True),
+    ),
+]
 
 
 def size(count: float) -> str:
@@ -32,9 +40,9 @@ def size(count: float) -> str:
     return f"{wording.number(count / factor, 4)} {unit}"
 
 
-def span(values: list[float], places: int = 2) -> str:
+def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
     """Least to most of some numbers."""
-    if not values:
+    if not len(values):
         return "–"
     ends = [wording.fixed(value, places) for value in (min(values), max(values))]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
@@ -43,7 +51,7 @@ def span(values: list[float], places: int = 2) -> str:
 def errors(source: Source, gpus: Gpus) -> Table:
     """Each count in the source and by its launch, and the prediction by each."""
     rows = [*_bytes(source), *_launch(source, gpus)]
-    return table("Counts of the source, and counts of its launch", COLUMNS, rows)
+    return table_of("Counts of the source, and counts of its launch", FIELDS, rows)
 
 
 def _prediction(source: Source, counts: Counts, shares: Mapping[str, float] | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -21,21 +21,31 @@ from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Bullets, Column, Section, Table, Text, table
+from launchwise.report.fields import (
+    Field,
+    decimals,
+    field,
+    grouped,
+    significant,
+    table_of,
+)
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
-from .formula import Printed, Rates, Source
+from .formula import Rates, Source
 from .formula_counts import recounted
-from .formula_errors import errors, reasons, size, span
+from .formula_errors import errors, reasons, size
 from .launches import launches
 from .verdict import verdict
 
 PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
 """Rows shown per GPU: two variants, and the fastest verified one."""
+
+US = significant(4)
 
 NOTABLE = 0.01
 """Part by which figures of a card may differ without being shown."""
@@ -104,7 +114,11 @@ class Known:
             if one.gpu == gpu:
                 return one.times.total
         facts = self.source.facts
-        return Rates.of(self.gpus[gpu]).times(facts.counts, facts).total
+        return self.rates(gpu).times(facts.counts, facts).total
+
+    def rates(self, gpu: str) -> Rates:
+        """Inputs of the formula by a GPU's profile."""
+        return Rates.of(self.gpus[gpu])
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
@@ -136,18 +150,13 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         again = recounted(source.facts, facts_of(published))
         wrong: list[Block] = [errors(source, known.gpus), Bullets(words), again]
         found.append(Section(f"{study.name}-errors", "What it got wrong", wrong))
-    better: list[Block] = [Bullets(list(_summary(known))), _corrected(known)]
-    better += [*_figures(known), *_parts(known)]
+    better: list[Block] = [_corrected(known), *_figures(known), *_parts(known)]
     found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
     if (types := launches(study, source.facts)) is not None:
         found.append(types)
     if source.printed:
         found.append(verdict(known))
     return found
-
-
-def _us(row: Row | None) -> str:
-    return wording.number(None if row is None else row["time_us"], 4)
 
 
 # The published prediction
@@ -165,40 +174,43 @@ def _lead(source: Source) -> Text:
     )
 
 
-def _predictions(known: Known) -> Table:
-    columns = [
-        Column("GPU", number=False),
-        Column("peak", "TFLOP/s"),
-        Column("bandwidth", "GB/s"),
-        *(
-            Column(name, "µs", group=group)
-            for group in ("arithmetic", "memory", "prediction")
-            for name in ("printed", "computed")
-        ),
-        Column("differs", "%", group="prediction"),
-        Column(PUBLISHED, "µs", group="measured"),
-        Column(ONCE, "µs", group="measured"),
-    ]
-    rows = [_prediction(known, one.gpu, one.rates, one) for one in known.source.printed]
-    rows += [_prediction(known, gpu, Rates.of(known.gpus[gpu]), None) for gpu in known.added]
-    problem = wording.problem(known.source.facts.problem, known.study.problem_columns)
-    return table(f"Times by the published formula, {problem}", columns, rows)
+def _time(variant: str, of: str) -> Field:
+    """Time of a variant among the rows of a record."""
+    return field(variant, lambda record: record[of].get(variant, {}).get("time_us"), US, "µs")
 
 
-def _prediction(known: Known, gpu: str, rates: Rates, printed: Printed | None) -> list[str]:
-    facts = known.source.facts
-    again = rates.times(facts.counts, facts)
-    cells = [gpu, *(wording.number(each, 4) for each in (rates.peak / 1e12, rates.bandwidth / 1e9))]
-    for name in ("compute", "memory", "total"):
-        said = None if printed is None else getattr(printed.times, name)
-        cells += [wording.fixed(said, 2), wording.fixed(getattr(again, name), 2)]
-    off = None if printed is None else again.total / printed.times.total - 1
-    measured = known.measured.get(gpu, {})
+def _printed_and_computed(name: str) -> list[Field]:
     return [
-        *cells,
-        wording.percent(off, 2),
-        *(_us(measured.get(each)) for each in (PUBLISHED, ONCE)),
+        field("printed", lambda row: getattr(row["printed"], name, None), decimals(2), "µs"),
+        field("computed", lambda row: getattr(row["computed"], name), decimals(2), "µs"),
     ]
+
+
+PREDICTIONS = [
+    field("GPU", "gpu"),
+    field("peak", lambda row: row["rates"].peak / 1e12, significant(4), "TFLOP/s"),
+    field("bandwidth", lambda row: row["rates"].bandwidth / 1e9, significant(4), "GB/s"),
+    *grouped("arithmetic", *_printed_and_computed("compute")),
+    *grouped("memory", *_printed_and_computed("memory")),
+    *grouped(
+        "prediction",
+        *_printed_and_computed("total"),
+        field("differs", "off", partial(wording.percent, places=2), "%"),
+    ),
+    *grouped("measured", _time(PUBLISHED, "measured"), _time(ONCE, "measured")),
+]
+
+
+def _predictions(known: Known) -> Table:
+    facts, rows = known.source.facts, []
+    gpus = [(one.gpu, one.rates, one.times) for one in known.source.printed]
+    for gpu, rates, printed in (*gpus, *((gpu, known.rates(gpu), None) for gpu in known.added)):
+        again = rates.times(facts.counts, facts)
+        off = None if printed is None else again.total / printed.total - 1
+        row = {"gpu": gpu, "rates": rates, "printed": printed, "computed": again, "off": off}
+        rows.append({**row, "measured": known.measured.get(gpu, {})})
+    problem = wording.problem(facts.problem, known.study.problem_columns)
+    return table_of(f"Times by the published formula, {problem}", PREDICTIONS, rows)
 
 
 def _notes(known: Known) -> Iterator[Text]:
@@ -233,45 +245,33 @@ def _observed(known: Known) -> Iterator[tuple[str, str]]:
 # The prediction corrected
 
 
-def _summary(known: Known) -> Iterator[tuple[str, str]]:
-    named = [one.gpu for one in known.source.printed if one.gpu in known.estimated]
-    if named:
-        ratios = {
-            name: [known.estimated[gpu][name]["time_us"] / known.formula_us(gpu) for gpu in named]
-            for name in (PUBLISHED, ONCE, BEST)
-        }
-        yield (
-            "GPUs of the source:",
-            f"by the cost model the published launch takes {span(ratios[PUBLISHED], 1)} times what "
-            f"is printed, each regression once {span(ratios[ONCE], 1)} times, the best variant "
-            f"{span(ratios[BEST], 1)} times.",
-        )
-    for gpu, rows in known.measured.items():
-        if PUBLISHED in rows:
-            time, model = rows[PUBLISHED]["time_us"], known.estimated[gpu][PUBLISHED]["time_us"]
-            yield (
-                f"{gpu}, measured:",
-                f"the published launch takes {wording.number(time)} µs, "
-                f"{wording.number(time / known.formula_us(gpu))} times what the published formula "
-                f"says and {wording.number(time / model)} times what the cost model says.",
-            )
-
-
 def _corrected(known: Known) -> Table:
-    columns = [Column("GPU", number=False), Column("formula", "µs", group="source")]
-    for group in ("cost model", "measured"):
-        columns += [Column(name, "µs", group=group) for name in (PUBLISHED, ONCE, BEST)]
-        columns.append(Column("the best is", number=False, group=group))
-    rows = []
-    for gpu, estimated in known.estimated.items():
-        cells = [gpu, wording.number(known.formula_us(gpu), 4)]
-        for found in (estimated, known.measured.get(gpu, {})):
-            cells += [_us(found.get(name)) for name in (PUBLISHED, ONCE, BEST)]
-            best = found.get(BEST)
-            cells.append("–" if best is None else wording.configuration(best, known.study.spec))
-        rows.append(cells)
+    spec = known.study.spec
+
+    def times(of: str) -> list[Field]:
+        best = field(
+            "the best is",
+            lambda row: wording.configuration(row[of][BEST], spec) if BEST in row[of] else MISSING,
+        )
+        return [*(_time(name, of) for name in (PUBLISHED, ONCE, BEST)), best]
+
+    fields = [
+        field("GPU", "gpu"),
+        *grouped("source", field("formula", "formula", US, "µs")),
+        *grouped("cost model", *times("estimated")),
+        *grouped("measured", *times("measured")),
+    ]
+    rows = [
+        {
+            "gpu": gpu,
+            "formula": known.formula_us(gpu),
+            "estimated": estimated,
+            "measured": known.measured.get(gpu, {}),
+        }
+        for gpu, estimated in known.estimated.items()
+    ]
     caption = "The published launch, the same without copies, and the fastest verified one"
-    return table(caption, columns, rows)
+    return table_of(caption, fields, rows)
 
 
 def _figures(known: Known) -> Iterator[Block]:
@@ -310,14 +310,14 @@ def _parts(known: Known) -> Iterator[Block]:
     """Parts of the cost model's estimate of the published launch."""
     of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
     shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
-    columns = [Column("GPU", number=False), Column("in all", "µs")]
-    columns += [Column(name, "µs", group="alone") for name in shown]
-    columns.append(Column("bound by", number=False))
-    rows = [
-        [gpu, _us(row), *(wording.number(row[name]) for name in shown), str(row["bound_by"])]
-        for gpu, row in of.items()
+    fields = [
+        field("GPU", "gpu"),
+        field("in all", "time_us", US, "µs"),
+        *grouped("alone", *(field(name, name, wording.number, "µs") for name in shown)),
+        field("bound by", "bound_by"),
     ]
-    yield table("Where the published launch's time goes, by the cost model", columns, rows)
+    caption = "Where the published launch's time goes, by the cost model"
+    yield table_of(caption, fields, [{**row, "gpu": gpu} for gpu, row in of.items()])
     note = (
         "Parts overlap, so they do not add up. Waiting: what a thread waits for, one load or sum "
         "after the other."

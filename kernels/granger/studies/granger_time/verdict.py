@@ -9,7 +9,8 @@ import numpy as np
 
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Section, Text, table
+from launchwise.report.blocks import Block, Section, Text
+from launchwise.report.fields import of_texts
 
 from .formula_counts import flop_counted
 from .formula_errors import size, span
@@ -33,21 +34,15 @@ FEWEST_FOR_ORDER = 3
 
 def verdict(known: Known) -> Section:
     """One row per claim."""
-    columns = [
-        Column("claim", number=False),
-        Column("printed", number=False),
-        Column("here", number=False),
-        Column("holds", number=False),
-    ]
     rows = [*_counts(known), *_launch(known), *_bound(known), *_times(known), *_order(known)]
     text = (
         f"A figure holds if it is within {100 * (NEAR - 1):.0f} % of what is counted or measured; "
         f"a term is small below {100 * SMALL:.0f} % of the whole."
     )
-    caption = "Claims of the source and what became of them"
-    found: list[Block] = [table(caption, columns, rows), Text(text, "note")]
-    study = known.study
-    return Section(f"{study.name}-verdict", "Which claims hold", found)
+    titles = ("claim", "printed", "here", "holds")
+    claims = of_texts("Claims of the source and what became of them", titles, rows)
+    blocks: list[Block] = [claims, Text(text, "note")]
+    return Section(f"{known.study.name}-verdict", "Which claims hold", blocks)
 
 
 def _holds(said: float, follows: float) -> str:
