@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, table
+from launchwise.report.blocks import Block
+from launchwise.report.fields import of_texts
 from launchwise.workloads.spec import Spec
 
 Line = tuple[str, str, str, str]
@@ -21,13 +22,8 @@ def contradictions(published: Mapping[str, Records], spec: Spec) -> Iterator[Blo
     problem = {"batch": 1, "tokens": int(facts["tokens"]), "given": "embeddings"}
     flop = float(spec.value(spec.work.flop, {**problem, "memory": "pinned"}))
     rows = [*_of_times(times, facts, flop), *_of_claims(times, facts)]
-    columns = [
-        Column("subject", number=False),
-        Column("here", number=False),
-        Column("there", number=False),
-        Column("conflict", number=False),
-    ]
-    yield table("Contradictions in the paper", columns, [list(row) for row in rows])
+    titles = ("subject", "here", "there", "conflict")
+    yield of_texts("Contradictions in the paper", titles, rows, role="")
 
 
 def _of_times(times: Records, facts: Mapping[str, str], flop: float) -> Iterator[Line]:

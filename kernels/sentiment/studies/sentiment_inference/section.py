@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Cell, Column, Section, Table, table
+from launchwise.report.blocks import Block, Cell, Section, Table
+from launchwise.report.fields import field, of_texts, significant, table_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
@@ -36,6 +38,11 @@ WORDS = {
     "tensor_fp16": "the same with more bits behind the point, and a smaller range",
 }
 """Change of each variant over its predecessor, in order."""
+
+
+def scientific(value: object) -> str:
+    """A small number by its power of ten."""
+    return "–" if wording.is_missing(value) else f"{float(str(value)):.1e}"
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -71,78 +78,60 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
         fastest = case.fastest(**named, batch=batch)
         if "naive" not in fastest:
             continue
-        known = [name for name in WORDS if name in fastest]
-        if given == "tokens":
-            yield _steps(case, fastest, known)
-        yield _ladder_table(study, case, f"{batch} cases as {given}", fastest, known)
+        rows = list(_steps(study, fastest))
+        yield table_of(f"{case.gpu}, {batch} cases as {given}", LADDER, rows)
 
 
-def _steps(case: Measured, fastest: Mapping[str, Row], known: list[str]) -> Block:
-    """Speed-up of each variant over its predecessor."""
-    found = []
+def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
+    """Rows of :data:`LADDER`."""
     before: str | None = None
-    for name in known:
-        time = time_of(fastest[name])
-        text = f"{wording.number(time, 3)} ms"
+    for name in WORDS:
+        if name not in fastest:
+            continue
+        row, time = fastest[name], time_of(fastest[name])
         # Variants by tensor cores stand beside each other: each is held against fused_case.
         reference = "fused_case" if name in TENSOR and "fused_case" in fastest else before
-        if reference is not None:
-            gain = time_of(fastest[reference]) / time
-            text += f", {wording.fixed(gain, 2)} times as fast as {reference}"
-            if single := [one for one in (name, reference) if fastest[one]["status"] == "slow"]:
-                text += f" (one launch: {wording.listed(single)})"
-        found.append((f"{name}:", f"{text}: {WORDS[name]}."))
-        before = name
-    return Bullets(found)
-
-
-def _ladder_table(
-    study: StudyData,
-    case: Measured,
-    title: str,
-    fastest: Mapping[str, Row],
-    known: list[str],
-) -> Table:
-    columns = [
-        Column("variant", number=False),
-        Column("fastest configuration", number=False),
-        Column("time", "ms"),
-        Column("repeats"),
-        Column("speed-up", "× naive"),
-        Column("rate", "TFLOP/s"),
-        Column("between kernels", "GB"),
-        Column("registers"),
-        Column("occupancy", "%"),
-        Column("logit error", "of the largest"),
-    ]
-    slowest = time_of(fastest["naive"])
-    rows = []
-    for name in known:
-        row = fastest[name]
-        time = time_of(row)
-        problem = {column: row[column] for column in study.problem_columns}
         tokens = int(str(row["tokens"]))
-        moved = intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens)
+        problem = {column: row[column] for column in study.problem_columns}
         flop = float(study.spec.value(study.spec.work.flop, problem, {}))
-        rows.append(
-            [
-                name,
-                wording.configuration(row, study.spec).removeprefix(f"{name} "),
-                wording.number(time, 4),
-                repeats_of(row),
-                wording.fixed(slowest / time, 1 if slowest > 2 * time else 2),
-                wording.number(flop / time / 1e9, 3),
-                wording.number(moved / 1e9, 3),
-                wording.count(row["registers"]),
-                wording.percent(row["occupancy"]),
-                _scientific(row["max_error"]),
-            ]
-        )
-    return table(f"{case.gpu}, {title}", columns, rows)
+        yield {
+            **row,
+            "configuration": wording.configuration(row, study.spec).removeprefix(f"{name} "),
+            "repeated": repeats_of(row),
+            "gain": time_of(fastest["naive"]) / time,
+            "reference": reference,
+            "step": None if reference is None else time_of(fastest[reference]) / time,
+            "rate": flop / time / 1e9,
+            "moved": intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens),
+        }
+        before = name
 
 
-def _scientific(value: object) -> str:
-    return "–" if wording.is_missing(value) else f"{float(str(value)):.1e}"
+LADDER = [
+    field("variant", lambda row: Cell(row["variant"], detail=WORDS[row["variant"]])),
+    field("fastest configuration", "configuration"),
+    field("time", "time_ms", significant(4), "ms"),
+    field("repeats", "repeated", number=True),
+    field(
+        "speed-up",
+        lambda row: wording.fixed(row["gain"], 1 if row["gain"] > 2 else 2),
+        str,
+        "× naive",
+        True,
+    ),
+    field(
+        "speed-up",
+        lambda row: Cell(wording.fixed(row["step"], 2), detail=row["reference"] or ""),
+        str,
+        "× the step before",
+        True,
+    ),
+    field("rate", "rate", wording.number, "TFLOP/s"),
+    field("between kernels", lambda row: row["moved"] / 1e9, wording.number, "GB"),
+    field("registers", "registers", wording.count),
+    field("occupancy", "occupancy", wording.percent, "%"),
+    field("logit error", "max_error", scientific, "of the largest"),
+]
 
 
 def _data(published: Mapping[str, Records]) -> Iterator[Block]:
@@ -179,25 +168,10 @@ def _data(published: Mapping[str, Records]) -> Iterator[Block]:
             f"({wording.percent(ours['accuracy_trained'])} % of those trained)",
         ),
     ]
-    columns = [Column(name, number=False) for name in ("", "paper", "ours")]
-    cells: list[list[str | Cell]] = [
-        [name, Cell(theirs, role="theirs"), own] for name, theirs, own in rows
-    ]
-    yield table("Data and accuracy", columns, cells)
+    yield of_texts("Data and accuracy", ("", "paper", "ours"), rows)
 
 
 def _accuracy(study: StudyData, case: Measured) -> Table:
-    columns = [
-        Column("variant", number=False),
-        Column("answers", "rows"),
-        Column("wrong", "rows"),
-        Column("largest logit error", "of the largest"),
-        Column("allowed", "of the largest"),
-        Column("classes flipped", "cases"),
-        Column("of", "cases"),
-        Column("may be recommended", number=False),
-    ]
-    candidates = case.exact
     rows = []
     for name in study.spec.variants:
         own = case.every[(case.every["variant"] == name) & case.every["max_error"].notna()]
@@ -206,20 +180,31 @@ def _accuracy(study: StudyData, case: Measured) -> Table:
         good = own[own["status"].isin(MEASURED)]
         # The same inputs for every configuration of a problem: each problem's worst counts once.
         worst = good.groupby(study.problem_columns)["class_flips"].max()
-        cases = sum(int(key[study.problem_columns.index("batch")]) for key in worst.index)
         rows.append(
-            [
-                name,
-                wording.count(len(own)),
-                wording.count((own["status"] == "wrong").sum()),
-                _scientific(good["max_error"].max()),
-                _scientific(own["tolerance"].max()),
-                wording.count(worst.sum()),
-                wording.count(cases),
-                _advice(name, candidates),
-            ]
+            {
+                "variant": name,
+                "answers": len(own),
+                "wrong": (own["status"] == "wrong").sum(),
+                "error": good["max_error"].max(),
+                "allowed": own["tolerance"].max(),
+                "flipped": worst.sum(),
+                "cases": sum(worst.index.get_level_values("batch")),
+                "advice": _advice(name, case.exact),
+            }
         )
-    return table(f"Against float64 on {case.gpu}", columns, rows)
+    return table_of(f"Against float64 on {case.gpu}", ACCURACY, rows)
+
+
+ACCURACY = [
+    field("variant", "variant"),
+    field("answers", "answers", wording.count, "rows"),
+    field("wrong", "wrong", wording.count, "rows"),
+    field("largest logit error", "error", scientific, "of the largest"),
+    field("allowed", "allowed", scientific, "of the largest"),
+    field("classes flipped", "flipped", wording.count, "cases"),
+    field("of", "cases", wording.count, "cases"),
+    field("may be recommended", "advice"),
+]
 
 
 def _advice(name: str, candidates: frozenset[str]) -> str:
