@@ -18,6 +18,8 @@ from launchwise.report.numbers import records
 
 THEIRS = "theirs"
 """Role of a cell with a figure of the paper."""
+FROM_PAPER = "from_paper"
+"""Key of records whose every cell is the paper's."""
 
 Shown = Callable[[Any], str]
 
@@ -40,12 +42,12 @@ class Field:
     role: str = ""
 
     def cell(self, record: Any) -> Cell:
-        """Its value in a record; ``role`` of a record is that of all its cells."""
+        """Its value in a record; all cells of a record with :data:`FROM_PAPER` are the paper's."""
         value = record[self.value] if isinstance(self.value, str) else self.value(record)
         if isinstance(value, Cell):
             return value
-        role = record.get("role", self.role) if isinstance(record, Mapping) else self.role
-        return Cell(self.shown(value), role=role)
+        printed_row = isinstance(record, Mapping) and FROM_PAPER in record
+        return Cell(self.shown(value), role=THEIRS if printed_row else self.role)
 
     @property
     def missing(self) -> Cell:
@@ -95,11 +97,15 @@ def table_of(caption: str, fields: Sequence[Field], rows: pd.DataFrame | Iterabl
     return Table(caption, [one.column for one in fields], made)
 
 
+Part = tuple[Sequence[Field], Mapping[Any, Any]]
+"""Fields of a source, and its records by key."""
+
+
 def beside(
     caption: str,
     heading: Field,
     keys: Iterable[Any],
-    *parts: tuple[Sequence[Field], Mapping[Any, Any]],
+    *parts: Part,
 ) -> Table:
     """Records of several sources beside each other, dashes where a source has none of a key.
 
@@ -109,8 +115,6 @@ def beside(
         First column; its record is the key.
     keys
         One per row.
-    parts
-        Fields of a source, and its records by key.
     """
     rows = [
         Row([heading.cell(key), *(cell for part in parts for cell in _cells(*part, key))])

@@ -94,7 +94,7 @@ def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
     )
     limit = paper_tables.walked_limit(data, "sizes", "big")
     # Speed-ups 2 and .5; 512 is a training size, and blocks are no tiles of a thread.
-    assert limit == {"improved": 0.5, "coefficient": 1.5, "forced": 1.25}
+    assert limit == {"coefficient": 1.5, "forced": 1.25}
     assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
 
 

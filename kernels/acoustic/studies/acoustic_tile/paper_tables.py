@@ -10,7 +10,8 @@ import pandas as pd
 from launchwise.experiment.published import Records
 from launchwise.measuring.compile import FLAGS
 from launchwise.report import models, wording
-from launchwise.report.blocks import MISSING, Cell, Column, Row, Table, table
+from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
+from launchwise.report.fields import field, of_texts, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
@@ -106,42 +107,33 @@ def _speed_up(rows: pd.DataFrame, variant: str, names: tuple[str, ...], tile: li
 def features(study: StudyData, published: Mapping[str, Records]) -> Table:
     """Table 2: the paper's features, our names, and whether they vary here."""
     dropped = set(models.dropped_features(study, models.first_split(study)))
+    listed = published.get("features", [])
     rows = [
         [
-            record["feature"],
-            record["part"],
-            record["ours"],
+            *(record[name] for name in ("feature", "part", "ours")),
             "no" if record["ours"].removeprefix("gpu_") in dropped else "yes",
         ]
-        for record in published.get("features", [])
+        for record in listed
     ]
-    columns = [
-        Column("feature", number=False),
-        Column("of the", number=False),
-        Column("our name", number=False),
-        Column("varies in our training rows", number=False),
-    ]
-    more = len(study.spec.features or {})
-    return table(
-        f"Features of the paper (its table 2), all {len(rows)} among the {more} of the workload "
-        "and those of the GPU",
-        columns,
-        rows,
+    caption = (
+        f"Features of the paper (its table 2), all {len(listed)} among the "
+        f"{len(study.spec.features or {})} of the workload and those of the GPU"
     )
+    titles = ("feature", "of the", "our name", "varies in our training rows")
+    return of_texts(caption, titles, rows, role="")
 
 
 def hardware(published: Mapping[str, Records]) -> Table:
     """Table 3."""
-    rows = [
-        [
-            f"{record['attribute']} ({record['unit']})" if record["unit"] else record["attribute"],
-            record["rtx2080super"],
-            record["v100"],
-        ]
-        for record in published["gpus"]
+    fields = [
+        field(
+            "attribute",
+            lambda row: row["attribute"] + (f" ({row['unit']})" if row["unit"] else ""),
+        ),
+        field("RTX 2080 Super", "rtx2080super", number=True),
+        field("V100", "v100", number=True),
     ]
-    columns = [Column("attribute", number=False), Column("RTX 2080 Super"), Column("V100")]
-    return table("Hardware of the paper (its table 3)", columns, rows)
+    return table_of("Hardware of the paper (its table 3)", fields, published["gpus"])
 
 
 def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
@@ -161,12 +153,7 @@ def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
         ["J48", "Weka, version not printed", "C4.5 of this project"],
         ["Optuna", "version not printed", ours.get("optuna", MISSING)],
     ]
-    columns = [
-        Column("", number=False),
-        Column("paper", number=False),
-        Column("ours", number=False),
-    ]
-    return table("Compiler, flags and libraries", columns, rows)
+    return of_texts("Compiler, flags and libraries", ("", "paper", "ours"), rows)
 
 
 def _toolkits(sweep: pd.DataFrame) -> list[Any]:
@@ -190,8 +177,8 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     Returns
     -------
     dict
-        ``improved`` (share of problems), ``coefficient`` (mean speed-up over untiled) and
-        ``forced``, the mean without untiled among the candidates; empty without measurements.
+        ``coefficient`` (mean speed-up over untiled) and ``forced``, the mean without untiled among
+        the candidates; empty without measurements.
     """
     rows = study.measured
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, "linear"])]
@@ -201,7 +188,6 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
         return {}
     gains = (by_variant["linear"] / by_variant[WALKED]).dropna()
     return {
-        "improved": float((gains > 1).mean()),
         "coefficient": float(gains.clip(lower=1).mean()),
         "forced": float(gains.mean()),
     }

@@ -15,8 +15,6 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text, table
 from launchwise.report.study import StudyData
 
-from . import paper_tables
-
 FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
 """Runs: the recipe as published, with one filter per problem, and our default models."""
@@ -29,19 +27,12 @@ OURS = {"n_neighbors": "k"}
 """Printed hyper-parameter to our name, where they differ."""
 
 Recipe = Mapping[str, Any]
-Figures = Mapping[str, float]
 
 
 def read_recipe(study: StudyData) -> Recipe | None:
     """The recorded runs; None where the study's folder holds none."""
     path = None if study.folder is None else study.folder / FILE
     return read_json(path) if path is not None and path.is_file() else None
-
-
-def figures_of(recipe: Recipe, run: str, gpu: str, model: str) -> Figures:
-    """Figures of a model of a run on a GPU; empty where it has none."""
-    found: Figures = recipe["runs"].get(run, {}).get("gpus", {}).get(gpu, {}).get(model, {})
-    return found
 
 
 def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[Block]:
@@ -69,9 +60,7 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             "Improved: share of runs faster than untiled. Speed-up: mean of untiled time over time "
             "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
             "measured time and may answer untiled: no model can reach more with these tiles. "
-            "This run, its models and its best tile, was judged by single rows of the sweep. The "
-            f"{paper_tables.LIMIT} of the other table has judged times, where pairs corrected "
-            "those of untiled: the two limits differ by that and by nothing else. "
+            "Single rows of the sweep judged this run, its models and its best tile. "
             f"The filter over all times removes {wording.count(removed['global']['rows'])} of "
             f"{wording.count(counts['measured'])} training rows "
             f"({removed['global']['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "

@@ -54,14 +54,14 @@ def paper(
             "other GPUs, an OpenMP kernel and their own tiles: compare trends, not times. Columns "
             "marked “paper” are theirs, columns marked “ours” are measured by this pipeline."
         ),
-        _beside(study, results, recorded),
+        _beside(study, results),
         Text(
             "Improved: the paper counts its three runs per problem; we show runs and problems. "
             "Coefficient: mean of baseline time over time of the recommendation. All variants: "
             "thread blocks are among the candidates, which the paper does not have as a kernel of "
-            "its own. The paper's tiles alone: one thread walks the tile, as in the paper's "
-            "listing; "
-            "only these columns compare with the paper's. The last row knows every measured time.",
+            "its own; models of the paper's tiles alone, one of which a thread walks as in the "
+            "paper's listing, stand under “The paper's recipe on our sweeps”. The last row knows "
+            "every measured time.",
             "note",
         ),
         Bullets(judged(study, published, recorded)),
@@ -99,8 +99,8 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
     ]
 
 
-def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) -> Table:
-    """Tables 4 and 5: theirs, ours with all variants, ours with the paper's tiles alone."""
+def _beside(study: StudyData, results: Records) -> Table:
+    """Tables 4 and 5: theirs, and ours with all variants."""
     gpus = list(dict.fromkeys(record["title"] for record in results))
     theirs = {(record["title"], record["model"]): record for record in results}
     split = models.first_split(study)
@@ -116,12 +116,12 @@ def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) 
             Column("coefficient", "× baseline", group=f"paper, {gpu}"),
         ]
     for gpu in here:
-        for part in (f"ours, {gpu}, the paper's tiles alone", f"ours, {gpu}, all variants"):
-            columns += [
-                Column("improved", "% of runs", group=part),
-                Column("improved", "% of problems", group=part),
-                Column("coefficient", "× baseline", group=part),
-            ]
+        part = f"ours, {gpu}, all variants"
+        columns += [
+            Column("improved", "% of runs", group=part),
+            Column("improved", "% of problems", group=part),
+            Column("coefficient", "× baseline", group=part),
+        ]
     top = {
         gpu: max(
             (scores[gpu][name]["coefficient"] for name in names if name in scores[gpu]), default=0
@@ -138,7 +138,6 @@ def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) 
             cells += [Cell(record.get("improved_percent", "–"), role="theirs")]
             cells += [Cell(printed, best=printed == most, role="theirs")]
         for gpu in here:
-            cells += _tiles_alone(study, recorded, split, gpu, name)
             got = scores[gpu].get("oracle" if name == paper_tables.LIMIT else name, {})
             value = got.get("coefficient")
             cells += [
@@ -148,25 +147,6 @@ def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) 
             ]
         rows.append(Row(cells))
     return Table("The paper's tables 4 and 5 beside ours, test sizes of the paper", columns, rows)
-
-
-def _tiles_alone(
-    study: StudyData, recorded: recipe.Recipe | None, split: str, gpu: str, name: str
-) -> list[Cell]:
-    """Three cells of the recorded run with the paper's tiles alone; the limit from the sweep."""
-    if name == paper_tables.LIMIT:
-        limit = paper_tables.walked_limit(study, split, gpu)
-        return [
-            Cell("–"),
-            Cell(wording.percent(limit.get("improved"), 2)),
-            Cell(wording.fixed(limit.get("coefficient"), 2)),
-        ]
-    got = {} if recorded is None else recipe.figures_of(recorded, recipe.DEFAULT, gpu, name)
-    return [
-        Cell(wording.fixed(got.get("percent_runs_improved"), 2)),
-        Cell(wording.fixed(got.get("percent_improved"), 2)),
-        Cell(wording.fixed(got.get("improvement_coefficient"), 2)),
-    ]
 
 
 def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | None) -> Table:

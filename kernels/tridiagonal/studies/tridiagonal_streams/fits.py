@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
-from launchwise.report.fields import decimals, field, grouped, significant, table_of
+from launchwise.report.fields import FROM_PAPER, decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
@@ -201,7 +201,7 @@ def _metrics(
     for model, said in MODELS.items():
         printed = [theirs.get((model, name), [None] * len(THEIRS)) for name in SETS]
         if any(name == model for name, _ in theirs):
-            rows.append({"model": said, "on": PAPER, "fits": printed, "role": "theirs"})
+            rows.append({"model": said, "on": PAPER, "fits": printed, FROM_PAPER: True})
         for title, fits in tables:
             own = fits[fits["model"] == model].set_index("set")[["r2", "mse", "rmse"]]
             if len(own):
@@ -232,7 +232,7 @@ def _coefficients(
     printed = {name: float(facts[fact]) for name, *_, fact in COEFFICIENTS if fact in facts}
     rows: list[dict[str, Any]] = []
     if printed:
-        rows.append({"on": PAPER, "chosen": "–", "role": "theirs", **printed})
+        rows.append({"on": PAPER, "chosen": "–", FROM_PAPER: True, **printed})
     for series, laws in fitted:
         said = f"sum: {_said(laws.sum.law)}; overhead: {_said(laws.overhead.law)}"
         row: dict[str, Any] = {"on": series.title, "chosen": said}

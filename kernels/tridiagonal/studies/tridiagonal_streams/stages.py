@@ -12,6 +12,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
 from launchwise.report.fields import (
+    FROM_PAPER,
     THEIRS,
     by_key,
     field,
@@ -90,7 +91,7 @@ def published_stage_table(published: Mapping[str, Records]) -> pd.DataFrame:
 
 
 def _measured(record: Mapping[str, Any]) -> Cell:
-    streams, role = record["measured_streams"], record.get("role", "")
+    streams, role = record["measured_streams"], THEIRS if FROM_PAPER in record else ""
     detail = NOT_WELL if wording.is_missing(streams) else ""
     return Cell(wording.count(streams), role=role, detail=detail)
 
@@ -138,7 +139,7 @@ def _beside(
     }
     rows = []
     for size, theirs in by_key(paper, SIZE).items():
-        rows.append({**theirs, "where": PAPER, "role": THEIRS})
+        rows.append({**theirs, "where": PAPER, FROM_PAPER: True})
         rows += [{**ours[size], "where": title} for title, ours in known.items() if size in ours]
     return table_of("Stage times without streams and optimum number of streams", FIELDS, rows)
 

@@ -13,8 +13,9 @@ from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Table, Text
 from launchwise.report.fields import (
+    FROM_PAPER,
     THEIRS,
-    Field,
+    Part,
     beside,
     by_key,
     decimals,
@@ -159,7 +160,7 @@ def _their_lost(card: str, theirs: Records) -> dict[str, Any]:
         "worst_percent": percent[worst],
         "worst_size": printed[worst]["n"] or None,
         "significant": sum(value > SIGNIFICANT for value in percent),
-        "role": THEIRS,
+        FROM_PAPER: True,
     }
 
 
@@ -225,7 +226,7 @@ PRINTED = grouped(
 def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs: Records) -> Table:
     optima = by_key(source.corrected, SIZE)
     known = {int(record["n"]): record for record in theirs if record["n"]}
-    parts: list[tuple[Sequence[Field], Mapping[Any, Any]]] = [
+    parts: list[Part] = [
         (grouped(source.gpu, *OURS), optima),
         *(
             (grouped(target.gpu, *THERE), by_key(target.losses(source.corrected), SIZE))
@@ -247,7 +248,7 @@ def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Recor
     if theirs := published.get("optima_float32", []):
         given = [record["m_observed_float64"] for record in theirs]
         both = [text for text in given if text != "not measured"]
-        found = {"on": "RTX 2080 Ti, float32 (paper)", "untried": None, "role": THEIRS}
+        found = {"on": "RTX 2080 Ti, float32 (paper)", "untried": None, FROM_PAPER: True}
         rows.append({**UNKNOWN, **found, "same": f"{both.count('')} of {len(both)}"})
     fields = [
         field("used on", "on"),
