@@ -21,7 +21,7 @@ from launchwise.workloads.spec import Spec, load_spec
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tests" / "support"))
 
 from kept_cubins import keeping
-from samples import ROOT, SAXPY, Project, copy_project, measurements
+from samples import ROOT, SAXPY, STENCIL, Project, copy_project, measurements
 
 # Hundreds of processes import the library: it is compiled once, whatever the environment says.
 sys.dont_write_bytecode = False
@@ -85,6 +85,12 @@ def acoustic_spec(acoustic_folder: Path) -> Spec:
 def saxpy_spec() -> Spec:
     """Spec of the tutorial's workload, the small one where any will do."""
     return load_spec(SAXPY)
+
+
+@pytest.fixture(scope="session")
+def stencil_spec() -> Spec:
+    """Spec of the tests' own workload, which has a cost model and made-up times."""
+    return load_spec(STENCIL)
 
 
 @pytest.fixture(scope="session")

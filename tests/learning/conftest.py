@@ -1,21 +1,21 @@
-"""The acoustic workload with recorded times, for models to learn from."""
+"""The tests' own workload with made-up times, for models to learn from."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
-from acoustic_cases import recorded_domain, recorded_rows
+from stencil import stencil_domain, training_rows
 
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="session")
-def domain(acoustic_spec: Spec) -> Domain:
-    return recorded_domain(acoustic_spec)
+def domain(stencil_spec: Spec) -> Domain:
+    return stencil_domain(stencil_spec)
 
 
 @pytest.fixture(scope="session")
-def rows(domain: Domain) -> pd.DataFrame:
+def rows(stencil_spec: Spec) -> pd.DataFrame:
     """Measured times of the training problems."""
-    return recorded_rows(domain)
+    return training_rows(stencil_spec)

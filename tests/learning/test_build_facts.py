@@ -22,10 +22,10 @@ SIZES = (64, 96, 128, 160, 192, 224)
 
 
 @pytest.fixture
-def domain(acoustic_spec: Spec) -> Domain:
+def domain(stencil_spec: Spec) -> Domain:
     gpus = {"a": profile("a"), "b": profile("b"), "old": profile("old")}
     gpus["old"] = gpus["old"].model_copy(update={"arch": "sm_75"})
-    return Domain(acoustic_spec, gpus)
+    return Domain(stencil_spec, gpus)
 
 
 def rows(domain: Domain, gpu: str, sizes: tuple[int, ...], **changed: object) -> pd.DataFrame:

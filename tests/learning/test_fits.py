@@ -17,8 +17,8 @@ from tests.support.samples import measurements, profile
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec) -> Domain:
-    return Domain(acoustic_spec, {"test": profile()})
+def domain(stencil_spec: Spec) -> Domain:
+    return Domain(stencil_spec, {"test": profile()})
 
 
 @pytest.fixture(scope="module")

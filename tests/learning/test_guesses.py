@@ -40,9 +40,9 @@ SPLITS = {"few": [64], "many": [72, 100, 130]}
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec) -> Domain:
+def domain(stencil_spec: Spec) -> Domain:
     few_threads = profile("small", max_threads_per_block=128)
-    return Domain(acoustic_spec, {GPU: profile(), "small": few_threads})
+    return Domain(stencil_spec, {GPU: profile(), "small": few_threads})
 
 
 @pytest.fixture(scope="module", params=["tree", "knn"])
@@ -54,7 +54,7 @@ def fitted(
     pieces, folds = [], []
     for split, sizes in SPLITS.items():
         sweep = measurements(domain.spec, [{"n": sizes, "dtype": ["float32"], "order": [2]}])
-        good = "omp_tile" if split == "few" else "block3d"
+        good = "column" if split == "few" else "block3d"
         sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
         columns = [*domain.spec.key_columns, "status", "time_ms", *FACTS]
         pieces.append(sweep[columns].assign(folds=f"{split}/{ALL}"))
@@ -81,7 +81,7 @@ def test_guesses_are_the_first_recommendations(
 ) -> None:
     found = recommended_guesses(fitted / split / ALL, domain, GPU, ASKED, count)
     assert found == first(fitted / split / ALL, domain)[:count]
-    assert found[0]["variant"] == {"few": "omp_tile", "many": "block3d"}[split]
+    assert found[0]["variant"] == {"few": "column", "many": "block3d"}[split]
     assert json.loads(json.dumps(found)) == found
     gpu = space.gpu_facts(profile().model_dump())
     assert len(found) == min(count, len(space.configurations(domain.spec, ASKED, gpu)))
@@ -127,9 +127,9 @@ def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted: Path, domain
 
 
 def test_candidates_of_the_study_are_kept_to(fitted: Path, domain: Domain) -> None:
-    narrow = Domain(domain.spec, domain.profiles, {"variant": ["omp_tile"]})
+    narrow = Domain(domain.spec, domain.profiles, {"variant": ["column"]})
     found = recommended_guesses(fitted, narrow, GPU, ASKED, 10_000)
-    assert {each["variant"] for each in found} == {"omp_tile", "linear"}
+    assert {each["variant"] for each in found} == {"column", "linear"}
 
 
 def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_path: Path) -> None:

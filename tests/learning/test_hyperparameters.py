@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 from optuna.trial import FixedTrial
-from samples import ROOT
+from samples import ROOT, STENCIL
 
 from launchwise.base.declarations import UNREADABLE, class_constant
 from launchwise.learning.hyperparameters import complaint
 from launchwise.learning.recommenders import kinds, recommender_class, source
 
-WORKLOAD = ROOT / "kernels" / "tridiagonal"
-ACOUSTIC = ROOT / "kernels" / "acoustic"
+OWNERS = sorted(folder.parent for folder in ROOT.glob("kernels/*/recommenders"))
+"""Workloads with kinds of their own."""
 
 
-EVERY = [*((kind, WORKLOAD) for kind in kinds(WORKLOAD)), ("c45", ACOUSTIC)]
+EVERY = [
+    *((kind, STENCIL) for kind in kinds()),
+    *((kind, owner) for owner in OWNERS for kind in kinds(owner) if kind not in kinds()),
+]
 
 
 @pytest.mark.parametrize(("kind", "workload"), EVERY)
@@ -60,14 +63,12 @@ def test_the_search_may_propose_the_defaults(kind: str, workload: Path) -> None:
             "must be an integer of at least 0 and of at most 4294967295, not -1",
         ),
         ("knn", {"weights": "distanc"}, "unknown value 'distanc', did you mean 'distance'?"),
-        ("nearest_optimum", {"corrected": 1}, "must be true or false, not 1"),
         ("committee", {"members": "knn, froest"}, "unknown member 'froest', did you mean 'forest'"),
         ("committee", {"members": 3}, "unknown member '3' (allowed: "),
-        ("stream_law", {"law": "choosen"}, "unknown value 'choosen', did you mean 'chosen'?"),
     ],
 )
 def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str) -> None:
-    found = complaint(kind, parameters, WORKLOAD)
+    found = complaint(kind, parameters, STENCIL)
     assert found is not None
     assert found[0] == next(iter(parameters))
     assert found[1].startswith(said)
@@ -79,18 +80,17 @@ def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str) -> N
         ("forest", {"rows_per_tree": 0, "max_depth": None, "max_features": 1, "focus": 3}),
         ("knn", {"problems": None, "weights": "uniform"}),
         ("committee", {"members": "knn, nearest_size", "folds": 2}),
-        ("nearest_optimum", {"choice": "depth", "size": None}),
     ],
 )
 def test_what_fits_is_no_matter(kind: str, parameters: dict[str, Any]) -> None:
-    assert complaint(kind, parameters, WORKLOAD) is None
+    assert complaint(kind, parameters, STENCIL) is None
 
 
 OWN = """
 from launchwise.learning.regression import TimeRegressor
 
 def made():
-    return {"depth": 3, "shape": "round"}
+    return {"depth": 3, "shape": "round", "smooth": True}
 
 class Mine(TimeRegressor):
     defaults = {**TimeRegressor.defaults, **made()}
@@ -101,6 +101,8 @@ def test_a_class_that_computes_its_declaration_is_imported(tmp_path: Path) -> No
     (tmp_path / "recommenders").mkdir()
     (tmp_path / "recommenders" / "mine.py").write_text(OWN)
     assert complaint("mine", {"depth": 4, "shape": "flat"}, tmp_path) is None
+    told = ("smooth", "must be true or false, not 1")
+    assert complaint("mine", {"smooth": 1}, tmp_path) == told
     assert complaint("mine", {"depth": "deep"}, tmp_path) == (
         "depth", "must be an integer, not 'deep'"
     )  # fmt: skip

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from stencil import cases, training_rows
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import lambdarank
 from launchwise.learning.recommenders.lambdarank import LambdarankRecommender, grades, lists_of
 from launchwise.learning.splits import Case, among, case_numbers
-from launchwise.workloads.spec import Spec
 
-GPU = "h200"
-
-
-@pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec, root: Path) -> Domain:
-    """The acoustic workload on the H200."""
-    profile = root / "data" / "recorded" / GPU / "profile.json"
-    return Domain(acoustic_spec, {GPU: read_profile(profile)})
+GPU = "card.sm72"
+TRAINED, ASKED = (cases(sizes, (GPU,)) for sizes in ((256, 300, 512), (500,)))
 
 
 @pytest.fixture(scope="module")
-def sweep(domain: Domain, root: Path) -> pd.DataFrame:
-    """Its measured times."""
-    rows = pd.read_parquet(root / "data" / "recorded" / GPU / "acoustic.parquet")
-    kept = rows[rows["time_ms"].notna()].reset_index(drop=True)
-    named = kept[[*domain.spec.key_columns, "time_ms", *FACTS]]
-    return named.astype({name: object for name in ("gpu", "dtype", "variant")})
-
-
-def cases(*sizes: int) -> list[Case]:
-    """Problems of some sizes."""
-    return [Case(GPU, {"n": n, "dtype": "float32", "order": 8}) for n in sizes]
+def sweep(domain: Domain) -> pd.DataFrame:
+    """Measured times of one GPU."""
+    rows = training_rows(domain.spec, (256, 300, 500, 512))
+    return rows[rows["gpu"] == GPU].reset_index(drop=True)
 
 
 def of(rows: pd.DataFrame, asked: list[Case], domain: Domain) -> pd.DataFrame:
@@ -74,7 +57,7 @@ def test_no_list_is_longer_than_lightgbm_takes() -> None:
 def test_order_does_not_depend_on_how_long_a_problem_takes(
     domain: Domain, sweep: pd.DataFrame
 ) -> None:
-    train, asked = of(sweep, cases(256, 300, 512), domain), of(sweep, cases(500), domain)
+    train, asked = of(sweep, TRAINED, domain), of(sweep, ASKED, domain)
     factor = 1000.0 ** case_numbers(train, domain.spec)
     slower = train.assign(time_ms=train["time_ms"] * factor)
     order, other = (
@@ -86,7 +69,7 @@ def test_order_does_not_depend_on_how_long_a_problem_takes(
 
 def test_rows_in_any_order_teach_the_same_lists(domain: Domain, sweep: pd.DataFrame) -> None:
     # Rows of a case need not lie together.
-    train, asked = of(sweep, cases(256, 300, 512), domain), of(sweep, cases(500), domain)
+    train, asked = of(sweep, TRAINED, domain), of(sweep, ASKED, domain)
     mixed = train.sample(frac=1, random_state=3).reset_index(drop=True)
     for rows in (train, mixed):
         ranked = LambdarankRecommender(domain).fit(rows).rank(asked)

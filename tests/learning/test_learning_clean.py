@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import stencil
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,11 +25,11 @@ from launchwise.learning.clean import (
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
-from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
+GPU = stencil.GPUS[0]
 SCOPES = st.sampled_from(["problem", "global"])
 STATUSES = [*["ok"] * 6, "slow", "wrong", "failed", "timeout", "out_of_memory"]
 
@@ -103,21 +104,21 @@ def test_fences_of_many_cases_are_those_of_each(numbers: list[int], seed: int) -
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
 def test_scaling_the_times_changes_nothing_within_a_problem(
-    acoustic_spec: Spec, seed: int, factor: float
+    stencil_spec: Spec, seed: int, factor: float
 ) -> None:
-    rows = random_sweep(acoustic_spec, seed, ["ok"])
+    rows = random_sweep(stencil_spec, seed, ["ok"])
     # Each problem by a factor of its own.
     scale = rows["n"].map({64: factor, 70: 1.0, 80: 1 / factor})
     scaled = rows.assign(time_ms=rows["time_ms"] * scale)
-    before, after = (cleaned(acoustic_spec, one, fold([64, 70, 80], [])) for one in (rows, scaled))
-    assert names(before.training, acoustic_spec) == names(after.training, acoustic_spec)
+    before, after = (cleaned(stencil_spec, one, fold([64, 70, 80], [])) for one in (rows, scaled))
+    assert names(before.training, stencil_spec) == names(after.training, stencil_spec)
 
 
-def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(acoustic_spec: Spec) -> None:
-    rows = sweep(acoustic_spec, {64: [1.0, 2.0, 3.0, 4.0], 70: [1.0, 2.0]})
+def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec: Spec) -> None:
+    rows = sweep(stencil_spec, {64: [1.0, 2.0, 3.0, 4.0], 70: [1.0, 2.0]})
     larger = rows.assign(time_ms=rows["time_ms"].where(rows["n"] == 64, rows["time_ms"] * 100))
     kept = [
-        len(cleaned(acoustic_spec, one, fold([64, 70], []), "global").training)
+        len(cleaned(stencil_spec, one, fold([64, 70], []), "global").training)
         for one in (rows, larger)
     ]
     assert kept == [6, 5]
@@ -126,16 +127,16 @@ def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(acoustic_spe
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
 def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
-    acoustic_spec: Spec, seed: int, scope: Scope, factor: float
+    stencil_spec: Spec, seed: int, scope: Scope, factor: float
 ) -> None:
-    rows = random_sweep(acoustic_spec, seed, STATUSES)
-    found = cleaned(acoustic_spec, rows, fold([64, 80], [70]), scope, factor)
-    kept = names(found.training, acoustic_spec)
+    rows = random_sweep(stencil_spec, seed, STATUSES)
+    found = cleaned(stencil_spec, rows, fold([64, 80], [70]), scope, factor)
+    kept = names(found.training, stencil_spec)
     gone = found.removed[found.removed["scope"] == scope]
-    removed = names(gone, acoustic_spec)
+    removed = names(gone, stencil_spec)
     assert not kept & removed
     believed = rows[rows["status"].isin(MEASURED) & (rows["n"] != 70)]
-    assert kept | removed == names(believed, acoustic_spec)
+    assert kept | removed == names(believed, stencil_spec)
     assert not (found.removed["n"] == 70).any()
     outside = (gone["time_ms"] < gone["lower_ms"]) | (gone["time_ms"] > gone["upper_ms"])
     assert outside.all()
@@ -143,30 +144,30 @@ def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     assert (count["rows"], count["measured"]) == (60, len(believed))
     assert count["training"] == len(kept)
     assert count["removed"][scope]["rows"] == len(removed)
-    training_schema(acoustic_spec).validate(found.training)
-    removed_schema(acoustic_spec).validate(found.removed)
+    training_schema(stencil_spec).validate(found.training)
+    removed_schema(stencil_spec).validate(found.removed)
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), SCOPES)
 def test_times_of_test_problems_have_no_part_in_the_fences(
-    acoustic_spec: Spec, seed: int, scope: Scope
+    stencil_spec: Spec, seed: int, scope: Scope
 ) -> None:
-    rows = random_sweep(acoustic_spec, seed, ["ok"])
+    rows = random_sweep(stencil_spec, seed, ["ok"])
     other = rows.assign(time_ms=rows["time_ms"].where(rows["n"] != 70, 1e9))
     first, second = (
-        cleaned(acoustic_spec, one, fold([64, 80], [70]), scope) for one in (rows, other)
+        cleaned(stencil_spec, one, fold([64, 80], [70]), scope) for one in (rows, other)
     )
     pd.testing.assert_frame_equal(first.training, second.training)
     pd.testing.assert_frame_equal(first.removed, second.removed)
 
 
 def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothing(
-    acoustic_spec: Spec,
+    stencil_spec: Spec,
 ) -> None:
     # Of 1 .. 8, 1000 and 2000 the quartiles are 3.25 and 7.75: fences at -3.5 and 14.5.
-    rows = sweep(acoustic_spec, {64: [float(i) for i in range(1, 9)], 400: [1000.0, 2000.0]})
-    found = cleaned(acoustic_spec, rows, fold([64, 400], []), "global")
+    rows = sweep(stencil_spec, {64: [float(i) for i in range(1, 9)], 400: [1000.0, 2000.0]})
+    found = cleaned(stencil_spec, rows, fold([64, 400], []), "global")
     assert sorted(found.removed["time_ms"]) == [1000.0, 2000.0]
     assert set(found.removed["scope"]) == {"global"}
     assert found.removed["lower_ms"].tolist() == [-3.5, -3.5]
@@ -176,14 +177,14 @@ def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothin
         "rows": 2, "percent": 20.0, "problems_touched": 1, "problems_lost": 1
     }  # fmt: skip
     assert found.counts[0]["removed"]["problem"]["rows"] == 0
-    assert len(cleaned(acoustic_spec, rows, fold([64, 400], [])).training) == 10
+    assert len(cleaned(stencil_spec, rows, fold([64, 400], [])).training) == 10
 
 
-def test_the_problem_scope_has_its_fences_on_log_times(acoustic_spec: Spec) -> None:
+def test_the_problem_scope_has_its_fences_on_log_times(stencil_spec: Spec) -> None:
     # log2: 0 .. 8 and 20; quartiles 2.25 and 6.75, so fences at 2^-4.5 and 2^13.5.
     times = [2.0**i for i in (*range(9), 20)]
-    rows = sweep(acoustic_spec, {64: times, 70: [1.0, 1.1, 1.2, 1.3, 1.4]})
-    found = cleaned(acoustic_spec, rows, fold([64, 70], []))
+    rows = sweep(stencil_spec, {64: times, 70: [1.0, 1.1, 1.2, 1.3, 1.4]})
+    found = cleaned(stencil_spec, rows, fold([64, 70], []))
     of_problem = found.removed[found.removed["scope"] == "problem"]
     assert of_problem["time_ms"].tolist() == [2.0**20]
     assert of_problem["lower_ms"].tolist() == pytest.approx([2**-4.5])
@@ -192,38 +193,38 @@ def test_the_problem_scope_has_its_fences_on_log_times(acoustic_spec: Spec) -> N
 
 @pytest.mark.parametrize(("sides", "kept"), [("upper", 9), ("both", 8)])
 def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
-    acoustic_spec: Spec, sides: Any, kept: int
+    stencil_spec: Spec, sides: Any, kept: int
 ) -> None:
-    rows = sweep(acoustic_spec, {64: [0.01, *(1 + i / 10 for i in range(8)), 1000.0]})
-    found = clean({"a": rows}, [fold([64], [])], acoustic_spec, Fences(sides=sides))
+    rows = sweep(stencil_spec, {64: [0.01, *(1 + i / 10 for i in range(8)), 1000.0]})
+    found = clean({"a": rows}, [fold([64], [])], stencil_spec, Fences(sides=sides))
     assert len(found.training) == kept
     assert (0.01 in found.training["time_ms"].tolist()) == (sides == "upper")
     assert 1000.0 not in found.training["time_ms"].tolist()
 
 
 @pytest.mark.parametrize("scope", ["problem", "global"])
-def test_constant_times_remove_nothing(acoustic_spec: Spec, scope: Scope) -> None:
-    rows = sweep(acoustic_spec, {64: [0.7] * 9, 70: [0.7] * 9})
-    found = cleaned(acoustic_spec, rows, fold([64, 70], []), scope)
+def test_constant_times_remove_nothing(stencil_spec: Spec, scope: Scope) -> None:
+    rows = sweep(stencil_spec, {64: [0.7] * 9, 70: [0.7] * 9})
+    found = cleaned(stencil_spec, rows, fold([64, 70], []), scope)
     assert len(found.training) == 18
     assert found.removed.empty
 
 
-def test_failed_and_wrong_rows_are_no_training_rows(acoustic_spec: Spec) -> None:
+def test_failed_and_wrong_rows_are_no_training_rows(stencil_spec: Spec) -> None:
     statuses = ["ok", "slow", "wrong", "failed", "timeout", "out_of_memory"]
-    rows = sweep(acoustic_spec, {64: [1.0] * 6}, {64: statuses})
+    rows = sweep(stencil_spec, {64: [1.0] * 6}, {64: statuses})
     # Even a wrong row that has a time.
     rows.loc[2, "time_ms"] = 0.1
-    found = cleaned(acoustic_spec, rows, fold([64], []))
+    found = cleaned(stencil_spec, rows, fold([64], []))
     assert len(found.training) == 2
     assert found.training["time_ms"].tolist() == [1.0, 1.0]
     assert (found.counts[0]["rows"], found.counts[0]["measured"]) == (6, 2)
 
 
-def test_a_fold_of_failures_is_an_error(acoustic_spec: Spec) -> None:
-    rows = sweep(acoustic_spec, {64: [1.0]}, {64: ["failed"]})
+def test_a_fold_of_failures_is_an_error(stencil_spec: Spec) -> None:
+    rows = sweep(stencil_spec, {64: [1.0]}, {64: ["failed"]})
     with pytest.raises(UserError, match="no training row was measured") as caught:
-        cleaned(acoustic_spec, rows, fold([64], []))
+        cleaned(stencil_spec, rows, fold([64], []))
     assert caught.value.key == "splits.it"
 
 
@@ -235,22 +236,22 @@ def test_a_fold_of_failures_is_an_error(acoustic_spec: Spec) -> None:
     ],
 )
 def test_rows_of_other_problems_are_refused_as_training_rows(
-    acoustic_spec: Spec, train: list[int], test: list[int], message: str
+    stencil_spec: Spec, train: list[int], test: list[int], message: str
 ) -> None:
-    rows = sweep(acoustic_spec, {64: [1.0, 2.0], 70: [1.0]})
+    rows = sweep(stencil_spec, {64: [1.0, 2.0], 70: [1.0]})
     one = fold(train, test)
     with pytest.raises(UserError, match=message) as caught:
-        check_training(rows, one.train, one.test, acoustic_spec, "rows.parquet")
+        check_training(rows, one.train, one.test, stencil_spec, "rows.parquet")
     assert "\n" not in str(caught.value)
-    check_training(rows[rows["n"] == 64], one.train, one.test, acoustic_spec, "rows.parquet")
+    check_training(rows[rows["n"] == 64], one.train, one.test, stencil_spec, "rows.parquet")
 
 
 def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
-    acoustic_spec: Spec, tmp_path: Path
+    stencil_spec: Spec, tmp_path: Path
 ) -> None:
-    staged = acoustic_spec.model_copy(update={"stages": {"copy": "in", "run": "on the GPU"}})
+    staged = stencil_spec.model_copy(update={"stages": {"copy": "in", "run": "on the GPU"}})
     # Fences: 6 inliers and one outlier; test rows: a size that does not train.
-    rows = sweep(acoustic_spec, {64: [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 90.0], 70: [2.0]})
+    rows = sweep(stencil_spec, {64: [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 90.0], 70: [2.0]})
     rows["copy_ms"] = 0.1 * rows["time_ms"]
     rows["run_ms"] = np.where(rows["time_ms"] > 1.25, np.nan, 0.5)
     found = cleaned(staged, rows, fold([64], [70]))
@@ -262,7 +263,7 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
     assert again["run_ms"].isna().tolist() == found.training["run_ms"].isna().tolist()
     # What was removed is named, not kept.
     assert set(found.removed.columns) == set(removed_schema(staged).columns)
-    assert set(removed_schema(staged).columns) == set(removed_schema(acoustic_spec).columns)
+    assert set(removed_schema(staged).columns) == set(removed_schema(stencil_spec).columns)
     with pytest.raises(UserError, match="copy_ms"):
         write_table(
             tmp_path / "wrong.parquet",
@@ -272,34 +273,28 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
 
 
 def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
-    acoustic_spec: Spec,
+    stencil_spec: Spec,
 ) -> None:
-    rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
-    found = cleaned(acoustic_spec, rows, fold([64], []))
+    rows = sweep(stencil_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
+    found = cleaned(stencil_spec, rows, fold([64], []))
     told = ["status", "time_ms", "registers", "spill_bytes"]
-    expected = ["folds", *acoustic_spec.key_columns, *told]
-    assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
+    expected = ["folds", *stencil_spec.key_columns, *told]
+    assert list(found.training.columns) == expected == list(training_schema(stencil_spec).columns)
 
 
-def test_a_recorded_sweep_falls_apart_without_loss(
-    acoustic_spec: Spec, root: Path, tmp_path: Path
-) -> None:
-    path = root / "data" / "recorded" / "h200.sm16" / "acoustic.parquet"
-    rows = read_table(path, measurement_schema(acoustic_spec))
-    cases = [
-        tuple(Case("h200.sm16", {"n": n, "dtype": "float32", "order": 8}) for n in sizes)
-        for sizes in ((256, 300, 512), (550,))
-    ]
-    one = Fold("it", ALL, *cases)
-    believed = rows[among(rows, one.train, acoustic_spec) & rows["status"].isin(MEASURED)]
-    found = clean({"h200.sm16": rows}, [one], acoustic_spec, Fences())
+def test_a_sweep_falls_apart_without_loss(stencil_spec: Spec, tmp_path: Path) -> None:
+    rows = stencil.sweep(stencil_spec, (256, 300, 512, 550), GPU)
+    asked = (tuple(stencil.cases(sizes, (GPU,))) for sizes in ((256, 300, 512), (550,)))
+    one = Fold("it", ALL, *asked)
+    believed = rows[among(rows, one.train, stencil_spec) & rows["status"].isin(MEASURED)]
+    found = clean({GPU: rows}, [one], stencil_spec, Fences())
     gone = found.removed[found.removed["scope"] == "problem"]
-    assert len(found.training) + len(gone) == len(believed) > 300
-    assert names(found.training, acoustic_spec) | names(gone, acoustic_spec) == names(
-        believed, acoustic_spec
+    assert len(found.training) + len(gone) == len(believed) > 250
+    assert names(found.training, stencil_spec) | names(gone, stencil_spec) == names(
+        believed, stencil_spec
     )
     # Whatever the fences say, nobody must lose the fastest row of a problem.
     best = believed.groupby("n")["time_ms"].min()
     assert found.training.groupby("n")["time_ms"].min().to_dict() == best.to_dict()
-    write_table(tmp_path / "training.parquet", found.training, training_schema(acoustic_spec))
-    write_table(tmp_path / "removed.parquet", found.removed, removed_schema(acoustic_spec))
+    write_table(tmp_path / "training.parquet", found.training, training_schema(stencil_spec))
+    write_table(tmp_path / "removed.parquet", found.removed, removed_schema(stencil_spec))

@@ -61,14 +61,14 @@ FOLD = Fold("it", ALL, (case(200),), (case(64), case(100)))
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec) -> Domain:
-    return Domain(acoustic_spec, {GPU: profile()})
+def domain(stencil_spec: Spec) -> Domain:
+    return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.fixture(scope="module")
-def listed(acoustic_spec: Spec) -> list[dict[str, Any]]:
+def listed(stencil_spec: Spec) -> list[dict[str, Any]]:
     """Five configurations, the baseline first."""
-    return space.configurations(acoustic_spec, problem(100))[:5]
+    return space.configurations(stencil_spec, problem(100))[:5]
 
 
 @pytest.fixture(scope="module")
@@ -316,16 +316,16 @@ def test_recommendations_for_other_problems_than_the_test_ones_are_refused(
 
 
 def test_only_candidates_count_as_the_best(
-    acoustic_spec: Spec, listed: list[dict[str, Any]]
+    stencil_spec: Spec, listed: list[dict[str, Any]]
 ) -> None:
-    narrow = Domain(acoustic_spec, {GPU: profile()}, {"variant": ["omp_tile"]})
-    sweep = measurements(acoustic_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
+    narrow = Domain(stencil_spec, {GPU: profile()}, {"variant": ["column"]})
+    sweep = measurements(stencil_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
     sweep.loc[sweep["variant"] == "block3d", "time_ms"] /= 100
     one = Fold("it", ALL, (case(200),), (case(64),))
     table = evaluated(
         recommended(listed, {64: [0]}), [one], Truth({GPU: sweep}, narrow), narrow, []
     )
-    allowed = sweep[sweep["variant"].isin(["omp_tile", "linear"])]
+    allowed = sweep[sweep["variant"].isin(["column", "linear"])]
     assert of(table, ORACLE, 64)["time_ms"] == allowed["time_ms"].min()
     assert allowed["time_ms"].min() > sweep["time_ms"].min()
 
@@ -334,8 +334,8 @@ def test_only_candidates_count_as_the_best(
 
 
 @pytest.fixture(scope="module")
-def sweep(acoustic_spec: Spec) -> pd.DataFrame:
-    return measurements(acoustic_spec, [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}])
+def sweep(stencil_spec: Spec) -> pd.DataFrame:
+    return measurements(stencil_spec, [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}])
 
 
 WAY = Fold("it", ALL, (case(64), case(130)), (case(100),))
@@ -445,11 +445,12 @@ def test_a_parameter_out_of_range_names_the_model(
 
 
 def test_training_again_leaves_nothing_of_before(
-    training: Path, domain: Domain, tmp_path: Path
+    training: Path, domain: Domain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(recommender_class("knn"), "cross_validated", True)
     folder = tmp_path / "t"
     (folder / "old").mkdir(parents=True)
-    entry = ModelEntry(kind="c45", title="C4.5", trials=0)
+    entry = ModelEntry(kind="knn", title="kNN", trials=0)
     summary = train_model("t", entry, domain, training, Search(), 7, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["it", "summary.json"]
     scored = summary["folds"][0]["cross_validation"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from acoustic_cases import GPUS, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stencil import GPUS, cases
 
 from launchwise.base.expressions import Formulas
 from launchwise.gpus.profile import GpuProfile
@@ -56,10 +56,10 @@ def expressions(spec: Spec) -> list[str]:
 
 @settings(deadline=None, max_examples=25)
 @given(st.data())
-def test_columns_equal_formulas_row_by_row(acoustic_spec: Spec, data: st.DataObject) -> None:
-    every = space.universe(acoustic_spec)
+def test_columns_equal_formulas_row_by_row(stencil_spec: Spec, data: st.DataObject) -> None:
+    every = space.universe(stencil_spec)
     drawn = data.draw(
-        st.lists(st.tuples(problems(acoustic_spec), st.sampled_from(every), profiles), min_size=1,
+        st.lists(st.tuples(problems(stencil_spec), st.sampled_from(every), profiles), min_size=1,
                  max_size=8)
     )  # fmt: skip
     names = [
@@ -71,9 +71,9 @@ def test_columns_equal_formulas_row_by_row(acoustic_spec: Spec, data: st.DataObj
         name: values.to_numpy() if values.dtype.kind in "iuf" else values.to_numpy(dtype=object)
         for name, values in table.items()
     }
-    columns = Columns(acoustic_spec.derived, {str(name): one for name, one in arrays.items()})
-    formulas = Formulas(acoustic_spec.derived)
-    for text in expressions(acoustic_spec):
+    columns = Columns(stencil_spec.derived, {str(name): one for name, one in arrays.items()})
+    formulas = Formulas(stencil_spec.derived)
+    for text in expressions(stencil_spec):
         expected = [formulas.value(text, one) for one in names]
         assert columns.value(text).tolist() == pytest.approx(expected, rel=1e-14), text
 
@@ -93,35 +93,35 @@ def test_columns_take_the_branch_of_each_row_alone() -> None:
 
 @settings(deadline=None, max_examples=10)
 @given(st.data())
-def test_choices_are_what_the_space_says(acoustic_spec: Spec, data: st.DataObject) -> None:
+def test_choices_are_what_the_space_says(stencil_spec: Spec, data: st.DataObject) -> None:
     gpus: dict[str, GpuProfile] = {"a": data.draw(profiles), "b": data.draw(profiles)}
     asked = data.draw(
-        st.lists(st.builds(Case, st.sampled_from(["a", "b"]), problems(acoustic_spec)), min_size=1,
+        st.lists(st.builds(Case, st.sampled_from(["a", "b"]), problems(stencil_spec)), min_size=1,
                  max_size=2, unique_by=lambda case: case.key)
     )  # fmt: skip
-    table = Domain(acoustic_spec, gpus).choices(asked)
-    codes, keys = case_codes(table, acoustic_spec)
+    table = Domain(stencil_spec, gpus).choices(asked)
+    codes, keys = case_codes(table, stencil_spec)
     assert keys == [case.key for case in asked]
     for number, case in enumerate(asked):
-        found = table[codes == number][acoustic_spec.tunable_columns].to_dict("records")
+        found = table[codes == number][stencil_spec.tunable_columns].to_dict("records")
         facts = space.gpu_facts(gpus[case.gpu].model_dump())
         assert set(facts) == set(GPU_NAMES)
-        assert found == space.configurations(acoustic_spec, case.problem, facts)
-        assert found[0] == space.baseline(acoustic_spec)
+        assert found == space.configurations(stencil_spec, case.problem, facts)
+        assert found[0] == space.baseline(stencil_spec)
 
 
-def test_candidates_narrow_the_choices_and_leave_the_baseline(acoustic_spec: Spec) -> None:
-    narrow = Domain(acoustic_spec, {"test": profile()}, {"variant": ["block3d"], "bx": [32, 64]})
+def test_candidates_narrow_the_choices_and_leave_the_baseline(stencil_spec: Spec) -> None:
+    narrow = Domain(stencil_spec, {"test": profile()}, {"variant": ["block3d"], "bx": [32, 64]})
     table = narrow.choices([Case("test", {"n": 100, "dtype": "float32", "order": 2})])
     assert table["variant"].tolist() == ["linear"] + ["block3d"] * (len(table) - 1)
     assert set(table["bx"][1:]) == {32, 64}
     assert narrow.is_candidate(table).all()
 
 
-def test_constraints_of_a_study_hold_problem_by_problem(acoustic_spec: Spec) -> None:
+def test_constraints_of_a_study_hold_problem_by_problem(stencil_spec: Spec) -> None:
     # What nobody measured at a size is no candidate there.
     rule = "bx == (32 if n <= 100 else 64)"
-    kept = Domain(acoustic_spec, {"test": profile()}, {"variant": ["block3d"]}, [rule])
+    kept = Domain(stencil_spec, {"test": profile()}, {"variant": ["block3d"]}, [rule])
     problems = [{"n": n, "dtype": "float32", "order": 2} for n in (100, 200)]
     table = kept.choices([Case("test", problem) for problem in problems])
     for n, bx in ((100, 32), (200, 64)):

@@ -1,4 +1,4 @@
-"""Every kind of recommender, and baselines, mostly on recorded times."""
+"""Every kind of recommender, and baselines, mostly on made-up times."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from acoustic_cases import ASKED, FAR, TRAINED, cases
 from recommending import Ground, RecommenderProtocol, chosen
+from stencil import ASKED, FAR, TRAINED, cases
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BASELINES
@@ -28,7 +28,7 @@ UNTAUGHT = ("analytical", "roofline")
 
 
 class TestEveryKind(RecommenderProtocol):
-    """Every kind of the library, on recorded times."""
+    """Every kind of the library, on made-up times."""
 
     @pytest.fixture(scope="class", params=KINDS)
     @classmethod

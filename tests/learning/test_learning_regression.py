@@ -29,12 +29,12 @@ class Nothing(TimeRegressor):
 
 
 @pytest.fixture
-def rows(acoustic_spec: Spec) -> pd.DataFrame:
+def rows(stencil_spec: Spec) -> pd.DataFrame:
     """Measurements of two problems."""
     found = []
     for n, times in TIMES.items():
         problem = {"n": n, "dtype": "float32", "order": 2}
-        listed = space.configurations(acoustic_spec, problem)[: len(times)]
+        listed = space.configurations(stencil_spec, problem)[: len(times)]
         for configuration, time_ms in zip(listed, times, strict=True):
             key = {"gpu": GPU, **problem, **configuration}
             found.append({**key, "status": "ok", "time_ms": time_ms})
@@ -42,8 +42,8 @@ def rows(acoustic_spec: Spec) -> pd.DataFrame:
 
 
 @pytest.fixture
-def domain(acoustic_spec: Spec) -> Domain:
-    return Domain(acoustic_spec, {GPU: profile()})
+def domain(stencil_spec: Spec) -> Domain:
+    return Domain(stencil_spec, {GPU: profile()})
 
 
 @pytest.mark.parametrize("focus", [0.0, 2.0])

@@ -1,4 +1,4 @@
-"""The search for parameters of models, mostly on recorded times."""
+"""The search for parameters of models, mostly on made-up times."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_what_a_trial_depends_on_starts_a_search_anew(
 
 
 def test_fixed_parameters_are_held_and_not_reported(domain: Domain, rows: pd.DataFrame) -> None:
-    found, fits = searched(domain, rows, 4, fixed={"shift": 0.5})
+    found, fits = searched(domain, rows, 12, fixed={"shift": 0.5})
     assert {fit["shift"] for fit in fits} == {0.5}
     assert set(found.parameters) == {"bx"}
 

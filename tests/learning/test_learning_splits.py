@@ -86,7 +86,7 @@ TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")
 @settings(deadline=None, max_examples=50)
 @given(studies, st.sets(st.sampled_from(SIZES), min_size=1, max_size=3))
 def test_problem_split_is_disjoint_and_complete(
-    acoustic_spec: Spec, study: dict[str, Any], train: set[int]
+    stencil_spec: Spec, study: dict[str, Any], train: set[int]
 ) -> None:
     test = set(SIZES) - train
     learnt = {gpu: {p for p in measured if p[0] in train} for gpu, measured in study.items()}
@@ -98,9 +98,9 @@ def test_problem_split_is_disjoint_and_complete(
     used = [gpu for gpu in study if learnt[gpu] and asked[gpu]]
     if not used:
         with pytest.raises(UserError, match=r"studies\.s\.splits\.it\.(train|test)"):
-            made(acoustic_spec, study, by_sizes(train, test))
+            made(stencil_spec, study, by_sizes(train, test))
         return
-    found = made(acoustic_spec, study, by_sizes(train, test))
+    found = made(stencil_spec, study, by_sizes(train, test))
     assert list(found["folds"]) == [ALL]
     fold = found["folds"][ALL]
     both = {part: keys(fold[part]) for part in ("train", "test")}
@@ -112,11 +112,11 @@ def test_problem_split_is_disjoint_and_complete(
 
 
 def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
-    acoustic_spec: Spec,
+    stencil_spec: Spec,
 ) -> None:
     small, large = (64, "float32", 2), (200, "float32", 2)
     study = {"a": {small: True, large: True}, "b": {large: True}, "c": {small: True}, "d": {}}
-    found = made(acoustic_spec, study, by_sizes({64}, {200}))
+    found = made(stencil_spec, study, by_sizes({64}, {200}))
     fold = found["folds"][ALL]
     assert keys(fold["train"]) == [("a", *small), ("c", *small)]
     assert keys(fold["test"]) == [("a", *large)]
@@ -130,15 +130,15 @@ def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
 @settings(deadline=None, max_examples=50)
 @given(studies)
 def test_leaving_a_gpu_out_is_disjoint_and_complete(
-    acoustic_spec: Spec, study: dict[str, Any]
+    stencil_spec: Spec, study: dict[str, Any]
 ) -> None:
     tested = [gpu for gpu, measured in study.items() if any(measured.values())]
     others = {gpu: {(g, *p) for g in study if g != gpu for p in study[g]} for gpu in tested}
     if len(study) < 2 or not tested or not all(others.values()):
         with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
-            made(acoustic_spec, study, TRANSFER)
+            made(stencil_spec, study, TRANSFER)
         return
-    found = made(acoustic_spec, study, TRANSFER)
+    found = made(stencil_spec, study, TRANSFER)
     assert list(found["folds"]) == tested
     assert set(found["skipped"]) == set(study) - set(tested)
     for gpu, fold in found["folds"].items():
@@ -148,17 +148,17 @@ def test_leaving_a_gpu_out_is_disjoint_and_complete(
         assert len(set(keys(fold["train"]))) == len(fold["train"])
 
 
-def test_a_transfer_may_be_about_some_problems_only(acoustic_spec: Spec) -> None:
+def test_a_transfer_may_be_about_some_problems_only(stencil_spec: Spec) -> None:
     problems = {(n, "float32", 2): True for n in (100, 200, 300)}
     study = {"a": problems, "b": problems}
     some = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [100, 300]})
-    found = made(acoustic_spec, study, some)
+    found = made(stencil_spec, study, some)
     for fold in found["folds"].values():
         assert {case["problem"]["n"] for case in fold["train"]} == {100, 300}
         assert {case["problem"]["n"] for case in fold["test"]} == {100, 300}
-    named = {"workload": "acoustic", "title": "x", "question": "x", "models": ["m"]}
+    named = {"workload": "stencil", "title": "x", "question": "x", "models": ["m"]}
     asked = Study.model_validate({**named, "splits": {"it": some}})
-    rows = pd.concat([sweep(acoustic_spec, gpu, measured) for gpu, measured in study.items()])
+    rows = pd.concat([sweep(stencil_spec, gpu, measured) for gpu, measured in study.items()])
     assert set(rows[asked_about(asked, rows)]["n"]) == {100, 300}
     every = asked.model_copy(update={"splits": {"it": TRANSFER}})
     assert asked_about(every, rows).all()
@@ -168,15 +168,15 @@ def test_a_transfer_may_be_about_some_problems_only(acoustic_spec: Spec) -> None
     assert set(kept.loc[kept["gpu"] == "b", "n"]) == {100, 200, 300}
     nothing = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [7]})
     with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
-        made(acoustic_spec, study, nothing)
+        made(stencil_spec, study, nothing)
 
 
-def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(acoustic_spec: Spec) -> None:
+def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(stencil_spec: Spec) -> None:
     measured = {(n, "float32", 2): True for n in (100, 200, 300)}
-    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu in ("a", "b")}
+    sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu in ("a", "b")}
     profiles = {gpu: profile(gpu, device_name=gpu) for gpu in sweeps}
     splits = {"sizes": by_sizes({100}, {200, 300}), "transfer": TRANSFER}
-    content = make_splits("s", splits, acoustic_spec, sweeps, profiles, None, {"b": {"n": [200]}})
+    content = make_splits("s", splits, stencil_spec, sweeps, profiles, None, {"b": {"n": [200]}})
     ((sizes,), transfer) = (content["splits"][name]["folds"].values() for name in splits)
     assert {(gpu, n) for gpu, n, *_ in keys(sizes["test"])} == {("a", 200), ("a", 300), ("b", 300)}
     for fold in transfer:
@@ -184,10 +184,10 @@ def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(acoustic_spec: Spec
             assert ("b", 200) not in {(gpu, n) for gpu, n, *_ in keys(fold[part])}
 
 
-def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) -> None:
+def test_a_problem_on_both_sides_is_an_error_of_one_line(stencil_spec: Spec) -> None:
     study = {"a": {(64, "float32", 2): True, (100, "float32", 2): True}}
     with pytest.raises(UserError) as caught:
-        made(acoustic_spec, study, by_sizes({64, 100}, {100}))
+        made(stencil_spec, study, by_sizes({64, 100}, {100}))
     message = str(caught.value)
     assert "\n" not in message
     assert "studies.s.splits.it" in message
@@ -197,48 +197,48 @@ def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) ->
 
 @pytest.mark.parametrize(("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")])
 def test_a_split_of_unmeasured_problems_names_its_key(
-    acoustic_spec: Spec, train: set[int], test: set[int], part: str
+    stencil_spec: Spec, train: set[int], test: set[int], part: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        made(acoustic_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
+        made(stencil_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
     assert caught.value.key == f"studies.s.splits.it.{part}"
     assert "\n" not in str(caught.value)
 
 
-def test_a_problem_without_its_baseline_is_no_test_problem(acoustic_spec: Spec) -> None:
+def test_a_problem_without_its_baseline_is_no_test_problem(stencil_spec: Spec) -> None:
     study = {
         "a": {(64, "float32", 2): False, (100, "float32", 2): True, (100, "float64", 2): False}
     }
-    fold = made(acoustic_spec, study, by_sizes({64}, {100}))["folds"][ALL]
+    fold = made(stencil_spec, study, by_sizes({64}, {100}))["folds"][ALL]
     assert keys(fold["train"]) == [("a", 64, "float32", 2)]
     assert keys(fold["test"]) == [("a", 100, "float32", 2)]
 
 
-def test_failed_and_wrong_rows_make_no_case(acoustic_spec: Spec) -> None:
-    rows = sweep(acoustic_spec, "a", {(64, "float32", 2): True, (100, "float32", 2): True})
+def test_failed_and_wrong_rows_make_no_case(stencil_spec: Spec) -> None:
+    rows = sweep(stencil_spec, "a", {(64, "float32", 2): True, (100, "float32", 2): True})
     rows.loc[rows["n"] == 64, "status"] = ["failed", "wrong"]
     sweeps = {"a": rows}
     with pytest.raises(UserError, match=r"splits\.it\.train"):
-        make_splits("s", {"it": by_sizes({64}, {100})}, acoustic_spec, sweeps, {"a": profile("a")})
+        make_splits("s", {"it": by_sizes({64}, {100})}, stencil_spec, sweeps, {"a": profile("a")})
     # The file that holds the split is blamed.
-    asked = ({"it": by_sizes({64}, {100})}, acoustic_spec, sweeps, {"a": profile("a")})
+    asked = ({"it": by_sizes({64}, {100})}, stencil_spec, sweeps, {"a": profile("a")})
     with pytest.raises(UserError, match=r"^mine/study\.yaml: splits\.it\.train: no problem"):
         make_splits("s", *asked, {"it": ["mine/study.yaml", "splits.it"]})
 
 
-def test_transfer_of_one_gpu_is_an_error(acoustic_spec: Spec) -> None:
+def test_transfer_of_one_gpu_is_an_error(stencil_spec: Spec) -> None:
     with pytest.raises(UserError) as caught:
-        made(acoustic_spec, {"a": {(64, "float32", 2): True}}, TRANSFER)
+        made(stencil_spec, {"a": {(64, "float32", 2): True}}, TRANSFER)
     assert caught.value.key == "studies.s.splits.it"
     assert "at least 2 GPUs" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_transfer_of_which_one_gpu_is_left_names_it(acoustic_spec: Spec) -> None:
+def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec: Spec) -> None:
     measured = {(n, "float32", 2): True for n in (100, 200)}
-    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu in ("a", "b.sm16", "b.sm32")}
+    sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu in ("a", "b.sm16", "b.sm32")}
     profiles = {gpu: profile(gpu, device_name=gpu[0]) for gpu in sweeps}
-    asked = ({"it": TRANSFER}, acoustic_spec, sweeps, profiles, None)
+    asked = ({"it": TRANSFER}, stencil_spec, sweeps, profiles, None)
     with pytest.raises(UserError) as caught:
         make_splits("s", *asked, {gpu: {"n": [100, 200]} for gpu in ("b.sm16", "b.sm32")})
     assert "at least 2 GPUs, the sweeps hold only those of a" in str(caught.value)
@@ -254,10 +254,10 @@ def test_a_transfer_of_which_one_gpu_is_left_names_it(acoustic_spec: Spec) -> No
     [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)],
 )
 def test_only_folds_on_cards_of_their_own_count_as_unseen(
-    acoustic_spec: Spec, cards: dict[str, str], unseen: int
+    stencil_spec: Spec, cards: dict[str, str], unseen: int
 ) -> None:
     study = {gpu: {(64, "float32", 2): True} for gpu in GPUS}
-    assert made(acoustic_spec, study, TRANSFER, **cards)["folds_on_unseen_cards"] == unseen
+    assert made(stencil_spec, study, TRANSFER, **cards)["folds_on_unseen_cards"] == unseen
 
 
 @pytest.mark.parametrize(
@@ -286,20 +286,20 @@ def test_every_gpu_is_left_out_once_in_few_folds(cards: dict[str, str]) -> None:
         assert sum(map(len, places)) == len(set(cards.values()))
 
 
-def test_a_card_is_tested_with_its_slices_and_trained_without(acoustic_spec: Spec) -> None:
+def test_a_card_is_tested_with_its_slices_and_trained_without(stencil_spec: Spec) -> None:
     study = {gpu: {(64, "float32", 2): True} for gpu in ("a", "b", "c")}
-    folds = made(acoustic_spec, study, TRANSFER, a="x", b="x")["folds"]
+    folds = made(stencil_spec, study, TRANSFER, a="x", b="x")["folds"]
     assert list(folds) == ["a", "c"]
     assert [one["gpu"] for one in folds["a"]["test"]] == ["a", "b"]
     assert [one["gpu"] for one in folds["a"]["train"]] == ["c"]
 
 
-def test_folds_come_back_from_their_file(acoustic_spec: Spec, tmp_path: Path) -> None:
+def test_folds_come_back_from_their_file(stencil_spec: Spec, tmp_path: Path) -> None:
     study = {gpu: {(64, "float32", 2): True, (100, "float64", 8): True} for gpu in ("a", "b")}
-    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu, measured in study.items()}
+    sweeps = {gpu: sweep(stencil_spec, gpu, measured) for gpu, measured in study.items()}
     splits: dict[str, Split] = {"sizes": by_sizes({64}, {100}), "gpus": TRANSFER}
     profiles = {gpu: profile(gpu) for gpu in study}
-    content = make_splits("s", splits, acoustic_spec, sweeps, profiles)
+    content = make_splits("s", splits, stencil_spec, sweeps, profiles)
     write_json(tmp_path / "splits.json", content)
     folds = read_folds(tmp_path / "splits.json")
     # JSON objects come back sorted by name.
@@ -339,20 +339,20 @@ def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(GPUS), problems), max_size=25), st.data())
 def test_rows_are_numbered_and_found_by_their_case(
-    acoustic_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
+    stencil_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
 ) -> None:
     rows = pd.DataFrame(
         [(gpu, *problem) for gpu, problem in named], columns=["gpu", "n", "dtype", "order"]
     )
     expected = [(gpu, dtype, n, order) for gpu, (n, dtype, order) in named]
-    codes, found = case_codes(rows, acoustic_spec)
+    codes, found = case_codes(rows, stencil_spec)
     assert [found[code] for code in codes] == expected
     assert found == list(dict.fromkeys(expected))
-    cases = cases_in(rows, acoustic_spec)
+    cases = cases_in(rows, stencil_spec)
     assert [case.key for case in cases] == found
     chosen = [case for case in cases if data.draw(st.booleans())]
     wanted = [key in {case.key for case in chosen} for key in expected]
-    assert among(rows, chosen, acoustic_spec).tolist() == wanted
+    assert among(rows, chosen, stencil_spec).tolist() == wanted
 
 
 @settings(deadline=None, max_examples=50)

@@ -71,7 +71,7 @@ def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:
     assert beaten.mean() > 0.05
 
 
-def test_what_fits_the_cache_passes_it_once(acoustic_spec: Spec) -> None:
+def test_what_fits_the_cache_passes_it_once(stencil_spec: Spec) -> None:
     small, big = 32, 1002
     one = profile("one")
     rows = pd.DataFrame(
@@ -85,4 +85,4 @@ def test_what_fits_the_cache_passes_it_once(acoustic_spec: Spec) -> None:
     assert outside > moved[1] / machine.l2_gbs
     launch_us = min(machine.launch_us, machine.host_launch_us)
     expected = np.array([moved[0] / machine.l2_gbs, outside]) / 1e6 + launch_us / 1e3
-    assert least_ms(rows, acoustic_spec, {"one": one}) == pytest.approx(expected)
+    assert least_ms(rows, stencil_spec, {"one": one}) == pytest.approx(expected)

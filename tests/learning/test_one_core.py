@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from samples import LADDER, measurements, profile
+from samples import STENCIL, measurements, profile
 
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry
@@ -102,17 +102,17 @@ class Broken(Own):
 
 
 @pytest.fixture
-def domain(acoustic_folder: Path, tmp_path: Path) -> Domain:
-    """The acoustic workload with kinds of a user's own."""
-    folder = tmp_path / "kernels" / "acoustic"
-    shutil.copytree(acoustic_folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+def domain(tmp_path: Path) -> Domain:
+    """The tests' workload with kinds of a user's own."""
+    folder = tmp_path / "kernels" / "stencil"
+    shutil.copytree(STENCIL, folder, ignore=shutil.ignore_patterns("__pycache__"))
     own = folder / "recommenders"
     own.mkdir(exist_ok=True)
     for name, text in KINDS.items():
         (own / f"{name}.py").write_text(text)
     # Its name begins with an underscore: other modules of this folder are kinds.
     (own / "_common.py").write_text(COMMON)
-    return Domain(load_spec(folder), {"test": profile()}, LADDER)
+    return Domain(load_spec(folder), {"test": profile()})
 
 
 @pytest.fixture

@@ -29,15 +29,15 @@ from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.described_gpus import described_gpus
 from tests.support.report_study import sweep
-from tests.support.samples import LADDER, ROOT, profile
+from tests.support.samples import ROOT, profile
 
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec) -> Domain:
+def domain(stencil_spec: Spec) -> Domain:
     known = described_gpus("a100", "t4")
-    return Domain(acoustic_spec, {**known, "big": profile("big")}, LADDER)
+    return Domain(stencil_spec, {**known, "big": profile("big")})
 
 
 @pytest.fixture(scope="module")

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
-from acoustic_cases import GPUS, cases
+from stencil import cases, training_rows
 
 from launchwise.base.errors import UserError
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import BOUND, prediction_errors
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
-from launchwise.learning.splits import among
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.predicted import predicted_times
@@ -29,15 +23,9 @@ TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
 
 
 @pytest.fixture(scope="module")
-def recorded(domain: Domain, root: Path) -> pd.DataFrame:
-    """Rows of several problems that were timed more than once."""
-    pieces = []
-    for gpu in GPUS:
-        path = root / "data" / "recorded" / gpu / "acoustic.parquet"
-        rows = read_table(path, measurement_schema(domain.spec))
-        rows = rows[(rows["status"] == "ok") & among(rows, cases(TRAINED + ASKED), domain.spec)]
-        pieces.append(rows[[*domain.spec.key_columns, "time_ms", *FACTS]])
-    return pd.concat(pieces, ignore_index=True)
+def measured(stencil_spec: Spec) -> pd.DataFrame:
+    """Rows of several problems."""
+    return training_rows(stencil_spec, TRAINED + ASKED)
 
 
 def of(rows: pd.DataFrame, sizes: tuple[int, ...]) -> pd.DataFrame:
@@ -48,24 +36,24 @@ def median_error(predicted: np.ndarray, rows: pd.DataFrame) -> float:
     return float(np.median(np.abs(predicted / rows["time_ms"] - 1)))
 
 
-def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(acoustic_spec: Spec) -> None:
+def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(stencil_spec: Spec) -> None:
     fast, slow = profile("fast"), profile("slow")
     ceilings = slow.ceilings.model_copy(update={"float32_gflops": 10.0, "float64_gflops": 5.0})
     gpus = {"fast": fast, "slow": slow.model_copy(update={"ceilings": ceilings})}
     rows = pd.DataFrame(
         [
-            {"gpu": gpu, "n": 102, "dtype": dtype, "order": 2, **space.baseline(acoustic_spec)}
+            {"gpu": gpu, "n": 102, "dtype": dtype, "order": 2, **space.baseline(stencil_spec)}
             for gpu in gpus
             for dtype in ("float32", "float64")
         ]
     )
     bytes_ms = np.array([16, 32, 16, 32]) * 1e6 / 4300e6
     # The fast one's rate of operations is not known: they take no time.
-    flop_ms = np.array([0, 0, 14e6 / 10e6, 14e6 / 5e6])
-    found = limits_ms(rows, acoustic_spec, gpus)
+    flop_ms = np.array([0, 0, 9e6 / 10e6, 9e6 / 5e6])
+    found = limits_ms(rows, stencil_spec, gpus)
     assert found["bytes"] == pytest.approx(bytes_ms)
     assert found["flop"] == pytest.approx(flop_ms)
-    predicted = recommender_class("roofline")(Domain(acoustic_spec, gpus)).fit(rows).predict(rows)
+    predicted = recommender_class("roofline")(Domain(stencil_spec, gpus)).fit(rows).predict(rows)
     assert predicted == pytest.approx(np.maximum(bytes_ms, flop_ms) + 0.002)
 
 
@@ -76,32 +64,33 @@ def test_what_knows_no_configurations_recommends_the_baseline(domain: Domain) ->
 
 
 def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
-    domain: Domain, recorded: pd.DataFrame
+    domain: Domain, measured: pd.DataFrame
 ) -> None:
-    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    train, test = of(measured, TRAINED), of(measured, ASKED)
     errors = [
         median_error(recommender_class(kind)(domain).fit(train).predict(test), test)
         for kind in ("roofline", "analytical", "learnt")
     ]
-    assert errors[0] > 0.5
-    assert errors[1] < 0.3
-    assert errors[2] < 0.05
+    # The cost model knows what L2 keeps and how warps lie in rows, not what misaligned rows lose.
+    assert errors[0] > 0.3
+    assert errors[1] < 0.2
+    assert errors[2] < 0.03
 
 
 def test_what_learns_nothing_says_the_same_whatever_was_measured(
-    domain: Domain, recorded: pd.DataFrame
+    domain: Domain, measured: pd.DataFrame
 ) -> None:
-    test = of(recorded, ASKED)
-    doubled = recorded.assign(time_ms=2 * recorded["time_ms"])
+    test = of(measured, ASKED)
+    doubled = measured.assign(time_ms=2 * measured["time_ms"])
     for kind in ("roofline", "analytical"):
-        predictors = [recommender_class(kind)(domain).fit(rows) for rows in (recorded, doubled)]
+        predictors = [recommender_class(kind)(domain).fit(rows) for rows in (measured, doubled)]
         assert predictors[0].predict(test).tolist() == predictors[1].predict(test).tolist()
 
 
 def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
-    domain: Domain, recorded: pd.DataFrame
+    domain: Domain, measured: pd.DataFrame
 ) -> None:
-    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    train, test = of(measured, TRAINED), of(measured, ASKED)
     one, two = (
         recommender_class("learnt")(domain).fit(train.assign(time_ms=factor * train["time_ms"]))
         for factor in (1, 3)
@@ -110,9 +99,9 @@ def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
 
 
 def test_the_learnt_one_takes_no_first_launch_for_a_time(
-    domain: Domain, recorded: pd.DataFrame
+    domain: Domain, measured: pd.DataFrame
 ) -> None:
-    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    train, test = of(measured, TRAINED), of(measured, ASKED)
     slow = np.arange(len(train)) % 3 == 0
     planted = train.assign(
         status=np.where(slow, "slow", "ok"),
@@ -141,12 +130,12 @@ def recommendations(rows: pd.DataFrame, ratio: np.ndarray) -> pd.DataFrame:
 
 
 @pytest.fixture
-def counted(acoustic_spec: Spec) -> tuple[Domain, pd.DataFrame, Truth]:
+def counted(stencil_spec: Spec) -> tuple[Domain, pd.DataFrame, Truth]:
     gpus = ("big", "big.sm4")
-    tables = {gpu: sweep(acoustic_spec, gpu) for gpu in gpus}
-    domain = Domain(acoustic_spec, {gpu: profile(gpu) for gpu in gpus})
+    tables = {gpu: sweep(stencil_spec, gpu) for gpu in gpus}
+    domain = Domain(stencil_spec, {gpu: profile(gpu) for gpu in gpus})
     rows = pd.concat(tables.values(), ignore_index=True)
-    rows = rows.loc[rows["status"] == "ok", [*acoustic_spec.key_columns, "time_ms"]]
+    rows = rows.loc[rows["status"] == "ok", [*stencil_spec.key_columns, "time_ms"]]
     return domain, rows.reset_index(drop=True), Truth(tables, domain)
 
 
@@ -182,14 +171,14 @@ def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
     assert prediction_errors(timed.assign(mine_ms=np.nan), ["mine"], domain) == []
 
 
-def test_parts_say_where_a_model_fails(domain: Domain, recorded: pd.DataFrame) -> None:
-    slanted = np.where(recorded["variant"] == "omp_tile", 2.0, 1.0)
-    table = recorded.assign(
-        split="sizes", fold="all", status="ok", mine_ms=slanted * recorded["time_ms"]
+def test_parts_say_where_a_model_fails(domain: Domain, measured: pd.DataFrame) -> None:
+    slanted = np.where(measured["variant"] == "column", 2.0, 1.0)
+    table = measured.assign(
+        split="sizes", fold="all", status="ok", mine_ms=slanted * measured["time_ms"]
     )
     found = prediction_errors(table, ["mine"], domain)
     of_variants = {one["value"]: one for one in found if one["by"] == "variant"}
-    assert of_variants["omp_tile"]["median_percent"] == pytest.approx(100)
+    assert of_variants["column"]["median_percent"] == pytest.approx(100)
     assert of_variants["block3d"]["median_percent"] == pytest.approx(0)
     # Those of one value only part nothing.
     assert {one["by"] for one in found} == {"", "variant", BOUND}

@@ -73,21 +73,21 @@ def judged(spec: Spec, own: dict[str, Any], earlier: pd.DataFrame | None = None)
 
 
 @pytest.fixture
-def other(acoustic_spec: Spec) -> dict[str, Any]:
+def other(stencil_spec: Spec) -> dict[str, Any]:
     """A configuration that is not the default."""
-    listed = configurations(acoustic_spec, PROBLEM)
-    return next(each for each in listed if each != baseline(acoustic_spec))
+    listed = configurations(stencil_spec, PROBLEM)
+    return next(each for each in listed if each != baseline(stencil_spec))
 
 
 def test_earlier_pairs_count_more_than_the_expectation(
-    acoustic_spec: Spec, other: dict[str, Any]
+    stencil_spec: Spec, other: dict[str, Any]
 ) -> None:
     own = row(other, "recommended", 1.29)
-    found = judged(acoustic_spec, own)
+    found = judged(stencil_spec, own)
     assert (found["verdict"], found["known_by"], found["known_gain"]) == ("holds", "measured", 1.3)
     assert (found["known_driver"], found["driver"]) == ("1", "2")
     earlier = pd.DataFrame([row(other, "best", 1.5, driver="0")])
-    found = judged(acoustic_spec, own, earlier)
+    found = judged(stencil_spec, own, earlier)
     assert (found["verdict"], found["known_by"], found["known_gain"]) == ("stale", "pairs", 1.5)
     assert found["known_driver"] == "0"
 
@@ -96,14 +96,14 @@ def test_earlier_pairs_count_more_than_the_expectation(
     ("status", "said"), [("wrong", "stale"), ("failed", "unknown"), ("out_of_memory", "unknown")]
 )
 def test_what_does_not_run_has_no_gain(
-    acoustic_spec: Spec, other: dict[str, Any], status: str, said: str
+    stencil_spec: Spec, other: dict[str, Any], status: str, said: str
 ) -> None:
-    found = judged(acoustic_spec, row(other, "recommended", np.nan, status=status, reason="why"))
+    found = judged(stencil_spec, row(other, "recommended", np.nan, status=status, reason="why"))
     assert found["verdict"] == said
     assert "why" in found["reason"]
     assert math.isnan(found["gain"])
 
 
-def test_the_default_cannot_be_stale(acoustic_spec: Spec) -> None:
-    own = row(baseline(acoustic_spec), "baseline+usual+recommended", np.nan)
-    assert judged(acoustic_spec, own)["verdict"] == "holds"
+def test_the_default_cannot_be_stale(stencil_spec: Spec) -> None:
+    own = row(baseline(stencil_spec), "baseline+usual+recommended", np.nan)
+    assert judged(stencil_spec, own)["verdict"] == "holds"

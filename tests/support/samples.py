@@ -31,8 +31,8 @@ COPIED = (
 )
 SAXPY = ROOT / "docs" / "tutorial" / "example" / "saxpy"
 """The tutorial's workload: the small one where any will do."""
-LADDER = {"variant": ["linear", "block3d", "omp_tile"]}
-"""Variants of the acoustic workload that every recorded GPU measured."""
+STENCIL = ROOT / "tests" / "support" / "kernels" / "stencil"
+"""The tests' own workload: variants, build and launch tunables, a cost model, made-up times."""
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from acoustic_cases import ASKED, FAR, TRAINED, cases, recorded_domain, recorded_rows
 from companions import domain as companions
 from companions import measured
 from recommending import Ground, RecommenderProtocol
+from stencil import ASKED, FAR, TRAINED, cases, stencil_domain, training_rows
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from launchwise.base.errors import UserError
@@ -47,14 +47,14 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
 
 
 class TestC45(RecommenderProtocol):
-    """On recorded times of two slices."""
+    """On made-up times of two slices."""
 
     @pytest.fixture(scope="class")
     @classmethod
-    def ground(cls, acoustic_spec: Spec) -> Ground:
-        domain = recorded_domain(acoustic_spec)
+    def ground(cls, stencil_spec: Spec) -> Ground:
+        domain = stencil_domain(stencil_spec)
         asked = (cases(TRAINED), cases(ASKED), FAR)
-        return Ground(C45Recommender, domain, recorded_rows(domain), *asked, timed=False)
+        return Ground(C45Recommender, domain, training_rows(stencil_spec), *asked, timed=False)
 
 
 def test_a_classifier_is_searched_by_regret_all_the_same(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
 from recommending import Ground, RecommenderProtocol
-from samples import profile
+from samples import ROOT, profile
 from streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import complaint
 from launchwise.learning.splits import Case
 from launchwise.workloads.spec import Spec
 
@@ -41,3 +44,21 @@ class TestOwnKinds(RecommenderProtocol):
             [{**PROBLEM, "n": n, "dtype": "float32", "batch": 8} for n in (333, 640)],
             timed=False,
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "said"),
+    [
+        ("nearest_optimum", {"corrected": 1}, "must be true or false, not 1"),
+        ("stream_law", {"law": "choosen"}, "unknown value 'choosen', did you mean 'chosen'?"),
+        ("nearest_optimum", {"choice": "depth", "size": None}, None),
+    ],
+)
+def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | None) -> None:
+    found = complaint(kind, parameters, ROOT / "kernels" / "tridiagonal")
+    if said is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found[0] == next(iter(parameters))
+        assert found[1].startswith(said)
