@@ -23,9 +23,9 @@ def test_values_are_those_of_json() -> None:
     assert json.dumps(found) == '{"variant": "block", "bx": 32, "by": 4}'
 
 
-def test_who_takes_part_is_measured_and_near_the_fastest(acoustic_spec: Spec) -> None:
+def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> None:
     problem = {"n": 64, "dtype": "float32", "order": 2}
-    listed = space.configurations(acoustic_spec, problem)[:6]
+    listed = space.configurations(stencil_spec, problem)[:6]
     rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
     # The baseline, then the fastest, two within 2 % of it, and one beyond; the last has no time.
     rows["time_ms"] = [3.0, 1.0, 1.019, 1.01, 1.021, 0.9]
@@ -34,12 +34,12 @@ def test_who_takes_part_is_measured_and_near_the_fastest(acoustic_spec: Spec) ->
     study = Study(
         title="t",
         question="q",
-        workload="acoustic",
+        workload="stencil",
         models=["knn"],
         splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
     )
-    usual = {"when": "n == 64", "configuration": space.used(listed[3], acoustic_spec)}
-    domain = Domain(acoustic_spec, {"test": profile()}, usual=[{**usual, "reason": "it is"}])
+    usual = {"when": "n == 64", "configuration": space.used(listed[3], stencil_spec)}
+    domain = Domain(stencil_spec, {"test": profile()}, usual=[{**usual, "reason": "it is"}])
     sweep = pd.concat([rows, alone], ignore_index=True)
     first, second = contests_of_sweep(study, domain, sweep, Confirmation(near_percent=2))
     assert first.problem == problem
