@@ -30,7 +30,7 @@ def main(
     gpus, sweeps, judged
         Names, the measurements of each, and what is held true of their times.
     """
-    from launchwise.base.storage import write_json
+    from launchwise.base.storage import write_sealed_json
     from launchwise.learning.curves import learning_curves
     from launchwise.learning.evaluate import Truth, evaluate
     from launchwise.learning.prediction_errors import prediction_errors
@@ -60,7 +60,7 @@ def main(
     summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, threads)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
-    write_json(summary, {**facts_of_study, **summed})
+    write_sealed_json(summary, {**facts_of_study, **summed})
 
 
 if __name__ == "__main__":

@@ -28,14 +28,14 @@ def main(
     least_gain
         See ``least_gain`` of the settings.
     """
-    from launchwise.base.storage import write_json
+    from launchwise.base.storage import write_sealed_json
     from launchwise.exporting.lookup import lookup_entries
     from launchwise.learning.final import read_final
     from launchwise.learning.reading import read_domain
 
     product = read_final(final, read_domain(folder, gpus, profiles, question))
     entries = lookup_entries(product, gpus, least_gain, threads)
-    write_json(output, [entry.plain() for entry in entries])
+    write_sealed_json(output, {"answers": [entry.plain() for entry in entries]})
     log.info("%d answers on %d GPUs", len(entries), len(gpus))
 
 

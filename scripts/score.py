@@ -19,7 +19,7 @@ def main(
     summary: Path,
 ) -> None:
     """Write a row per problem, and their summary."""
-    from launchwise.base.storage import write_json, write_text
+    from launchwise.base.storage import write_sealed_json, write_text
     from launchwise.learning.blind.answering import read_frozen
     from launchwise.learning.blind.scoring import check_measured_after, score, summarise
     from launchwise.learning.reading import read_domain
@@ -34,7 +34,7 @@ def main(
     check_measured_after(answers, {str(sweep): measured, str(pairs): compared})
     found = score(answers, domain, measured, compared)
     write_text(rows, found.to_csv(index=False))
-    write_json(summary, summarise(answers, found))
+    write_sealed_json(summary, summarise(answers, found))
     log.info("%d problems", len(found))
 
 

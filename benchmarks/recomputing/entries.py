@@ -142,7 +142,7 @@ def _predicted(one: Material, factor: float | None) -> list[Entry]:
     """
     path = one.results / f"lookup/{one.name}.json"
     found = []
-    for row in json.loads(path.read_text()) if path.is_file() else []:
+    for row in json.loads(path.read_text())["answers"] if path.is_file() else []:
         time = row["time_ms"]
         if row["gpu"] not in one.described or time is None:
             continue

@@ -168,7 +168,7 @@ class Material:
     @cached_property
     def answers(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         """GPU and problem to the product's answer."""
-        given = self.json(f"lookup/{self.name}.json") or []
+        given = (self.json(f"lookup/{self.name}.json") or {"answers": []})["answers"]
         return {
             (one["gpu"], *(one["problem"][name] for name in self.problem)): one for one in given
         }

@@ -13,7 +13,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import read_json
+from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import LONGEST
 from launchwise.learning.features import Domain, without_features
@@ -84,7 +84,7 @@ def recommend(
         When a folder holds no model of a fold, or a fold has no training rows.
     """
     known = read_training(training, domain.spec)
-    summaries = {name: read_json(folder / SUMMARY_FILE) for name, folder in models.items()}
+    summaries = {name: read_sealed_json(folder / SUMMARY_FILE) for name, folder in models.items()}
 
     def of_fold(fold: Fold) -> _OfFold:
         rows = known.of_fold(fold.split, fold.fold)

@@ -16,7 +16,7 @@ from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
 from launchwise.base.scripting import log
-from launchwise.base.storage import digest, digest_files, own_place, read_json, write_json
+from launchwise.base.storage import digest, digest_files, own_place, read_json, write_sealed_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
@@ -195,7 +195,7 @@ def _summarised(
             "versions": provenance.versions(),
             "made_from": one.made_from,
         }
-        write_json(one.folder / SUMMARY_FILE, summaries[name])
+        write_sealed_json(one.folder / SUMMARY_FILE, summaries[name])
     return summaries
 
 

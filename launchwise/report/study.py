@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import pandera.pandas as pa
 
-from launchwise.base.storage import read_json
+from launchwise.base.storage import read_sealed_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
@@ -337,7 +337,7 @@ def read_study(
         },
         pairs=_of_gpus(files.pairs, pairs_schema(spec)),
         peers=_of_gpus(files.peers, peers_schema(spec)),
-        blind={gpu: read_json(path) for gpu, path in files.blind.items()},
+        blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested={
             gpu: table[table["blind"]] for gpu, table in judged.items() if table["blind"].any()
@@ -348,8 +348,10 @@ def read_study(
         curves=tables.read_table(files.curves, curves_schema()),
         predictions=read_predictions(spec, files.times, settings),
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
-        models={model: read_json(path / "summary.json") for model, path in files.models.items()},
-        facts=read_json(files.facts),
+        models={
+            model: read_sealed_json(path / "summary.json") for model, path in files.models.items()
+        },
+        facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
         published_times=None
         if files.published is None
@@ -357,7 +359,9 @@ def read_study(
         published_facts={} if files.published is None else tables.read_facts(files.published),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         kept_out=kept_out,
-        answers=None if files.answers is None else read_json(files.answers),
+        answers=None
+        if files.answers is None
+        else read_sealed_json(files.answers, "answers")["answers"],
     )
 
 
