@@ -30,9 +30,6 @@ from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of, html_of, page_of
 from tests.support.report_study import KERNEL, study
 
-ROOT = Path(__file__).resolve().parents[2]
-STUDY = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
-
 
 class Outline(HTMLParser):
     """Ids, links, headings and what a page would load."""
@@ -299,25 +296,6 @@ def test_several_studies_have_pages_of_their_own() -> None:
     assert 'id="two-answer"' in pages["two/index.html"]
     assert 'href="../two/index.html"' in pages["one/models.html"]
     assert 'href="two/index.html#two-answer"' in pages["index.html"]
-
-
-def test_acoustic_study_has_the_paper_beside_it() -> None:
-    found = page_of(study(name="acoustic_tile", folder=STUDY))
-    assert 'id="acoustic_tile-paper"' in found
-    assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
-    assert "at least 0.769" in found
-    assert "repeats XGBoost" in found
-    gap = "\u202f"
-    assert f"13{gap}816 - 1{gap}701 = 12{gap}115 runs left, not the 12{gap}117" in found
-
-
-def test_published_results_are_the_papers() -> None:
-    records = read_tables(STUDY)["results"]
-    values = {(one["gpu"], one["model"]): one for one in records}
-    assert len(values) == 12
-    assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
-    assert values["v100", "knn"]["improved_percent"] == "76.90"
-    assert {one["runs"] for one in records if one["gpu"] == "v100"} == {"342"}
 
 
 def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:

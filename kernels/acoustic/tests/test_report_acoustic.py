@@ -17,6 +17,7 @@ from launchwise.experiment.published import Records, facts_of, read_tables
 from launchwise.report.blocks import Bullets, Section, Table
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
+from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels/acoustic/studies/acoustic_tile"
@@ -236,3 +237,22 @@ def test_without_a_recorded_recipe_there_is_less(
     judged = next(block for block in beside.blocks if isinstance(block, Bullets))
     assert not any("best model" in str(item) for item in judged.items)
     assert own(measured(LINEAR), {}) == []
+
+
+def test_the_page_has_the_paper_beside_it() -> None:
+    found = page_of(study(name="acoustic_tile", folder=FOLDER))
+    assert 'id="acoustic_tile-paper"' in found
+    assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
+    assert "at least 0.769" in found
+    assert "repeats XGBoost" in found
+    gap = "\u202f"
+    assert f"13{gap}816 - 1{gap}701 = 12{gap}115 runs left, not the 12{gap}117" in found
+
+
+def test_published_results_are_the_papers() -> None:
+    records = read_tables(FOLDER)["results"]
+    values = {(one["gpu"], one["model"]): one for one in records}
+    assert len(values) == 12
+    assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
+    assert values["v100", "knn"]["improved_percent"] == "76.90"
+    assert {one["runs"] for one in records if one["gpu"] == "v100"} == {"342"}

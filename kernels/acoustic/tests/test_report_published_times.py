@@ -16,9 +16,9 @@ from launchwise.report.study import StudyData
 from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
-from tests.support.report_study import KERNEL, study
+from tests.support.report_study import KERNELS, study
 
-FOLDER = KERNEL / "studies" / "acoustic_tile"
+FOLDER = KERNELS / "acoustic" / "studies" / "acoustic_tile"
 SERIES = "best tile of each size (table 1)"
 
 
