@@ -11,9 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from launchwise.base.imports import ROOT
+from launchwise.base.storage import read_bytes
 
 PROJECT_KERNELS = ROOT / "kernels"
 COMMON = PROJECT_KERNELS / "common"
+
+MOST_BYTES = 4 << 20
+"""Longest source file, bytes."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _COMMENT = re.compile(
@@ -26,10 +30,10 @@ def source_text(path: Path) -> str:
 
     Raises
     ------
-    OSError
-        When it cannot be read.
+    UserError
+        When it cannot be read, or is longer than :data:`MOST_BYTES`.
     """
-    content = path.read_bytes()
+    content = read_bytes(path, MOST_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

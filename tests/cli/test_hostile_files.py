@@ -30,6 +30,7 @@ from samples import ROOT
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import running
+from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table
@@ -115,6 +116,23 @@ def imported() -> dict[str, tuple[bytes, str]]:
     }
 
 
+def sources() -> dict[str, tuple[bytes, str]]:
+    """Name to a file for ``launchwise new`` and what is said of it."""
+    one = b"__global__ void k(float *x, int n) { x[n] = 1; }"
+    return {
+        "braces.cu": (b"\xff\xfe" + one[:-2] + b"{" * 50_000, "{: is nested more than 250 levels"),
+        "parameters.cu": (
+            b"__global__ void k(" + b"int a," * 10_000 + b"int b) {}",
+            "k: has 10,001 parameters, more than 250",
+        ),
+        "long.cu": (one + b" " * (4 << 20), "is longer than 4,194,304 bytes"),
+        "headers.cu": (
+            b'#include "half_1.h"\n#include "half_2.h"\n' + one,
+            "and its headers are longer than 4,194,304 bytes",
+        ),
+    }
+
+
 def spec_with(**changed: Any) -> str:
     """The stranger's spec with other top-level keys."""
     known = yaml.safe_load((STRANGER / "spec.yaml").read_text())
@@ -162,6 +180,12 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         (tmp_path / name).write_bytes(content)
         lines.append(["import", name, *ASKED, f"{name}=NVIDIA RTX A4000"])
         wanted.append((name, said))
+    for number in (1, 2):
+        (tmp_path / f"half_{number}.h").write_bytes(b" " * (2 << 20))
+    for name, (content, said) in sources().items():
+        (tmp_path / name).write_bytes(content)
+        lines.append(["new", "made", "--from", name])
+        wanted.append((name, said))
     assert len(lines) == len(wanted) > 30
     for (name, said), (code, told) in zip(wanted, attempts(lines, tmp_path), strict=True):
         *_, last = told.splitlines() or [""]
@@ -170,6 +194,18 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         assert len(last) < 5_000, name
         assert "Traceback" not in told, name
         assert re.search(said, last), (name, last)
+    assert not (tmp_path / "made").exists()
+
+
+def test_reading_ends_after_a_limit_of_cpu_time() -> None:
+    with (
+        pytest.raises(UserError, match=r"slow\.cu: takes more than 0\.05 s of CPU time to read"),
+        cpu_limit(0.05, "slow.cu"),
+    ):
+        for _ in range(10**9):
+            pass
+    with cpu_limit(5, "quick.cu"):
+        pass
 
 
 def test_too_little_memory_is_one_line_of_a_command(tmp_path: Path) -> None:

@@ -6,11 +6,16 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE, check_folder_name
-from launchwise.base.storage import write_bytes, write_text
+from launchwise.base.storage import read_bytes, write_bytes, write_text
+from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
+from launchwise.workloads.sources import MOST_BYTES
+
+MOST_SECONDS = 6
+"""Most CPU time for reading a CUDA file and guessing its spec."""
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
@@ -35,17 +40,15 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     UserError
         When no spec can be made of the file, or something of that name is in the folder already.
     """
-    source = read_source(file)
-    kernel = choose(source, name, file)
     spec = folder / SPEC_FILE
-    check_folder_name(folder.resolve())
-    text = spec_text(folder.resolve().name, file.name, source, kernel)
+    with cpu_limit(MOST_SECONDS, file):
+        source = read_source(file)
+        kernel = choose(source, name, file)
+        check_folder_name(folder.resolve())
+        text = spec_text(folder.resolve().name, file.name, source, kernel)
     copies = {folder / file.name: file}
     copies |= {folder / one.place: one.path for one in source.headers if one.path and one.place}
-    try:
-        contents = {copy: own.read_bytes() for copy, own in copies.items()}
-    except OSError as error:
-        raise UserError(error.filename or file, "", f"cannot be read: {error.strerror}") from error
+    contents = {copy: read_bytes(own, MOST_BYTES) for copy, own in copies.items()}
     if spec.exists():
         raise UserError(spec, "", "exists; remove it first, or name another folder")
     for copy, content in contents.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.cli.new.tokens import cleaned
 from launchwise.cli.new.types import words
-from launchwise.workloads.sources import PROJECT_KERNELS
+from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
 _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\n]*$', re.MULTILINE
@@ -71,24 +71,6 @@ class Header:
     place: str = ""
 
 
-def read_text(path: Path) -> str:
-    """Text of a source file: UTF-8, or else Latin-1.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
 def with_headers(path: Path) -> tuple[str, list[Header]]:
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
 
@@ -98,14 +80,20 @@ def with_headers(path: Path) -> tuple[str, list[Header]]:
     Raises
     ------
     UserError
-        When a file cannot be read.
+        When a file cannot be read, or all are longer than :data:`MOST_BYTES`.
     """
     top = path.resolve().parent
     headers: dict[str, Header] = {}
     seen = {path.resolve()}
+    total = 0
 
     def text_of(file: Path) -> str:
-        text = cleaned(read_text(file))
+        nonlocal total
+        text = source_text(file)
+        total += len(text)
+        if total > MOST_BYTES:
+            raise UserError(path, "", f"and its headers are longer than {MOST_BYTES:,} bytes")
+        text = cleaned(text)
         if file != path and (guarded := _GUARD.match(text)):
             text = guarded[2]
         return _INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)

@@ -23,6 +23,10 @@ from launchwise.cli.new.templates import (
 )
 from launchwise.cli.new.tokens import Code, at_commas, closing, is_name
 from launchwise.cli.new.types import QUALIFIERS, WORDS, Names, names_of, type_of
+from launchwise.workloads.spec_checks import MOST_NAMES
+
+DEEPEST = 250
+"""Most brackets of a kind that are open at once: compilers take 256."""
 
 
 @dataclass(frozen=True)
@@ -144,15 +148,36 @@ def read_source(path: Path) -> Source:
     Raises
     ------
     UserError
-        When it cannot be read or has no kernel.
+        When it cannot be read, has no kernel, or is nested too deep.
     """
     text, headers = with_headers(path)
-    whole = _read(directives(text), headers)
+    code = directives(text)
+    _check_depth(code.tokens, path)
+    whole = _read(code, headers)
     if not whole.kernels:
         raise UserError(path, "", "has no kernel: no function is __global__")
     plain = _read(directives(text, optional=False), headers)
     same = [one.name for one in plain.kernels] == [one.name for one in whole.kernels]
     return plain if same else whole
+
+
+def _check_depth(tokens: Sequence[str], path: Path) -> None:
+    """Insist that brackets are nested as compilers take them, since each is searched for its end.
+
+    Raises
+    ------
+    UserError
+        With the bracket that is open too often.
+    """
+    opened = {")": "(", "]": "[", "}": "{"}
+    depth = dict.fromkeys(opened.values(), 0)
+    for token in tokens:
+        if token in depth:
+            depth[token] += 1
+            if depth[token] > DEEPEST:
+                raise UserError(path, token, f"is nested more than {DEEPEST} levels deep")
+        elif token in opened:
+            depth[opened[token]] = max(0, depth[opened[token]] - 1)
 
 
 def _read(code: Code, headers: Sequence[Header]) -> Source:
@@ -220,6 +245,9 @@ def _kernel(head: Sequence[str], body: Sequence[str], names: Names) -> Kernel:
         made = "".join(head[_opening(head, start - 1) - 1 : start])
         return Kernel(made, before, (), tuple(body), "its name is made by a macro")
     parts = at_commas(head[start + 1 : -2])
+    if len(parts) > MOST_NAMES:
+        reason = f"has {len(parts):,} parameters, more than {MOST_NAMES}"
+        return Kernel(name, before, (), tuple(body), reason)
     try:
         template = template_parameters(head[: start - 1], names)
         types = {one.name for one in template if one.kind == "type"}
