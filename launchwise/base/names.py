@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import LONGEST_NAME, UserError
 
 SPEC_FILE = "spec.yaml"
 """Specification of a workload, in its folder."""
@@ -64,6 +64,9 @@ def check_folder_name(folder: Path) -> None:
         When it is not, with a name near to it.
     """
     name = folder.name
+    if len(name) > LONGEST_NAME:
+        message = f"names the workload: is longer than {LONGEST_NAME} characters"
+        raise UserError(folder, "", message)
     if not re.fullmatch(WORKLOAD, name):
         near = re.sub(r"[^a-z0-9_]", "_", name.lower()).lstrip("0123456789_") or "kernel"
         message = "names the workload: lower-case letters, digits and _, a letter first"

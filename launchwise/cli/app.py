@@ -83,6 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except (MemoryError, RecursionError) as error:
         return _complain(out_of(error))
+    except OSError as error:
+        # A path that no file can have, such as one with a name of 300 characters.
+        if error.filename is None:
+            raise
+        return _complain(str(UserError(str(error.filename), "", str(error.strerror))))
     except typer.TyperException as error:
         return _complain(_usage(error))
     except typer.Abort:

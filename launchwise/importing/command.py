@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import LONGEST_NAME, UserError
 from launchwise.base.imports import ROOT
 from launchwise.base.literals import visible
 from launchwise.experiment.discovery import NAME
@@ -83,6 +83,8 @@ def import_sweeps(
     """
     if not NAME.fullmatch(name):
         raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
+    if len(name) > LONGEST_NAME:
+        raise UserError("import", "--as", f"is longer than {LONGEST_NAME} characters")
     options = Options(
         space=read_t1(space, max_mb * MEGABYTE) if space else None,
         columns=read_mapping(columns) if columns else None,

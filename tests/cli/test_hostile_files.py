@@ -133,6 +133,21 @@ def sources() -> dict[str, tuple[bytes, str]]:
     }
 
 
+def long_names() -> list[tuple[list[str], str]]:
+    """Words of commands with a name of 300 characters, and what is said of it."""
+    long = "x" * 300
+    asked = [*ASKED[2:], "deep.json=NVIDIA RTX A4000"]
+    return [
+        (["new", long, "--from", "one.cu"], "is longer than 200 characters"),
+        (["new", f"{long}/made", "--from", "one.cu"], "File name too long"),
+        (["new", "made", "--from", long], "File name too long"),
+        (["check", long], "File name too long"),
+        (["compare", long, long], "File name too long"),
+        (["import", "deep.json", "--as", long, *asked], "--as: is longer than 200 characters"),
+        (["import", long, *ASKED, f"{long}=NVIDIA RTX A4000"], "File name too long"),
+    ]
+
+
 def spec_with(**changed: Any) -> str:
     """The stranger's spec with other top-level keys."""
     known = yaml.safe_load((STRANGER / "spec.yaml").read_text())
@@ -186,6 +201,10 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         (tmp_path / name).write_bytes(content)
         lines.append(["new", "made", "--from", name])
         wanted.append((name, said))
+    (tmp_path / "one.cu").write_text("__global__ void k(float *x, int n) { x[n] = 1; }")
+    for words, said in long_names():
+        lines.append(words)
+        wanted.append((words[0], said))
     assert len(lines) == len(wanted) > 30
     for (name, said), (code, told) in zip(wanted, attempts(lines, tmp_path), strict=True):
         *_, last = told.splitlines() or [""]
