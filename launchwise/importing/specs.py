@@ -99,7 +99,7 @@ def spec_content(
         },
         "variants": {chosen: {"title": told, "tunables": list(names.values())}},
         "baseline": {"variant": chosen, **_baseline(members, names, values, asked, notes)},
-        "work": _work(numeric, asked),
+        "work": _work(numeric, members, asked),
         "findings": {STATED: "time that the file states, ms; time_ms is the median of the repeats"},
     }
     if asked.bytes is None:
@@ -123,13 +123,15 @@ def _values_of_tunables(
     return {ours: sorted(each) for ours, each in known.items()}
 
 
-def _work(numeric: Sequence[str], asked: Options) -> dict[str, str]:
+def _work(numeric: Sequence[str], members: Sequence[Member], asked: Options) -> dict[str, str]:
     """Work of a problem with these numeric parameters."""
-    for key, text in (("bytes", asked.bytes), ("flop", asked.flop)):
+    items = " * ".join(numeric) or "1"
+    problems = [{name: member.problem[name] for name in numeric} for member in members]
+    for key, text in (("bytes", asked.bytes), ("flop", asked.flop), ("problem", items)):
         if text is not None:
-            _check_expression(key, text, numeric)
+            _check_expression(key, text, problems)
     return {
-        "items": " * ".join(numeric) or "1",
+        "items": items,
         "item": "work items" if numeric else "problems",
         "bytes": asked.bytes or UNKNOWN_BYTES,
         "flop": asked.flop or UNKNOWN_FLOP,
@@ -148,15 +150,30 @@ def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]
     ]
 
 
-def _check_expression(key: str, text: str, numeric: Sequence[str]) -> None:
+def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
+    """Insist that an expression is a number for each problem of the files.
+
+    Raises
+    ------
+    UserError
+        With the problem for which it is none.
+    """
+    known = problems[0]
     try:
-        strange = sorted(names_in(text) - set(numeric))
-        if not strange:
-            evaluate(text, dict.fromkeys(numeric, 1))
+        strange = sorted(names_in(text) - known.keys())
     except ValueError as error:
         raise UserError("import", key, str(error)) from error
     if strange:
-        raise UserError("import", key, unknown("problem parameter", strange[0], numeric))
+        raise UserError("import", key, unknown("problem parameter", strange[0], known))
+    for problem in problems:
+        told = ", ".join(f"{name}={value}" for name, value in problem.items())
+        try:
+            value = evaluate(text, problem)
+            number = float(value) if isinstance(value, int | float) else math.nan
+        except (ValueError, OverflowError) as error:
+            raise UserError("import", key, f"for {told}: {error}") from error
+        if not (math.isfinite(number) and number >= 0):
+            raise UserError("import", key, f"{text!r} is no number from 0 on for {told}")
 
 
 def _problem_entry(key: str, members: list[Member]) -> dict[str, Any]:

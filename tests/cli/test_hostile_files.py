@@ -148,6 +148,18 @@ def long_names() -> list[tuple[list[str], str]]:
     ]
 
 
+ROWS = '{"block_size": 32, "time": 2.0}\n{"block_size": 64, "time": 1.5}\n'
+
+BYTES = [
+    ("--bytes", "n**n**n", "bytes: for n=4096: "),
+    ("--bytes", "n<<n", "bytes: for n=4096: "),
+    ("--bytes", "n,", "bytes: 'n,' is no number from 0 on for n=4096"),
+    ("--flop", "-n", "flop: '-n' is no number from 0 on for n=4096"),
+    ("--flop", "1 / (n - 4096)", "flop: for n=4096: "),
+]
+"""Option of an import, an expression, and what is said of it."""
+
+
 def spec_with(**changed: Any) -> str:
     """The stranger's spec with other top-level keys."""
     known = yaml.safe_load((STRANGER / "spec.yaml").read_text())
@@ -205,6 +217,11 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
     for words, said in long_names():
         lines.append(words)
         wanted.append((words[0], said))
+    (tmp_path / "rows.jsonl").write_text(ROWS)
+    for flag, text, said in BYTES:
+        words = ["rows.jsonl", *ASKED[:2], *ASKED[4:], "rows.jsonl=NVIDIA RTX A4000"]
+        lines.append(["import", *words, "--problem", "n=4096", flag, text])
+        wanted.append((text, said))
     assert len(lines) == len(wanted) > 30
     for (name, said), (code, told) in zip(wanted, attempts(lines, tmp_path), strict=True):
         *_, last = told.splitlines() or [""]
@@ -214,6 +231,7 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         assert "Traceback" not in told, name
         assert re.search(said, last), (name, last)
     assert not (tmp_path / "made").exists()
+    assert not (tmp_path / "kernels").exists()
 
 
 def test_reading_ends_after_a_limit_of_cpu_time() -> None:
