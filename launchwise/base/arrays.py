@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import insist_on_regular
 
 MOST_BYTES = 2 << 30
 """Most bytes of the arrays of an ``.npz``, unpacked."""
@@ -31,6 +32,7 @@ def read_array(path: str | Path) -> np.ndarray:
     UserError
         When the file is missing or damaged, holds objects, or less than its header says.
     """
+    insist_on_regular(path)
     try:
         # Mapping asks for no memory, and compares the header's shape with the length of the file.
         with np.errstate(over="ignore"):
@@ -58,6 +60,7 @@ def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
         When the file is missing or damaged, holds objects, less than its headers say, or more than
         :data:`MOST_BYTES`.
     """
+    insist_on_regular(path)
     try:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()

@@ -13,6 +13,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import insist_on_regular
 
 MOST_VALUES = 200_000_000
 """Most values of all columns together."""
@@ -27,10 +28,11 @@ def insist_on_limits(path: str | Path) -> None:
     Raises
     ------
     UserError
-        With the limit that it leaves.
+        With the limit that it leaves; or when it is no regular file.
     OSError, ValueError, pyarrow.ArrowException
         When it is no complete Parquet file.
     """
+    insist_on_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:
         groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
         chunks = [one.column(place) for one in groups for place in range(one.num_columns)]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -141,16 +142,44 @@ MOST_VALUES = 10_000_000
 """Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
 
 
+def insist_on_regular(path: str | Path) -> None:
+    """Insist that what exists at a path is no device, pipe or socket, which may have no end.
+
+    A missing file and a folder are left to what reads it.
+
+    Raises
+    ------
+    UserError
+        When it is one.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return
+    _check_regular(path, mode)
+
+
+def _check_regular(path: str | Path, mode: int) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise UserError(path, "", "is no regular file, but a device, pipe or socket")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a pipe, too, before anything is written to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def first_bytes(path: str | Path, most: int) -> bytes:
     """The first ``most`` bytes of a file, or all of a shorter one.
 
     Raises
     ------
     UserError
-        When it cannot be read.
+        When it cannot be read, or is no regular file.
     """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            _check_regular(path, os.fstat(file.fileno()).st_mode)
             return file.read(most)
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error

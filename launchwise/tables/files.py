@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.parquet_limits import insist_on_limits
-from launchwise.base.storage import whole_file
+from launchwise.base.storage import insist_on_regular, whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
 from launchwise.workloads.metrics import COUNTERS, OLDEST, SCHEMA_VERSION, SWEEP
 
@@ -265,6 +265,7 @@ def _insist_on_limits(path: str | Path) -> None:
 
 
 def _note(path: str | Path) -> dict[str, Any]:
+    insist_on_regular(path)
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
     except FileNotFoundError as error:

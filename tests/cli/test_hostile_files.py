@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import random
 import re
 import shutil
@@ -148,6 +149,24 @@ def long_names() -> list[tuple[list[str], str]]:
     ]
 
 
+def pipes(folder: Path) -> list[list[str]]:
+    """Words of commands, with pipes and devices in the place of what they read."""
+    (folder / "sweeps" / "gpu").mkdir(parents=True)
+    for name in ("sweeps/gpu/w.parquet", "pipe"):
+        os.mkfifo(folder / name)
+    (folder / "endless").symlink_to("/dev/zero")
+    asked = [*ASKED, "rows.jsonl=NVIDIA RTX A4000"]
+    return [
+        ["compare", "sweeps", "sweeps"],
+        ["import", "pipe", *ASKED, "pipe=NVIDIA RTX A4000"],
+        ["import", "endless", *ASKED, "endless=NVIDIA RTX A4000"],
+        ["import", "rows.jsonl", *asked, "--space", "pipe"],
+        ["import", "rows.jsonl", *asked, "--columns", "endless"],
+        ["new", "made", "--from", "pipe"],
+        ["new", "made", "--from", "endless"],
+    ]
+
+
 ROWS = '{"block_size": 32, "time": 2.0}\n{"block_size": 64, "time": 1.5}\n'
 
 BYTES = [
@@ -222,6 +241,9 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         words = ["rows.jsonl", *ASKED[:2], *ASKED[4:], "rows.jsonl=NVIDIA RTX A4000"]
         lines.append(["import", *words, "--problem", "n=4096", flag, text])
         wanted.append((text, said))
+    for words in pipes(tmp_path):
+        lines.append(words)
+        wanted.append((" ".join(words), "is no regular file, but a device, pipe or socket"))
     assert len(lines) == len(wanted) > 30
     for (name, said), (code, told) in zip(wanted, attempts(lines, tmp_path), strict=True):
         *_, last = told.splitlines() or [""]
@@ -338,6 +360,13 @@ def test_arrays_hold_what_their_headers_say(tmp_path: Path, content: bytes) -> N
         archive.writestr("x.npy", content)
     with pytest.raises(UserError, match="cannot be read as a model"):
         read_arrays(packed, "a model")
+
+
+@pytest.mark.parametrize("read", [read_array, lambda path: read_arrays(path, "a model")])
+def test_arrays_are_no_pipes(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(UserError, match="x: is no regular file"):
+        read(tmp_path / "x")
 
 
 Door = Callable[[], object]
