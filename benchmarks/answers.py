@@ -26,7 +26,7 @@ from harness.projects import (
 )
 
 from launchwise.base.storage import read_json, write_json
-from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.splits import case_columns
 from launchwise.learning.summary import ALL_GPUS, HEURISTICS, WORTH_PERCENT
 from launchwise.workloads.spec import Spec, load_spec

@@ -24,7 +24,7 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind.answering import problem_of, whole
 from launchwise.learning.final import learnt_from
 from launchwise.learning.intervals import Means, resampled_means
-from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.recommenders import recommender_class
 
 SMALLEST = ("h200", "tridiagonal_streams")

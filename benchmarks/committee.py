@@ -37,7 +37,7 @@ from harness.projects import ROOT, find_studies
 
 from launchwise.base.storage import read_json, write_json
 from launchwise.learning.choosing.plans import SHARE
-from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
+from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.one_core import VARIABLES
 from launchwise.learning.recommenders import MEMBERS
 from launchwise.learning.row_cap import RowCap

@@ -26,7 +26,7 @@ from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth, evaluate
 from launchwise.learning.features import Domain
 from launchwise.learning.intervals import resampled_means
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds

@@ -21,7 +21,7 @@ from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.final import learnt_from
-from launchwise.learning.metrics import HARM_PERCENT
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.row_cap import ALL_ROWS, RowCap

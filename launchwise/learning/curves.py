@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from launchwise.learning import metrics
+from launchwise.learning import merit
 from launchwise.learning.splits import Fold
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def learning_curves(
                         "model": model,
                         "measured": counts,
                         "problems": len(part),
-                        "fraction": [metrics.geometric_mean(column) for column in values.T],
+                        "fraction": [merit.geometric_mean(column) for column in values.T],
                         "fraction_p5": np.quantile(values, 0.05, axis=0),
                     }
                 )

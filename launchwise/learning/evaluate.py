@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning import metrics
+from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain
@@ -154,7 +154,7 @@ class Truth:
         baseline."""
         times = self._times[case]
         limit = float(self._baseline["time_ms"].iloc[case])
-        return metrics.expected_best(times, count), metrics.chance_below(times, limit, count)
+        return merit.expected_best(times, count), merit.chance_below(times, limit, count)
 
     def random_shares(self, case: int, longest: int) -> np.ndarray:
         """Expected best time over the best of k random measurements, k = 1 to ``longest``."""
@@ -164,8 +164,8 @@ class Truth:
 
 @lru_cache(maxsize=16)
 def _weights(count: int, longest: int) -> np.ndarray:
-    """:func:`metrics.draws_weights` of 1 to ``longest`` draws: float64, shape (longest, count)."""
-    return np.array([metrics.draws_weights(count, draws) for draws in range(1, longest + 1)])
+    """:func:`merit.draws_weights` of 1 to ``longest`` draws: float64, shape (longest, count)."""
+    return np.array([merit.draws_weights(count, draws) for draws in range(1, longest + 1)])
 
 
 def evaluate(
@@ -245,7 +245,7 @@ def _runs(times: Any, baseline: Any, same: bool) -> float:
     """Share of runs improved; recommending the baseline itself improves none."""
     if same or not isinstance(times, np.ndarray | list) or not len(times):
         return 0.0
-    return metrics.improved_runs(np.asarray(times), np.asarray(baseline))
+    return merit.improved_runs(np.asarray(times), np.asarray(baseline))
 
 
 def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.parallel import in_parallel
-from launchwise.learning import metrics
+from launchwise.learning import merit
 from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import case_numbers
@@ -240,7 +240,7 @@ class Part:
             "median_percent": float(np.median(error)),
             "mape_percent": float(error.mean()),
             "p90_percent": float(np.quantile(error, 0.9)),
-            "ratio": metrics.geometric_mean(ratio),
+            "ratio": merit.geometric_mean(ratio),
             "spearman": float(whole[0]),
             "spearman_within": float(known.mean()) if len(known) else float("nan"),
         }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning import metrics
+from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.evaluate import ORACLE, SHORT_LISTS
 from launchwise.learning.intervals import resampled_means
@@ -76,7 +76,7 @@ def _part(rows: pd.DataFrame, spec: Spec, near: float) -> dict[str, Any]:
     found = {str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)}
     return {
         "problems": len(oracle),
-        "null_accuracy": metrics.null_accuracy(classes),
+        "null_accuracy": merit.null_accuracy(classes),
         "configurations_median": float(oracle["configurations"].median()),
         "needle_index_median": float(oracle["needle_index"].median()),
         "models": _with_intervals(found, rows, spec),
@@ -121,7 +121,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
         ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
         (problems whose recommendation is slower than the usual choice by more than
-        :data:`launchwise.learning.metrics.HARM_PERCENT`, or has no time), what :func:`_promises`
+        :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), what :func:`_promises`
         gives, ``mape_percent`` and ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
@@ -129,22 +129,22 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
     return {
         "problems": len(rows),
         "without_time": int(rows["time_ms"].isna().sum()),
-        "percent_improved": metrics.percent_improved(rows["improvement"].to_numpy()),
+        "percent_improved": merit.percent_improved(rows["improvement"].to_numpy()),
         "percent_runs_improved": float(100 * rows["improved_runs"].fillna(0).mean()),
-        "improvement_coefficient": metrics.improvement_coefficient(
+        "improvement_coefficient": merit.improvement_coefficient(
             rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
         ),
-        "gain_geometric_mean": metrics.geometric_mean(rows["gain"].to_numpy(dtype=float)),
-        "fraction_geometric_mean": metrics.geometric_mean(fraction),
+        "gain_geometric_mean": merit.geometric_mean(rows["gain"].to_numpy(dtype=float)),
+        "fraction_geometric_mean": merit.geometric_mean(fraction),
         **{
-            name: metrics.geometric_mean(rows[name].to_numpy(dtype=float))
+            name: merit.geometric_mean(rows[name].to_numpy(dtype=float))
             for name in SHORT_LISTS.values()
         },
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["gain"] < 1 / (1 + metrics.HARM_PERCENT / 100)).sum()),
+        "harmed": int((rows["gain"] < 1 / (1 + merit.HARM_PERCENT / 100)).sum()),
         **_promises(rows),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),

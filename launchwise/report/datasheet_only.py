@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.rooflines import least_ms
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, Section, Table, Text, table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import figures, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
 from launchwise.report.models import answering, first_split, is_tied, leader

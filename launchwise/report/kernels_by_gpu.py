@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from launchwise.gpus.prices import Price
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import gpu_comparison, wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.gpu_comparison import Entry

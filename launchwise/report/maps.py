@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.figures import size_axis

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.metrics import HARM_PERCENT
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.report import maps, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.vectors import Columns

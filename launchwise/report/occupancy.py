@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from launchwise.experiment.study import Counters
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Bullets, Figure, Fold, Panel, Section, Text
 from launchwise.report.bounds import bounds

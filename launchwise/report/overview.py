@@ -12,7 +12,7 @@ from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.learning.intervals import resampled_means
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.summary import HEURISTICS
 from launchwise.report import blind, figures, models, wording
 from launchwise.report.blocks import (

@@ -8,7 +8,7 @@ from collections import Counter
 import pandas as pd
 
 from launchwise.base.paired import SLOWER, TIE, UNDECIDED, outcome
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.numbers import records

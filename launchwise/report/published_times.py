@@ -11,7 +11,7 @@ import pandas as pd
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.run_times import FILE, RunTimes, Series
 from launchwise.gpus.machine import Machine
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
 from launchwise.report.blocks import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from launchwise.base.literals import html_text
 from launchwise.learning.intervals import resampled_means
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import models, theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Drawing, Fold, Row, Section, Table, Text
 from launchwise.report.study import StudyData

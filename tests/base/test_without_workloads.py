@@ -14,7 +14,7 @@ from samples import ROOT
 COPIED = ("benchmarks", "config", "docs", "kernels", "launchwise", "rules", "scripts", "tests")
 QUICK = (
     *("test_compared_answers", "test_row_selection", "test_prices", "test_ranks", "test_titles"),
-    *("test_following_tunables", "test_learning_metrics", "test_templates", "test_fitting_sizes"),
+    *("test_following_tunables", "test_merit", "test_templates", "test_fitting_sizes"),
 )
 """Files of tests that run; all others are imported."""
 

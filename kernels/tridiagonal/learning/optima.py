@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 
 OPTIMUM_TIE = 1e-9
 """Smallest relative gain for which a correction leaves an observed optimum."""

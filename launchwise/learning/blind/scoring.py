@@ -10,7 +10,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.confirmation import Confirmation, Contest, Role
-from launchwise.learning import metrics
+from launchwise.learning import merit
 from launchwise.learning.blind.answering import Frozen, problem_of, whole
 from launchwise.learning.contests import configurations_in, contest_of
 from launchwise.learning.features import Domain
@@ -184,7 +184,7 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
         ``fraction_p5`` and ``fraction_worst``; ``best_of_5`` and
         ``best_of_20`` (geometric means); ``gain_geometric_mean`` over the usual choice and
         ``improvement_geometric_mean`` over the baseline; ``harmed``: answers slower than the usual
-        choice by more than :data:`launchwise.learning.metrics.HARM_PERCENT`, or without a time;
+        choice by more than :data:`launchwise.learning.merit.HARM_PERCENT`, or without a time;
         ``slower``: those whose interval of the gain lies below 1 as well; ``kept_usual``,
         ``missed`` and ``worthwhile`` as in :func:`launchwise.learning.summary.figures`; ``covered``
         of ``intervals``: expected gains; ``times_covered`` of ``times``: expected times, and
@@ -194,7 +194,7 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     gain = rows["gain"].to_numpy(dtype=float)
     usual = rows["is_usual"].to_numpy(dtype=bool)
     worth = rows["best_gain"].to_numpy(dtype=float) > 1 + WORTH_PERCENT / 100
-    harmed = gain < 1 / (1 + metrics.HARM_PERCENT / 100)
+    harmed = gain < 1 / (1 + merit.HARM_PERCENT / 100)
     error = 100 * (rows["expected_ms"] / rows["measured_ms"] - 1).abs()
     asked = ("study", "workload", "gpu", "seed", "commit", "frozen_at", "digest")
     found = {
@@ -202,16 +202,16 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
         "model": frozen.product.get("model", ""),
         "new_gpu": frozen.gpu not in frozen.product.get("gpus", {}),
         "problems": len(rows),
-        "fraction_geometric_mean": metrics.geometric_mean(fraction),
+        "fraction_geometric_mean": merit.geometric_mean(fraction),
         "fraction_interval": _interval(frozen, rows),
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
         **{
-            name: metrics.geometric_mean(rows[name].to_numpy(dtype=float))
+            name: merit.geometric_mean(rows[name].to_numpy(dtype=float))
             for name in ("best_of_5", "best_of_20")
         },
-        "gain_geometric_mean": metrics.geometric_mean(gain),
-        "improvement_geometric_mean": metrics.geometric_mean(rows["improvement"].to_numpy()),
+        "gain_geometric_mean": merit.geometric_mean(gain),
+        "improvement_geometric_mean": merit.geometric_mean(rows["improvement"].to_numpy()),
         "harmed": int(harmed.sum()),
         "slower": int((harmed & ~(rows["gain_high"] >= 1)).sum()),
         "kept_usual": int(usual.sum()),

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.learning.metrics import HARM_PERCENT
+from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.search import choose
 
 HARM_WEIGHT = 3.0

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from launchwise.experiment.published import Records
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Table, Text
 from launchwise.report.fields import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
-from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts

@@ -1,4 +1,4 @@
-"""Metrics, as pure functions of numbers."""
+"""Figures of merit, as pure functions of numbers."""
 
 from __future__ import annotations
 
