@@ -28,7 +28,7 @@ from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session
 
 if TYPE_CHECKING:
-    from launchwise.workloads.declared import DeclaredWorkload
+    from launchwise.workloads.declared_workload import DeclaredWorkload
 
 Shape = tuple[int, int, int]
 
