@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
 
 import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Table
-from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.blocks import Column, Table, table
 
 from .formula import Counts, Source
 
@@ -20,18 +18,14 @@ Gpus = Mapping[str, GpuProfile]
 EQUAL = 1.0005
 """Ratio up to which two counts are the same."""
 
-FIELDS = [
-    field("what", itemgetter(0)),
-    *(
-        field(title, itemgetter(place), number=True)
-        for place, title in enumerate(("in the source", "by the launch", "off by"), start=1)
-    ),
-    *grouped(
-        "prediction",
-        field("by its counts", itemgetter(4), str, "× printed", True),
-        field("by the launch", itemgetter(5), str, "× printed", True),
-    ),
-]
+COLUMNS = (
+    Column("what", number=False),
+    Column("in the source"),
+    Column("by the launch"),
+    Column("off by"),
+    Column("by its counts", "× printed", group="prediction"),
+    Column("by the launch", "× printed", group="prediction"),
+)
 
 
 def size(count: float) -> str:
@@ -51,7 +45,7 @@ def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
 def errors(source: Source, gpus: Gpus) -> Table:
     """Each count in the source and by its launch, and the prediction by each."""
     rows = [*_bytes(source), *_launch(source, gpus)]
-    return table_of("Counts of the source, and counts of its launch", FIELDS, rows)
+    return table("Counts of the source, and counts of its launch", COLUMNS, rows)
 
 
 def _prediction(source: Source, counts: Counts, shares: Mapping[str, float] | None = None) -> str:

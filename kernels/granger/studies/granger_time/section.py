@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -21,22 +21,14 @@ from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Bullets, Column, Section, Table, Text, table
-from launchwise.report.fields import (
-    Field,
-    decimals,
-    field,
-    grouped,
-    significant,
-    table_of,
-)
+from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
-from .formula import Rates, Source
+from .formula import Printed, Rates, Source
 from .formula_counts import recounted
 from .formula_errors import errors, reasons, size
 from .launches import launches
@@ -44,8 +36,6 @@ from .verdict import verdict
 
 PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
 """Rows shown per GPU: two variants, and the fastest verified one."""
-
-US = significant(4)
 
 NOTABLE = 0.01
 """Part by which figures of a card may differ without being shown."""
@@ -114,11 +104,7 @@ class Known:
             if one.gpu == gpu:
                 return one.times.total
         facts = self.source.facts
-        return self.rates(gpu).times(facts.counts, facts).total
-
-    def rates(self, gpu: str) -> Rates:
-        """Inputs of the formula by a GPU's profile."""
-        return Rates.of(self.gpus[gpu])
+        return Rates.of(self.gpus[gpu]).times(facts.counts, facts).total
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
@@ -159,6 +145,10 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     return found
 
 
+def _us(row: Row | None) -> str:
+    return wording.number(None if row is None else row["time_us"], 4)
+
+
 # The published prediction
 
 
@@ -174,43 +164,40 @@ def _lead(source: Source) -> Text:
     )
 
 
-def _time(variant: str, of: str) -> Field:
-    """Time of a variant among the rows of a record."""
-    return field(variant, lambda record: record[of].get(variant, {}).get("time_us"), US, "µs")
-
-
-def _printed_and_computed(name: str) -> list[Field]:
-    return [
-        field("printed", lambda row: getattr(row["printed"], name, None), decimals(2), "µs"),
-        field("computed", lambda row: getattr(row["computed"], name), decimals(2), "µs"),
-    ]
-
-
-PREDICTIONS = [
-    field("GPU", "gpu"),
-    field("peak", lambda row: row["rates"].peak / 1e12, significant(4), "TFLOP/s"),
-    field("bandwidth", lambda row: row["rates"].bandwidth / 1e9, significant(4), "GB/s"),
-    *grouped("arithmetic", *_printed_and_computed("compute")),
-    *grouped("memory", *_printed_and_computed("memory")),
-    *grouped(
-        "prediction",
-        *_printed_and_computed("total"),
-        field("differs", "off", partial(wording.percent, places=2), "%"),
-    ),
-    *grouped("measured", _time(PUBLISHED, "measured"), _time(ONCE, "measured")),
-]
-
-
 def _predictions(known: Known) -> Table:
-    facts, rows = known.source.facts, []
-    gpus = [(one.gpu, one.rates, one.times) for one in known.source.printed]
-    for gpu, rates, printed in (*gpus, *((gpu, known.rates(gpu), None) for gpu in known.added)):
-        again = rates.times(facts.counts, facts)
-        off = None if printed is None else again.total / printed.total - 1
-        row = {"gpu": gpu, "rates": rates, "printed": printed, "computed": again, "off": off}
-        rows.append({**row, "measured": known.measured.get(gpu, {})})
-    problem = wording.problem(facts.problem, known.study.problem_columns)
-    return table_of(f"Times by the published formula, {problem}", PREDICTIONS, rows)
+    columns = [
+        Column("GPU", number=False),
+        Column("peak", "TFLOP/s"),
+        Column("bandwidth", "GB/s"),
+        *(
+            Column(name, "µs", group=group)
+            for group in ("arithmetic", "memory", "prediction")
+            for name in ("printed", "computed")
+        ),
+        Column("differs", "%", group="prediction"),
+        Column(PUBLISHED, "µs", group="measured"),
+        Column(ONCE, "µs", group="measured"),
+    ]
+    rows = [_prediction(known, one.gpu, one.rates, one) for one in known.source.printed]
+    rows += [_prediction(known, gpu, Rates.of(known.gpus[gpu]), None) for gpu in known.added]
+    problem = wording.problem(known.source.facts.problem, known.study.problem_columns)
+    return table(f"Times by the published formula, {problem}", columns, rows)
+
+
+def _prediction(known: Known, gpu: str, rates: Rates, printed: Printed | None) -> list[str]:
+    facts = known.source.facts
+    again = rates.times(facts.counts, facts)
+    cells = [gpu, *(wording.number(each, 4) for each in (rates.peak / 1e12, rates.bandwidth / 1e9))]
+    for name in ("compute", "memory", "total"):
+        said = None if printed is None else getattr(printed.times, name)
+        cells += [wording.fixed(said, 2), wording.fixed(getattr(again, name), 2)]
+    off = None if printed is None else again.total / printed.times.total - 1
+    measured = known.measured.get(gpu, {})
+    return [
+        *cells,
+        wording.percent(off, 2),
+        *(_us(measured.get(each)) for each in (PUBLISHED, ONCE)),
+    ]
 
 
 def _notes(known: Known) -> Iterator[Text]:
@@ -246,32 +233,20 @@ def _observed(known: Known) -> Iterator[tuple[str, str]]:
 
 
 def _corrected(known: Known) -> Table:
-    spec = known.study.spec
-
-    def times(of: str) -> list[Field]:
-        best = field(
-            "the best is",
-            lambda row: wording.configuration(row[of][BEST], spec) if BEST in row[of] else MISSING,
-        )
-        return [*(_time(name, of) for name in (PUBLISHED, ONCE, BEST)), best]
-
-    fields = [
-        field("GPU", "gpu"),
-        *grouped("source", field("formula", "formula", US, "µs")),
-        *grouped("cost model", *times("estimated")),
-        *grouped("measured", *times("measured")),
-    ]
-    rows = [
-        {
-            "gpu": gpu,
-            "formula": known.formula_us(gpu),
-            "estimated": estimated,
-            "measured": known.measured.get(gpu, {}),
-        }
-        for gpu, estimated in known.estimated.items()
-    ]
+    columns = [Column("GPU", number=False), Column("formula", "µs", group="source")]
+    for group in ("cost model", "measured"):
+        columns += [Column(name, "µs", group=group) for name in (PUBLISHED, ONCE, BEST)]
+        columns.append(Column("the best is", number=False, group=group))
+    rows = []
+    for gpu, estimated in known.estimated.items():
+        cells = [gpu, wording.number(known.formula_us(gpu), 4)]
+        for found in (estimated, known.measured.get(gpu, {})):
+            cells += [_us(found.get(name)) for name in (PUBLISHED, ONCE, BEST)]
+            best = found.get(BEST)
+            cells.append("–" if best is None else wording.configuration(best, known.study.spec))
+        rows.append(cells)
     caption = "The published launch, the same without copies, and the fastest verified one"
-    return table_of(caption, fields, rows)
+    return table(caption, columns, rows)
 
 
 def _figures(known: Known) -> Iterator[Block]:
@@ -310,14 +285,14 @@ def _parts(known: Known) -> Iterator[Block]:
     """Parts of the cost model's estimate of the published launch."""
     of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
     shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
-    fields = [
-        field("GPU", "gpu"),
-        field("in all", "time_us", US, "µs"),
-        *grouped("alone", *(field(name, name, wording.number, "µs") for name in shown)),
-        field("bound by", "bound_by"),
+    columns = [Column("GPU", number=False), Column("in all", "µs")]
+    columns += [Column(name, "µs", group="alone") for name in shown]
+    columns.append(Column("bound by", number=False))
+    rows = [
+        [gpu, _us(row), *(wording.number(row[name]) for name in shown), str(row["bound_by"])]
+        for gpu, row in of.items()
     ]
-    caption = "Where the published launch's time goes, by the cost model"
-    yield table_of(caption, fields, [{**row, "gpu": gpu} for gpu, row in of.items()])
+    yield table("Where the published launch's time goes, by the cost model", columns, rows)
     note = (
         "Parts overlap, so they do not add up. Waiting: what a thread waits for, one load or sum "
         "after the other."

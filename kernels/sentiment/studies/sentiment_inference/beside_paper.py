@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Table, Text
-from launchwise.report.fields import THEIRS, Field, field, grouped, table_of
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, table
 
 from .measured import (
     TOKENS,
@@ -166,6 +163,20 @@ def _comparison(
     ways: Mapping[str, Way],
     cases: int,
 ) -> Table:
+    named = f"{wording.count(cases)} reviews"
+    ours = f"ours, {case.gpu}"
+    columns = [
+        Column("implementation", number=False, group="paper"),
+        Column(named, "s", group="paper"),
+        Column("speed-up", "× CPU", group="paper"),
+        Column("one review", "ms", group="paper"),
+        Column("implementation", number=False, group=ours),
+        Column(named, "s", group=ours),
+        Column("speed-up", "× CPU", group=ours),
+        Column("one review", "ms", group=ours),
+        Column("transferred", number=False, group=ours),
+        Column("repeats", "all; one", number=False, group=ours),
+    ]
     pairs: list[tuple[str, Ours]] = [
         ("CPU (C++ with Eigen)", _of_peer(peers.get("numpy_cpu"), "NumPy on the CPU")),
         ("PyTorch on a CPU", _of_peer(peers.get(CPU), "PyTorch on the CPU")),
@@ -176,53 +187,29 @@ def _comparison(
         pairs.append(("", _of_peer(peers["pytorch_gpu_one_by_one"], "")))
     best = [_best(case, cases, given) for given in ("embeddings", "tokens")]
     pairs += [("", one) for one in best if one.what != MISSING]
-    cpu_s = float(peers[CPU]["total_s"]) if CPU in peers else None
-    rows = [(times.get(name), one, cpu_s) for name, one in pairs]
-    caption = f"The paper's implementations beside ours, {case.gpu}"
-    return table_of(caption, _fields(f"{wording.count(cases)} reviews", case.gpu), rows)
-
-
-def _fields(reviews: str, gpu: str) -> list[Field]:
-    """Of the paper's record (None: it has none), our entries, and the seconds of our CPU."""
-
-    def theirs(name: str) -> Callable[[Any], str]:
-        return lambda row: "" if row[0] is None else row[0][name] or MISSING
-
-    def ours(name: str) -> Callable[[Any], Any]:
-        return lambda row: getattr(row[1], name)
-
-    return [
-        *grouped(
-            "paper",
-            field(
-                "implementation",
-                lambda row: ", ".join(row[0][one] for one in NAMED) if row[0] else "",
-            ),
-            field(reviews, theirs("total_s"), str, "s", True),
-            field("speed-up", theirs("speed_up"), str, "× CPU", True),
-            field("one review", theirs("one_case_ms"), str, "ms", True),
-            role=THEIRS,
-        ),
-        *grouped(
-            f"ours, {gpu}",
-            field("implementation", ours("name")),
-            field(reviews, ours("all_s"), wording.number, "s"),
-            field("speed-up", _speed_up, str, "× CPU", True),
-            field("one review", ours("one_ms"), str, "ms", True),
-            field("transferred", ours("what")),
-            field("repeats", ours("repeats"), unit="all; one"),
-        ),
+    slowest = float(peers[CPU]["total_s"]) if CPU in peers else None
+    rows = [
+        [*_theirs(times.get(name)), *_cells(one, slowest, one.all_s == slowest)]
+        for name, one in pairs
     ]
+    return table(f"The paper's implementations beside ours, {case.gpu}", columns, rows)
 
 
-NAMED = ("implementation", "device")
+def _theirs(record: Mapping[str, str] | None) -> list[Cell]:
+    if record is None:
+        return [Cell("", role="theirs")] * 4
+    name = f"{record['implementation']}, {record['device']}"
+    texts = [name, *(record[key] or MISSING for key in ("total_s", "speed_up", "one_case_ms"))]
+    return [Cell(text, role="theirs") for text in texts]
 
 
-def _speed_up(row: tuple[Any, Ours, float | None]) -> str:
-    _, ours, cpu_s = row
-    if ours.all_s is None or cpu_s is None:
-        return MISSING
-    return "1" if ours.all_s == cpu_s else wording.number(cpu_s / ours.all_s)
+def _cells(ours: Ours, cpu_s: float | None, is_cpu: bool) -> list[Cell]:
+    gain = MISSING
+    if ours.all_s is not None and cpu_s is not None:
+        gain = "1" if is_cpu else wording.number(cpu_s / ours.all_s)
+    time = MISSING if ours.all_s is None else wording.number(ours.all_s)
+    texts = [ours.name, time, gain, ours.one_ms, ours.what, ours.repeats]
+    return [Cell(text) for text in texts]
 
 
 def _steps(
@@ -269,25 +256,15 @@ def _steps(
         [*texts, *(str(one) if one else MISSING for one in (host, card)), _conflict(host, card)]
         for *texts, host, card in lines
     ]
-    return table_of(f"Gain by each step, {case.gpu}", _step_fields(case.gpu), rows)
-
-
-def _step_fields(gpu: str) -> list[Field]:
-    unit = "time saved"
-    return [
-        field("step", itemgetter(0)),
-        *grouped(
-            "paper",
-            field("claimed in the text", itemgetter(1), str, unit, True),
-            field("by its tables", itemgetter(2), str, unit, True),
-        ),
-        *grouped(
-            f"ours, {gpu}",
-            field("from the host", itemgetter(3), str, unit),
-            field("on the device", itemgetter(4), str, unit),
-            field("conflict", itemgetter(5)),
-        ),
+    columns = [
+        Column("step", number=False),
+        Column("claimed in the text", "time saved", group="paper"),
+        Column("by its tables", "time saved", group="paper"),
+        Column("from the host", "time saved", number=False, group=f"ours, {case.gpu}"),
+        Column("on the device", "time saved", number=False, group=f"ours, {case.gpu}"),
+        Column("conflict", number=False, group=f"ours, {case.gpu}"),
     ]
+    return table(f"Gain by each step, {case.gpu}", columns, rows)
 
 
 def _device_pair(case: Measured, cases: int) -> tuple[Row | None, Row | None]:
