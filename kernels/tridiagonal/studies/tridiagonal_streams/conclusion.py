@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -27,12 +26,8 @@ LEAST_R2 = {"sum": 0.99, "overhead_small": 0.9, "overhead_big": 0.9}
 """R² on test sizes from which a published form is said to fit."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Figure of one series for a claim, and whether the claim holds there."""
-
-    text: str
-    verdict: str
+UNFITTED = Cell("–", detail=UNKNOWN)
+"""Verdict on a claim that there are too few rows for."""
 
 
 def of_all(good: int, count: int) -> str:
@@ -60,22 +55,22 @@ def published_shares(facts: Mapping[str, str]) -> dict[int, float]:
     return found
 
 
-def gain_claim(series: StreamSeries, gain: float) -> Finding:
+def gain_claim(series: StreamSeries, gain: float) -> Cell:
     """Whether streams gain as much as the paper says."""
     largest = largest_gain(series.gains)
     if largest is None:
-        return Finding("–", UNKNOWN)
+        return UNFITTED
     text = f"{wording.fixed(largest['gain'], 2)}x at {SIZE} = {wording.count(largest[SIZE])}"
-    return Finding(text, HOLDS if largest["gain"] >= gain else FAILS)
+    return Cell(text, detail=HOLDS if largest["gain"] >= gain else FAILS)
 
 
-def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Finding:
+def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Cell:
     """Whether overlap could give that gain at the paper's sizes: the bound alone, so T and sum."""
     stages = series.stages.set_index(SIZE)
     alone = series.rows[series.rows[CHOICE] == 1].set_index(SIZE)
     known = [size for size in sizes if size in stages.index and size in alone.index]
     if not known:
-        return Finding("–", UNKNOWN)
+        return UNFITTED
     times, sums = alone.loc[known, "time_ms"], alone.loc[known, "sum_ms"]
     bound = (times / (times - sums)).max()
     share = (sums / times).max()
@@ -86,10 +81,10 @@ def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Find
         "time can overlap, "
         f"{wording.percent(host, 0)} % of all stages is stage 2 on the host"
     )
-    return Finding(text, HOLDS if bound >= gain else FAILS)
+    return Cell(text, detail=HOLDS if bound >= gain else FAILS)
 
 
-def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> Finding:
+def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> Cell:
     """Whether the sizes for which the paper measured ``streams`` as best have it as best here."""
     sizes = theirs.loc[theirs["theirs_measured"] == streams, SIZE]
     # Between the paper's sizes ours count, too.
@@ -100,10 +95,10 @@ def optimum_claim(series: StreamSeries, theirs: pd.DataFrame, streams: int) -> F
     if len(best) and same < len(best):
         others = wording.listed(wording.count(each) for each in sorted(set(best) - {streams}))
         text += f" (others: {others})"
-    return Finding(text, of_all(same, len(best)))
+    return Cell(text, detail=of_all(same, len(best)))
 
 
-def creation_claim(series: StreamSeries) -> Finding:
+def creation_claim(series: StreamSeries) -> Cell:
     """Whether sqrt(sum / tau), rounded to a whole number, exceeds the best number of streams."""
     stages = stage_table(series)
     known = stages[stages["measured_streams"].notna() & stages["optimum_fitted"].notna()]
@@ -113,36 +108,33 @@ def creation_claim(series: StreamSeries) -> Finding:
     if len(created):
         above = int((created["optimum_created"].round() > created["measured_streams"]).sum())
         text += f", {above} of {len(created)} with the measured creation"
-        return Finding(text, of_all(above, len(created)))
-    return Finding(text, of_all(more, len(known)))
+        return Cell(text, detail=of_all(above, len(created)))
+    return Cell(text, detail=of_all(more, len(known)))
 
 
-def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Finding:
+def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
     """Whether predictions on held-out sizes lose no more than the paper's."""
     used = judged(optima)
     lost = used["predicted_lost_percent"].dropna()
     if lost.empty:
-        return Finding("–", UNKNOWN)
+        return UNFITTED
     right = int((used["predicted_streams"] == used["measured_streams"]).sum())
     text = f"{right} of {len(used)} right, at most {wording.fixed(lost.max(), 2)} % lost (held out)"
-    return Finding(text, HOLDS if lost.max() <= most_percent else FAILS)
+    return Cell(text, detail=HOLDS if lost.max() <= most_percent else FAILS)
 
 
-def fit_claim(laws: FittedLaws, model: str) -> Finding:
+def fit_claim(laws: FittedLaws, model: str) -> Cell:
     """Whether a published form fits test sizes."""
     fits = fit_table(laws)
     rows = fits[(fits["model"] == model) & (fits["set"] == "test")]
     if rows.empty or not np.isfinite(rows["r2"].iloc[0]):
-        return Finding("–", UNKNOWN)
+        return UNFITTED
     r2 = float(rows["r2"].iloc[0])
-    return Finding(f"R² {wording.fixed(r2, 5)}", HOLDS if r2 >= LEAST_R2[model] else FAILS)
+    return Cell(f"R² {wording.fixed(r2, 5)}", detail=HOLDS if r2 >= LEAST_R2[model] else FAILS)
 
 
-Claim = tuple[str, str, list[Finding]]
+Claim = tuple[str | Cell, ...]
 """A claim, the paper's figure, and the figure of each series."""
-
-UNFITTED = Finding("–", UNKNOWN)
-"""Verdict on a claim about laws if there are too few rows to fit them."""
 
 FIT_CLAIMS = {
     "sum": "The overlapped time is linear in n",
@@ -175,12 +167,8 @@ def conclusion_blocks(
         *_claims_of_creation(used, published),
         *_claims_of_fits(used, published),
     ]
-    rows: list[list[str | Cell]] = [
-        [claim, paper, *(Cell(one.text, detail=one.verdict) for one in ours)]
-        for claim, paper, ours in claims
-    ]
     titles = ["claim", PAPER, *(series.title for series in used)]
-    yield of_texts("Claims of the paper on our measurements", titles, rows)
+    yield of_texts("Claims of the paper on our measurements", titles, claims)
 
 
 def _claims_of_gain(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Iterator[Claim]:
@@ -189,14 +177,14 @@ def _claims_of_gain(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> I
     yield (
         "Largest speed-up of streams",
         f"{facts['speed_up_streams']}x at {SIZE} = {at}",
-        [gain_claim(series, gain) for series in used],
+        *(gain_claim(series, gain) for series in used),
     )
     if shares:
         yield (
             f"Speed-up that overlap can give at {SIZE} = {at}",
             f"about {wording.percent(max(shares.values()), 0)} % of the time can overlap (from its "
             "laws and its speed-up)",
-            [bound_claim(series, list(shares), gain) for series in used],
+            *(bound_claim(series, list(shares), gain) for series in used),
         )
 
 
@@ -213,17 +201,17 @@ def _claims_of_optima(
             f"{number} best for {SIZE} = {wording.count(sizes.min())} to "
             f"{wording.count(sizes.max())}",
             wording.plural(len(sizes), "size"),
-            [optimum_claim(series, theirs, streams) for series in used],
+            *(optimum_claim(series, theirs, streams) for series in used),
         )
     right = int((theirs["theirs_measured"] == theirs["theirs_streams"]).sum())
     most = float(theirs["theirs_lost_percent"].max())
     yield (
         "Laws of sum and overhead predict the best number of streams",
         f"{right} of {len(theirs)} right, at most {wording.fixed(most, 2)} % lost",
-        [
+        *(
             prediction_claim(optima[series.title], most) if series.title in optima else UNFITTED
             for series in used
-        ],
+        ),
     )
 
 
@@ -235,7 +223,7 @@ def _claims_of_creation(
     yield (
         "√(sum / tau) asks for more streams than are best",
         f"{more} of {wording.plural(len(table), 'size')}",
-        [creation_claim(series) for series in used],
+        *(creation_claim(series) for series in used),
     )
 
 
@@ -248,7 +236,7 @@ def _claims_of_fits(
             yield (
                 f"{claim} (R² of at least {LEAST_R2[model]} on test sizes)",
                 f"R² {wording.fixed(float(scores[model, 'test']), 5)}",
-                [fit_claim(series.laws, model) if series.laws else UNFITTED for series in used],
+                *(fit_claim(series.laws, model) if series.laws else UNFITTED for series in used),
             )
 
 
