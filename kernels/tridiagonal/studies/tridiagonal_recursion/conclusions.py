@@ -110,10 +110,12 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
         best = found[found[CHOICE].to_numpy() == depths.reindex(found[SIZE]).to_numpy()]
         timed = best[best["state"] == ""]
         most = timed["loss_percent"].max()
-        text = f"{len(timed)} of {len(depths)} choices at the best number of recursions were "
-        text += (
-            f"measured; they lose at most {wording.fixed(most, 2)} %" if len(timed) else "measured"
+        known = int((found["state"] == "").sum())
+        text = (
+            f"{known} of {len(found)} choices have a time, {len(timed)} of {len(depths)} at the "
+            "best number of recursions"
         )
+        text += f"; these lose at most {wording.fixed(most, 2)} %" if len(timed) else ""
         holds = bool(most <= SMALL_PERCENT) if len(timed) >= len(depths) / 2 else None
         claim = f"m per level follows from the rule by size, with {way}"
         yield claim, "formulated, without losses", text, holds

@@ -8,16 +8,12 @@ is the nearest size's corrected optimum without recursion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
-from launchwise.report.fields import beside, decimals, field, grouped, significant
 from launchwise.report.numbers import records
 from launchwise.workloads.spec import Spec
 
@@ -29,12 +25,6 @@ from .series import CHOICE, SIZE, RecursionSeries
 
 MOST = len(LEVELS) - 1
 """Most recursions that the tunables allow."""
-
-
-def said_levels(levels: Mapping[str, Any] | Sequence[int]) -> str:
-    """``64, 10, 10``, of a row or of its levels: those that are not there are left out."""
-    each = [levels[name] for name in LEVELS] if isinstance(levels, Mapping) else levels
-    return ", ".join(wording.count(m) for m in each if m)
 
 
 ONE_LAUNCH, NOT_MEASURED, IMPOSSIBLE = "one launch", "not measured", "too small a system"
@@ -91,21 +81,20 @@ def chosen_levels(
 
 
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
-    """Choice of the rule at each size for each number of recursions, and its time.
+    """Choice of the rule at each size for each number of recursions, and its loss.
 
     Returns
     -------
     pandas.DataFrame
-        ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``time_ms`` (NaN unless its
-        row has repeats), ``state`` (empty, or why there is no time), ``loss_percent`` against the
-        fastest row of the size, ``speed_up`` over no recursion.
+        ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or why there
+        is no time), ``loss_percent`` against the fastest row of the size (NaN unless the choice's
+        row has repeats).
     """
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row
         for row in records(_fastest_known(case))
     }
     best = case.overall.set_index(SIZE)["time_ms"]
-    flat = case.times()[0]
     found = []
     for size in best.index:
         for depth in range(1, MOST + 1):
@@ -114,9 +103,8 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
             if levels is not None:
                 row = known.get((int(size), *levels, *[0] * (MOST - depth)))
                 state, time = _state(row)
-            loss, gain = 100 * (time / best[size] - 1), flat[size] / time
-            found.append((int(size), depth, levels, time, state, loss, gain))
-    names = [SIZE, CHOICE, "levels", "time_ms", "state", "loss_percent", "speed_up"]
+            found.append((int(size), depth, levels, state, 100 * (time / best[size] - 1)))
+    names = [SIZE, CHOICE, "levels", "state", "loss_percent"]
     return pd.DataFrame(found, columns=names)
 
 
@@ -134,30 +122,6 @@ def _state(row: Mapping[str, object] | None) -> tuple[str, float]:
     return "", float(str(row["time_ms"]))
 
 
-def by_rule(every: Sequence[RecursionSeries], fixed: int) -> list[Block]:
-    """The rule's choices; none where no sizes without recursion were measured.
-
-    Parameters
-    ----------
-    fixed
-        m of the first recursion in the paper's second case.
-    """
-    folds: list[Block] = []
-    for case in every:
-        if ways := looked_up_ways(case, fixed):
-            title = f"{case.title}: the rule's choice at every size and number of recursions"
-            folds.append(Fold(title, [_table(case, ways)]))
-    return [Text(NOTE, "note"), *folds] if folds else []
-
-
-NOTE = (
-    "The outermost level has the m of the corrected optimum without recursion at the nearest "
-    "size. The first recursion has the same for the first interface system, or a fixed value, "
-    "further recursions the same for their interface systems. Each m is the nearest value that "
-    "the tunable of its level has."
-)
-
-
 def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]:
     """:func:`looked_up` with m1 by the rule, and with a fixed one; empty where there is no rule."""
     rule = SizeRule.of(case.flat)
@@ -167,42 +131,3 @@ def looked_up_ways(case: RecursionSeries, fixed: int) -> dict[str, pd.DataFrame]
         "m1 by the rule": looked_up(case, rule),
         f"m1 = {fixed}": looked_up(case, rule, fixed),
     }
-
-
-RULE = [
-    field("m per level", lambda row: said_levels(row["levels"] or ()) or MISSING, unit="rows"),
-    field("time", lambda row: row["state"] or wording.number(row["time_ms"], 4), str, "ms", True),
-    field("loses", "loss_percent", decimals(2), "%"),
-]
-BEST = [
-    field("m per level", said_levels, unit="rows"),
-    field("time", "time_ms", significant(4), "ms"),
-]
-
-
-def _table(case: RecursionSeries, ways: Mapping[str, pd.DataFrame]) -> Table:
-    """Choices of the rule beside the best of each depth, of all, and without recursion."""
-    known = {way: _by_depth(found) for way, found in ways.items()}
-    best = _by_depth(case.best)
-    overall, flat = case.overall.set_index(SIZE)["time_ms"], case.times()[0]
-    keys = list(next(iter(known.values())))
-    return beside(
-        f"The rule of section 3.2, {case.title}",
-        field(SIZE, lambda key: key[0], wording.count, "rows"),
-        keys,
-        ([field("recursions", lambda key: key[1], wording.count)], {key: key for key in keys}),
-        *((grouped(f"rule, {way}", *RULE), found) for way, found in known.items()),
-        (grouped("best of that depth", *BEST), best),
-        (
-            [
-                field("best of all", lambda key: overall[key[0]], significant(4), "ms"),
-                field("no recursion", lambda key: flat[key[0]], significant(4), "ms"),
-            ],
-            {key: key for key in keys},
-        ),
-    )
-
-
-def _by_depth(table: pd.DataFrame) -> dict[tuple[int, int], dict[str, Any]]:
-    """Rows by size and number of recursions."""
-    return {(int(row[SIZE]), int(row[CHOICE])): row for row in records(table)}

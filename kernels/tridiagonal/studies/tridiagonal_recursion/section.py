@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import pandas as pd
-
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table
@@ -25,17 +23,13 @@ from launchwise.report.study import StudyData
 from ...learning.optima import corrected_optima, observed_optima
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .rule import by_rule, said_levels
-from .series import CHOICE, SIZE, RecursionSeries, cases, fixed_size_losses
+from .series import CHOICE, SIZE, RecursionSeries, cases, said_levels
 from .stages import stages
 
-__all__ = ["cases", "fixed_size_losses", "sections"]
+__all__ = ["cases", "sections"]
 
 FIXED_M = 10
 """m of the first recursion in the paper's rule, where its table does not say."""
-
-VARIED = {"m": "outermost level", "m1": "first recursion", "m2": "second recursion"}
-"""Levels whose fixed values are tried."""
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -55,7 +49,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         "worth": ("Speed-up of recursion", worth),
         "stages": ("Stage times by number of recursions", stages(every)),
         "rules": ("Rules from it", list(_rules(study, every, entries))),
-        "m-per-level": ("m per level by the rule of section 3.2", by_rule(every, fixed)),
     }
     return [Section(f"{study.name}-{name}", *part) for name, part in parts.items() if part[1]]
 
@@ -182,19 +175,3 @@ def _rules(
         theme.log_axis(f"{SIZE} (rows)", sizes),
         theme.axis("recursions", dtick=1),
     )
-    for case in every:
-        rows = pd.concat(
-            [fixed_size_losses(case, level).assign(level=title) for level, title in VARIED.items()]
-        )
-        caption = f"One m for a level at every size, with recursion, {case.title}"
-        yield table_of(caption, LOSSES, rows)
-
-
-LOSSES = [
-    field("level", "level"),
-    field("m", "value", wording.count, "rows"),
-    field("sizes", "problems", wording.count),
-    field("best or tied", "best_at", wording.count, "sizes"),
-    field("time lost", "loss_percent", decimals(2), "% (mean)"),
-    field("time lost", "worst_loss_percent", decimals(2), "% (worst)"),
-]

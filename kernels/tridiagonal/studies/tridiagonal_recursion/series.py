@@ -5,18 +5,21 @@ Times, speed-ups and losses use rows with repeats; a row of one launch gives non
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
+from launchwise.report import wording
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.numbers import fixed_losses
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
-from ..host_runs import fastest, host_runs, repeated, ties
+from ..host_runs import LEVELS, fastest, host_runs, repeated, ties
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4
@@ -97,3 +100,9 @@ def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
     losses = fixed_losses(times.groupby(level=SIZE).transform("min") / times)
     near = [m for choices in ties(best, SIZE, level).values() for m in choices]
     return losses.assign(best_at=[near.count(int(value)) for value in losses["value"]])
+
+
+def said_levels(levels: Mapping[str, Any] | Sequence[int]) -> str:
+    """``64, 10, 10``, of a row or of its levels: those that are not there are left out."""
+    each = [levels[name] for name in LEVELS] if isinstance(levels, Mapping) else levels
+    return ", ".join(wording.count(m) for m in each if m)

@@ -11,8 +11,7 @@ from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
 
 from ..host_runs import LEVELS
-from .rule import said_levels
-from .series import CHOICE, SIZE, RecursionSeries
+from .series import CHOICE, SIZE, RecursionSeries, said_levels
 
 SAVED = {
     "t2_h": "stage 2 on the host",
