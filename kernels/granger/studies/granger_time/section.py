@@ -29,8 +29,7 @@ from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
 from .formula import Printed, Rates, Source
-from .formula_counts import recounted
-from .formula_errors import errors, reasons, size
+from .formula_errors import errors, reasons, recounted, size
 from .launches import launches
 from .verdict import verdict
 

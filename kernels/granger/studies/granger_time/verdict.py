@@ -12,8 +12,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Section, Text
 from launchwise.report.fields import of_texts
 
-from .formula_counts import flop_counted
-from .formula_errors import size, span
+from .formula_errors import flop_counted, size, span
 
 if TYPE_CHECKING:
     from .section import Known

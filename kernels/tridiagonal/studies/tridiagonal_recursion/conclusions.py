@@ -11,8 +11,7 @@ from launchwise.report.numbers import records
 
 from ..neighbours import Learnt
 from .rule import looked_up_ways
-from .series import CHOICE, SIZE, RecursionSeries, fixed_size_losses
-from .stages import ADDED, SAVED, stage_changes
+from .series import ADDED, CHOICE, SAVED, SIZE, RecursionSeries, fixed_size_losses, stage_changes
 
 SMALL_PERCENT = 2.5
 """Loss (%) that the paper calls significant when it is exceeded."""

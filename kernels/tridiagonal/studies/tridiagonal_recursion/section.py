@@ -23,8 +23,7 @@ from launchwise.report.study import StudyData
 from ...learning.optima import corrected_optima, observed_optima
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .series import CHOICE, SIZE, RecursionSeries, cases, said_levels
-from .stages import stages
+from .series import CHOICE, SIZE, RecursionSeries, cases, said_levels, stages
 
 __all__ = ["cases", "sections"]
 
