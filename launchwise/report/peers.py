@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import pandas as pd
 
@@ -11,7 +12,7 @@ from launchwise.base.paired import SLOWER, TIE, UNDECIDED, outcome
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
-from launchwise.report.numbers import records
+from launchwise.report.fields import field, table_of
 from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
 
@@ -69,32 +70,21 @@ def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _interval(row: dict[str, object]) -> str:
-    ends = (float(str(row["speedup_low"])), float(str(row["speedup_high"])))
+def _interval(row: dict[str, Any]) -> str:
+    ends = (row["speedup_low"], row["speedup_high"])
     return wording.MISSING if math.isnan(ends[0]) else wording.interval(ends)
 
 
 def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
-    columns = [
-        Column("problem", number=False),
-        Column("library", number=False),
-        Column("time", "ms"),
-        Column("speed-up", "of the fastest"),
-        Column("95 % interval"),
-        Column("speed-up", "of the usual choice"),
-        Column("remark", number=False),
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("library", "peer"),
+        field("time", "time_ms", wording.fixed, "ms"),
+        field("speed-up", "speedup", wording.fixed, "of the fastest"),
+        field("95 % interval", _interval, number=True),
+        field("speed-up", "usual_speedup", wording.fixed, "of the usual choice"),
+        field("remark", "reason"),
     ]
-    lines = [
-        [
-            wording.problem(row, study.problem_columns),
-            str(row["peer"]),
-            wording.fixed(row["time_ms"], 3),
-            wording.fixed(row["speedup"]),
-            _interval(row),
-            wording.fixed(row["usual_speedup"]),
-            str(row["reason"]),
-        ]
-        for row in records(rows.sort_values([*study.problem_columns, "peer"], kind="stable"))
-    ]
-    title = f"{gpu}: every problem, compared with libraries"
-    return Fold(title, [table(f"Libraries on {gpu}", columns, lines)])
+    ordered = rows.sort_values([*study.problem_columns, "peer"], kind="stable")
+    listed = table_of(f"Libraries on {gpu}", fields, ordered)
+    return Fold(f"{gpu}: every problem, compared with libraries", [listed])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
+from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import (
     fractions,
     records,
@@ -123,37 +125,26 @@ def compared(study: StudyData) -> Section:
         found.append(figures.throughput(study, best, share=True, name="share"))
     if (drawn := roofline.figure(study)) is not None:
         found.append(drawn)
-    columns = [
-        Column("problem", number=False),
-        Column("GPU", number=False),
-        Column("best configuration", number=False),
-        Column("time", "ms"),
-        Column("baseline", "ms"),
-        Column("gain", "× baseline"),
-        Column("rate", f"1e9 {item}/s"),
-        Column("bytes", "ms", group="physical limit"),
-        Column("FLOP", "ms", group="physical limit"),
-        *([Column("of copy limit", "%")] if shares else []),
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("GPU", "gpu"),
+        field("best configuration", "configuration"),
+        field("time", "best_ms", significant(4), "ms"),
+        field("baseline", "baseline_ms", significant(4), "ms"),
+        field("gain", "gain", decimals(2), "× baseline"),
+        field("rate", "rate", significant(4), f"1e9 {item}/s"),
+        *grouped(
+            "physical limit",
+            field("bytes", "bytes_ms", wording.number, "ms"),
+            field("FLOP", "flop_ms", wording.number, "ms"),
+        ),
+        *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
-    rows = [
-        [
-            wording.problem(row, study.problem_columns),
-            row["gpu"],
-            row["configuration"],
-            wording.number(row["best_ms"], 4),
-            wording.number(row["baseline_ms"], 4),
-            wording.fixed(row["gain"], 2),
-            wording.number(row["rate"], 4),
-            wording.number(row["bytes_ms"]),
-            wording.number(row["flop_ms"]),
-            *([wording.percent(row["limit_share"])] if shares else []),
-        ]
-        for row in records(_ordered(study, best))
-    ]
+    every = table_of("Best time of every problem", fields, _ordered(study, best))
     note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
     found += [
         Text(note, "note"),
-        Fold("Every problem on every GPU", [table("Best time of every problem", columns, rows)]),
+        Fold("Every problem on every GPU", [every]),
     ]
     return Section(f"{study.name}-gpus", "The GPUs compared", found)
 
@@ -277,31 +268,16 @@ def transferred(study: StudyData) -> Section | None:
     found += [Text(text) for text in _left_out(study)]
     found += [Text(text, "note") for text in _transfer_caveats(study)]
     found.append(maps.transfer_heat(study, pairs))
-    columns = [
-        Column("best of", number=False),
-        Column("used on", number=False),
-        Column("problems", "in common"),
-        Column("mean loss", "%"),
-        Column("worst loss", "%"),
-        Column("no time there", "problems"),
+    fields = [
+        field("best of", "source"),
+        field("used on", "target"),
+        field("problems", "problems", wording.count, "in common"),
+        field("mean loss", "loss", partial(wording.percent, places=2), "%"),
+        field("worst loss", "worst", wording.percent, "%"),
+        field("no time there", "impossible", wording.count, "problems"),
     ]
-    rows = [
-        [
-            row["source"],
-            row["target"],
-            wording.count(row["problems"]),
-            wording.percent(row["loss"], 2),
-            wording.percent(row["worst"]),
-            wording.count(row["impossible"]),
-        ]
-        for row in records(pairs)
-    ]
-    found.append(
-        Fold(
-            "Every pair",
-            [table("Loss from using one GPU's best configuration on another", columns, rows)],
-        )
-    )
+    caption = "Loss from using one GPU's best configuration on another"
+    found.append(Fold("Every pair", [table_of(caption, fields, pairs)]))
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
 
 

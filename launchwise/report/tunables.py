@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import sensitivity, wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.figures import slug
 from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, records
 from launchwise.report.study import StudyData, remembered
@@ -111,48 +112,31 @@ def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
     return min(common, key=lambda record: record["loss_percent"])
 
 
+VALUE = [
+    field("value", "value", number=True),
+    field("problems", "problems", wording.count),
+    field("time lost", "loss_percent", decimals(1), "% (mean)"),
+]
+WORST = field("time lost", "worst_loss_percent", decimals(1), "% (worst)")
+
+
 def _best_and_worst(
     of_tunables: dict[str, list[dict[str, Any]]], best: dict[str, dict[str, Any]], gpu: str
 ) -> Table:
-    columns = [
-        Column("tunable", number=False),
-        Column("value", group="best single value"),
-        Column("problems", group="best single value"),
-        Column("time lost", "% (mean)", group="best single value"),
-        Column("time lost", "% (worst)", group="best single value"),
-        Column("value", group="worst single value"),
-        Column("problems", group="worst single value"),
-        Column("time lost", "% (mean)", group="worst single value"),
-    ]
-    rows = []
-    for tunable, values in of_tunables.items():
-        worst = max(values, key=lambda record: record["loss_percent"])
-        rows.append(
-            [
-                tunable,
-                *_cells(best[tunable]),
-                wording.fixed(best[tunable]["worst_loss_percent"], 1),
-                *_cells(worst),
-            ]
-        )
-    return table(f"One value for every problem of {gpu}", columns, rows)
-
-
-def _cells(record: dict[str, object]) -> list[str]:
-    loss = wording.fixed(record["loss_percent"], 1)
-    return [f"{record['value']}", wording.count(record["problems"]), loss]
+    worst = {
+        tunable: max(values, key=lambda record: record["loss_percent"])
+        for tunable, values in of_tunables.items()
+    }
+    return beside(
+        f"One value for every problem of {gpu}",
+        field("tunable", lambda tunable: tunable),
+        of_tunables,
+        (grouped("best single value", *VALUE, WORST), best),
+        (grouped("worst single value", *VALUE), worst),
+    )
 
 
 def _every_value(found: pd.DataFrame, gpu: str) -> Table:
-    columns = [
-        Column("tunable", number=False),
-        Column("value"),
-        Column("problems"),
-        Column("time lost", "% (mean)"),
-        Column("time lost", "% (worst)"),
-    ]
-    rows = [
-        [record["tunable"], *_cells(record), wording.fixed(record["worst_loss_percent"], 1)]
-        for record in records(found)
-    ]
-    return table(f"Values of tunables on {gpu}", columns, rows)
+    return table_of(
+        f"Values of tunables on {gpu}", [field("tunable", "tunable"), *VALUE, WORST], found
+    )
