@@ -41,7 +41,8 @@ def verdict(known: Known) -> Section:
     titles = ("claim", "printed", "here", "holds")
     claims = of_texts("Claims of the source and what became of them", titles, rows)
     blocks: list[Block] = [claims, Text(text, "note")]
-    return Section(f"{known.study.name}-verdict", "Which claims hold", blocks)
+    study = known.study
+    return Section(f"{study.name}-verdict", "Which claims hold", blocks)
 
 
 def _holds(said: float, follows: float) -> str:

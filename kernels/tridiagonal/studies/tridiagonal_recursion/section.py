@@ -41,15 +41,15 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     fixed = int(facts.get("second_level_m_fixed", FIXED_M))
     worth = [_figure(study, every), *_intervals(every, published), *_tables(every)]
     parts: dict[str, tuple[str, list[Block]]] = {
-        "conclusions": (
+        f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
             [conclusions(every, entries, facts, fixed)],
         ),
-        "worth": ("Speed-up of recursion", worth),
-        "stages": ("Stage times by number of recursions", stages(every)),
-        "rules": ("Rules from it", list(_rules(study, every, entries))),
+        f"{study.name}-worth": ("Speed-up of recursion", worth),
+        f"{study.name}-stages": ("Stage times by number of recursions", stages(every)),
+        f"{study.name}-rules": ("Rules from it", list(_rules(study, every, entries))),
     }
-    return [Section(f"{study.name}-{name}", *part) for name, part in parts.items() if part[1]]
+    return [Section(name, *part) for name, part in parts.items() if part[1]]
 
 
 def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:

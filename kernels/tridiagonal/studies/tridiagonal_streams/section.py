@@ -30,20 +30,24 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         if series.laws
     }
     parts: dict[str, tuple[str, Iterable[Block]]] = {
-        "conclusion": (
+        f"{study.name}-conclusion": (
             "The paper's conclusion on our measurements",
             conclusion_blocks(study, every, optima, published),
         ),
-        "gain": ("Speed-up of streams", _gain(study, every)),
-        "overlap": ("Stages that streams can overlap", stage_blocks(study, every, published)),
-        "laws": ("Laws of the sum and of the overhead", fit_blocks(study, every, published)),
-        "optima": ("Best and predicted number of streams", optima_blocks(optima)),
-        "batches": ("Batches", batch_blocks(study)),
+        f"{study.name}-gain": ("Speed-up of streams", _gain(study, every)),
+        f"{study.name}-overlap": (
+            "Stages that streams can overlap",
+            stage_blocks(study, every, published),
+        ),
+        f"{study.name}-laws": (
+            "Laws of the sum and of the overhead",
+            fit_blocks(study, every, published),
+        ),
+        f"{study.name}-optima": ("Best and predicted number of streams", optima_blocks(optima)),
+        f"{study.name}-batches": ("Batches", batch_blocks(study)),
     }
     made = ((name, title, list(blocks)) for name, (title, blocks) in parts.items())
-    return [
-        Section(f"{study.name}-{name}", title, blocks) for name, title, blocks in made if blocks
-    ]
+    return [Section(name, title, blocks) for name, title, blocks in made if blocks]
 
 
 def _gain(study: StudyData, every: list[StreamSeries]) -> Iterator[Block]:

@@ -48,19 +48,19 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         *optima_tables(every, published),
     ]
     parts: dict[str, tuple[str, list[Block]]] = {
-        "conclusions": (
+        f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
             [conclusions(study, every, entries, found, published)],
         ),
-        "optima": ("The best sub-system size", optima),
-        "heuristic": ("A rule from it", list(_heuristic(study, entries))),
-        "borrowed": (
+        f"{study.name}-optima": ("The best sub-system size", optima),
+        f"{study.name}-heuristic": ("A rule from it", list(_heuristic(study, entries))),
+        f"{study.name}-borrowed": (
             "Optima of one GPU or precision on another",
             borrowed(study, every, published),
         ),
-        "resources": ("Occupancy and threads per block", resources(study, found)),
+        f"{study.name}-resources": ("Occupancy and threads per block", resources(study, found)),
     }
-    return [Section(f"{study.name}-{name}", *part) for name, part in parts.items() if part[1]]
+    return [Section(name, *part) for name, part in parts.items() if part[1]]
 
 
 def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
