@@ -250,7 +250,7 @@ def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
     return found
 
 
-SEAL = "digest"
+SEAL = "content_digest"
 """Key of a sealed file's own digest."""
 
 
