@@ -94,6 +94,9 @@ def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) ->
             if not device:
                 message = f"states no device: name it, such as --device {Path(path).name}=NAME"
                 raise UserError(path, "device_name", message)
+            if len(device) > LONGEST_NAME:
+                message = f"is longer than {LONGEST_NAME} characters"
+                raise UserError(path, "device_name", message)
             _insist_on_few_names(sweep, path)
             if not sweep.rows:
                 raise UserError(path, "", "holds no configuration")
@@ -142,6 +145,8 @@ def members_of(
         if not re.fullmatch(GPU, gpu):
             message = f"must match {GPU}: it names a folder (got {gpu!r})"
             raise UserError("import", "--gpu", message)
+        if len(gpu) > LONGEST_NAME:
+            raise UserError("import", "--gpu", f"{gpu} is longer than {LONGEST_NAME} characters")
         key = (gpu, *problem.items())
         if key in taken:
             message = f"is of the same GPU and problem as {taken[key]}: leave one out, or name"

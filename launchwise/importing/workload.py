@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,20 +98,33 @@ def write_workload(
     checked = checked_conditions(members, names, asked, notes)
     members = checked.members
     content = spec_content(members, names, name, asked, notes, checked.constraints)
-    write_spec(target, content, members, asked, notes)
-    spec = load_spec(target)
-    flagged = _doubts(members, spec, asked)
-    folders = {
-        gpu: recorded_folder(gpu, Path(recorded), known, notes)
-        for gpu in dict.fromkeys(member.gpu for member in members)
-    }
-    rows = _write_rows(members, names, spec, asked, flagged, folders)
-    profiled = _write_profiles(members, folders, notes)
-    fit = [gpu for gpu in profiled if gpu not in flagged]
-    studied = write_study(target, spec, fit, members, asked, notes)
-    used = {gpu: folders[gpu] for gpu in profiled}
-    settings = write_settings(target, used, Path(folder), known, notes)
+    with _whole_workload(target):
+        write_spec(target, content, members, asked, notes)
+        spec = load_spec(target)
+        flagged = _doubts(members, spec, asked)
+        folders = {
+            gpu: recorded_folder(gpu, Path(recorded), known, notes)
+            for gpu in dict.fromkeys(member.gpu for member in members)
+        }
+        rows = _write_rows(members, names, spec, asked, flagged, folders)
+        profiled = _write_profiles(members, folders, notes)
+        fit = [gpu for gpu in profiled if gpu not in flagged]
+        studied = write_study(target, spec, fit, members, asked, notes)
+        used = {gpu: folders[gpu] for gpu in profiled}
+        settings = write_settings(target, used, Path(folder), known, notes)
     return Imported(target, rows, flagged, notes, settings, studied, _fastest(members))
+
+
+@contextmanager
+def _whole_workload(target: Path) -> Iterator[None]:
+    """Remove a new workload's folder when what writes it fails; one that was there stays."""
+    is_new = not target.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
