@@ -105,7 +105,7 @@ def _sweeps_of(
         raise no_format(path, WISDOM)
     if not is_json:
         return [_of_table(text, path, space)]
-    lines = _json_lines(text)
+    lines = _json_lines(text, path)
     if lines is not None:
         return [_of_lines(*lines, path, space)]
     content, cut = parse_json(text, path)
@@ -144,22 +144,30 @@ def _ask_for_columns(columns: list[str]) -> str:
     )
 
 
-def _json_lines(text: str) -> tuple[list[Any], bool] | None:
+def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool] | None:
     """Objects of a text with one per line, and whether the last was cut off.
 
-    None where it is one JSON text, or damaged.
+    None where it is one JSON text.
+
+    Raises
+    ------
+    UserError
+        With the line that is damaged, where those before it are complete.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines):
+    lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
+    if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):
         return None
     found = []
-    for number, line in enumerate(lines):
+    for number, line in lines.items():
         try:
             found.append(loaded(line))
-        except (ValueError, RecursionError):
-            # The last line of a run that was killed.
-            if number < len(lines) - 1 or not found:
+        except (ValueError, RecursionError) as error:
+            # Only a text that spans several lines begins with an object that has no end.
+            if not found and not isinstance(error, UnicodeEncodeError):
                 return None
+            # The last line of a run that was killed.
+            if isinstance(error, UnicodeEncodeError) or number != max(lines):
+                raise UserError(f"{path}:{number}", "", f"is not JSON: {error}") from error
     if not all(isinstance(each, Mapping) for each in found):
         return None
     return found, len(found) < len(lines)

@@ -112,6 +112,14 @@ def imported() -> dict[str, tuple[bytes, str]]:
         "lists.json": (b"[" + b"[]," * 5_000_000 + b"[]]", "more than 8,000,000 values"),
         "fields.csv": (b"a,b\n" + b"," * 9_000_000, "more than 8,000,000 values"),
         "digits.json": (b'[{"x": ' + b"9" * 1_000_000 + b', "time": 1}]', "Exceeds the limit"),
+        "half.jsonl": (
+            ROWS.encode() + b'{"block_size": "\\ud800x", "time": 1}\n' + ROWS.encode(),
+            r"half\.jsonl:3: is not JSON: .* surrogates not allowed",
+        ),
+        "damaged.jsonl": (
+            ROWS.encode() + b"{]\n" + ROWS.encode(),
+            r"damaged\.jsonl:3: is not JSON",
+        ),
         "names.json": (json.dumps(named).encode(), "are 20,000 names, more than 250"),
         "name.json": (wide.encode(), "is longer than 200 characters"),
     }
