@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -162,14 +163,25 @@ def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
     Raises
     ------
     UserError
-        When neither states one.
+        When neither states one, or it is no finite number.
     """
     # Named parameters replace the stated ones as a whole: another problem has other sizes.
     problem = dict(asked.problem) or _renamed(sweep, asked.problem_names)
     if not problem:
         message = "states no problem: name it, such as --problem n=4096"
         raise UserError(sweep.source, "problem_size", message)
+    for name, value in problem.items():
+        if isinstance(value, str) and _is_endless(value):
+            raise UserError(sweep.source, name, f"{value} is no size of a problem")
     return dict(zip(own_names(problem).values(), problem.values(), strict=True))
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a text is a number without a value: NaN, an infinity, or one too large."""
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _renamed(sweep: ForeignSweep, names: Sequence[str]) -> dict[str, Value]:

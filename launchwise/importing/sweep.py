@@ -13,6 +13,9 @@ from launchwise.workloads.parts import Value
 NO_TIME = 1e20
 """Times from this on stand for failures: of old Kernel Tuner, or the largest number of a type."""
 
+SHORTEST = 1e-12
+"""Shortest time of a launch, in whatever unit a file has: a picosecond of seconds."""
+
 LARGEST = 2**63 - 1
 """Largest integer of a table; those beyond stay texts."""
 
@@ -109,14 +112,14 @@ def as_value(value: object) -> Value:
 
 
 def as_time(value: object) -> float | None:
-    """A positive number below :data:`NO_TIME`; None for everything else (a failure, NaN)."""
+    """Time from :data:`SHORTEST` to below :data:`NO_TIME`; None for all else (a failure, NaN)."""
     if isinstance(value, bool) or value is None:
         return None
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) and 0 < number < NO_TIME else None
+    return number if math.isfinite(number) and SHORTEST <= number < NO_TIME else None
 
 
 def as_times(values: object, to_ms: float = 1.0) -> tuple[float, ...]:

@@ -112,6 +112,10 @@ def imported() -> dict[str, tuple[bytes, str]]:
         "lists.json": (b"[" + b"[]," * 5_000_000 + b"[]]", "more than 8,000,000 values"),
         "fields.csv": (b"a,b\n" + b"," * 9_000_000, "more than 8,000,000 values"),
         "digits.json": (b'[{"x": ' + b"9" * 1_000_000 + b', "time": 1}]', "Exceeds the limit"),
+        "short.jsonl": (
+            b'{"x": 1, "time": 5e-324}\n{"x": 2, "time": 0}\n',
+            "no configuration with a",
+        ),
         "half.jsonl": (
             ROWS.encode() + b'{"block_size": "\\ud800x", "time": 1}\n' + ROWS.encode(),
             r"half\.jsonl:3: is not JSON: .* surrogates not allowed",
@@ -162,6 +166,8 @@ def long_names() -> list[tuple[list[str], str]]:
             [*rows, "--gpu", f"rows.jsonl={'g' * 260}"],
             "--gpu: g{260} is longer than 200 characters",
         ),
+        ([*rows[:4], "--problem", "n=nan", *rows[6:]], "rows.jsonl: n: nan is no size"),
+        ([*rows[:4], "--problem", "n=1e400", *rows[6:]], "rows.jsonl: n: 1e400 is no size"),
         # A file in the place of a folder of rows is noticed after the spec is written.
         ([*rows, "--recorded", "rows.jsonl"], "cannot be written: "),
         (["import", long, *ASKED, f"{long}=NVIDIA RTX A4000"], "File name too long"),
