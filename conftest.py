@@ -8,11 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
 from launchwise.measuring import compile
@@ -21,7 +19,7 @@ from launchwise.workloads.spec import Spec, load_spec
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tests" / "support"))
 
 from kept_cubins import keeping
-from samples import ROOT, SAXPY, STENCIL, Project, copy_project, measurements
+from samples import ROOT, SAXPY, STENCIL, Project, copy_project
 
 # Hundreds of processes import the library: it is compiled once, whatever the environment says.
 sys.dont_write_bytecode = False
@@ -97,16 +95,6 @@ def stencil_spec() -> Spec:
 def tridiagonal_spec() -> Spec:
     """Spec of the tridiagonal workload, which has stages."""
     return load_spec(ROOT / "kernels" / "tridiagonal")
-
-
-@pytest.fixture(scope="session")
-def make_measurements(acoustic_spec: Spec) -> Callable[..., pd.DataFrame]:
-    """Sweeps (see ``samples.measurements``) of the acoustic workload."""
-
-    def make(**options: Any) -> pd.DataFrame:
-        return measurements(acoustic_spec, **options)
-
-    return make
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,11 @@ DRAWN = ".scatterlayer .trace path, .heatmaplayer image"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole report of the small study, with the published tables."""
-    given = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
+    kernel = ROOT / "kernels" / "acoustic"
+    given = kernel / "studies" / "acoustic_tile"
+    made = study(name="acoustic_tile", folder=given, kernel=kernel)
     found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(study(name="acoustic_tile", folder=given)).items():
+    for path, text in files_of(made).items():
         (found / path).parent.mkdir(parents=True, exist_ok=True)
         (found / path).write_text(text, encoding="utf-8")
     return found

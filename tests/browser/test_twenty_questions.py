@@ -173,8 +173,8 @@ def cited(browser: Any) -> None:
 def sound(browser: Any) -> None:
     assert "A sweep is sound if" in seen(browser, "p")
     rows = seen(browser, "tbody tr")
-    assert re.search(r"^acoustic ?big(driver 1\.0)? ?sound", rows, re.M)
-    assert re.search(r"^acoustic ?big\.sm4(driver 1\.0)? ?doubtful", rows, re.M)
+    assert re.search(r"^stencil ?big(driver 1\.0)? ?sound", rows, re.M)
+    assert re.search(r"^stencil ?big\.sm4(driver 1\.0)? ?doubtful", rows, re.M)
 
 
 def old(browser: Any) -> None:
@@ -185,7 +185,7 @@ def old(browser: Any) -> None:
 
 def again(browser: Any) -> None:
     rows = seen(browser, "tr.words")
-    assert "data/recorded/big.sm4/acoustic.parquet" in rows
+    assert "data/recorded/big.sm4/stencil.parquet" in rows
     assert "min of the GPU" in seen(browser, "th")
 
 

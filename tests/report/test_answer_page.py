@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
-import pandas as pd
 import pytest
 
 from launchwise.report.answer_page import page
@@ -14,21 +12,20 @@ from launchwise.tables.answers import answers
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import profile
+from tests.support.samples import measurements
 
 
-def test_the_default_is_marked_at_its_place_among_all_times(
-    make_measurements: Callable[..., pd.DataFrame], acoustic_spec: Spec
-) -> None:
-    rows = make_measurements(blocks=[{"n": [24], "dtype": ["float32"], "order": [2]}])
+def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec: Spec) -> None:
+    rows = measurements(stencil_spec, [{"n": [24], "dtype": ["float32"], "order": [2]}])
     rows = rows.sort_values("time_ms", ascending=False, ignore_index=True)
-    rows.loc[is_baseline(rows, acoustic_spec), "time_ms"] *= 1.5
-    text = page(acoustic_spec, profile("test"), rows, answers(rows, acoustic_spec))
+    rows.loc[is_baseline(rows, stencil_spec), "time_ms"] *= 1.5
+    text = page(stencil_spec, profile("test"), rows, answers(rows, stencil_spec))
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text)
     assert found
     every, default = json.loads(found[1])["plot-every-0"]["data"]
     assert every["x"] == list(range(1, len(rows) + 1))
     assert every["y"] == sorted(every["y"])
-    own = rows[is_baseline(rows, acoustic_spec)]["time_ms"].item()
+    own = rows[is_baseline(rows, stencil_spec)]["time_ms"].item()
     place = int((rows["time_ms"] <= own).sum())
     assert 1 < place < len(rows)
     assert default["x"] == [place]

@@ -118,7 +118,7 @@ def test_each_limit_is_a_complaint(
     assert found.verdict == "doubtful"
     notice = health.notice([of(sweep()), found])
     assert isinstance(notice, Notice)
-    assert notice.text == f"1 of 2 sweeps is doubtful. acoustic on big: {complaint}."
+    assert notice.text == f"1 of 2 sweeps is doubtful. stencil on big: {complaint}."
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all()
     columns = study().problem_columns
     settings = yaml.safe_load(health_section.anew(found, columns))
     assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
-    chosen = named(spoilt, settings["sweeps"]["acoustic"]["anew"])
+    chosen = named(spoilt, settings["sweeps"]["stencil"]["anew"])
     assert sorted(spoilt.loc[chosen, "n"].unique()) == [100, 101, 102, 106, 108]
     section = health_section.section(
         [dataclasses.replace(study(("big",)), sweeps={"big": spoilt})], AT

@@ -25,10 +25,9 @@ from launchwise.report import assemble, site, wording
 from launchwise.report.blocks import Column, Page, Section, Table
 from launchwise.report.outliers import NO_ROWS
 from launchwise.report.page import embedded, render, with_shared_texts
-from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of, html_of, page_of
-from tests.support.report_study import KERNEL, study
+from tests.support.report_study import study
+from tests.support.spaces import LARGE, large
 
 
 class Outline(HTMLParser):
@@ -336,18 +335,16 @@ def test_configuration_names_show_every_tunable_of_the_variant() -> None:
     padded = {**block, "row_padding": 1}
     assert wording.configuration(padded, spec) == "block3d 64×4×1 row_padding=1"
     assert wording.configuration({"variant": "linear", **neutral}, spec) == "linear"
-    many = load_spec(KERNEL.parent / "tridiagonal")
-    named = {**baseline(many), "m": 16, "threads": 64, "stage2": "device"}
-    said = "strided m=16 threads=64 m1=0 m2=0 m3=0 m4=0 last_m=0 streams=1 stage2=device"
-    assert wording.configuration(named, many) == said
+    named = {"variant": "tiled", **dict.fromkeys(LARGE, 4), "b": 16}
+    assert wording.configuration(named, large()) == "tiled a=4 b=16 c=4 d=4 e=4 f=4 g=4"
 
 
 def test_the_key_states_the_order_of_the_values() -> None:
     key = dict(wording.configuration_key(study().spec))
-    assert list(key)[:3] == ["linear", "block3d bx×by×bz row_padding=…", "omp_tile tx×ty×tz"]
+    assert list(key)[:3] == ["linear", "block3d bx×by×bz row_padding=…", "column tz=…"]
     assert "128 bytes" in key["row_padding=0/1"]
-    form, _ = wording.configuration_key(load_spec(KERNEL.parent / "tridiagonal"))[0]
-    assert form == "strided m=… threads=… m1=… m2=… m3=… m4=… last_m=… streams=… stage2=…"
+    forms = [form for form, _ in wording.configuration_key(large())]
+    assert "tiled a=… b=… c=… d=… e=… f=… g=…" in forms
 
 
 def test_plotly_is_packed_whole_and_its_licence_stays_readable(files: dict[str, str]) -> None:

@@ -16,7 +16,7 @@ from tests.support.samples import measurements
 
 def told(sweep: pd.DataFrame, facts: dict[str, Any] | None = None) -> dict[str, list[str]]:
     """What is told of one sweep: first cell of every row to the others."""
-    (fold,) = trust.blocks("acoustic", {"g": sweep}, {"g": facts or {}})
+    (fold,) = trust.blocks("stencil", {"g": sweep}, {"g": facts or {}})
     assert isinstance(fold, Fold)
     found = {}
     for block in fold.blocks:
@@ -26,8 +26,8 @@ def told(sweep: pd.DataFrame, facts: dict[str, Any] | None = None) -> dict[str, 
     return found
 
 
-def test_doubts_are_counted(acoustic_spec: Spec) -> None:
-    sweep = measurements(acoustic_spec)
+def test_doubts_are_counted(stencil_spec: Spec) -> None:
+    sweep = measurements(stencil_spec)
     ok = sweep.index[sweep["status"] == "ok"]
     sweep.loc[ok[:3], "attempt"] = 2
     sweep.loc[ok[:2], "throttle"] = "sw_power_cap+sync_boost"
@@ -43,17 +43,17 @@ def test_doubts_are_counted(acoustic_spec: Spec) -> None:
     assert found["SM clock (MHz)"] == ["1500 to 1980"]
 
 
-def test_a_sweep_says_what_it_does_not_know(acoustic_spec: Spec) -> None:
+def test_a_sweep_says_what_it_does_not_know(stencil_spec: Spec) -> None:
     lacking = absent(named("spread_ms", "throttle", "control_ratio", "sm_clock_mhz"))
-    found = told(measurements(acoustic_spec).assign(**lacking))
+    found = told(measurements(stencil_spec).assign(**lacking))
     known = {"relative error of the median, median (%)"}
     known |= {"relative error of the median, 95th percentile (%)"}
     assert {what for what, values in found.items() if values != [MISSING]} == known
 
 
-def test_seconds_of_all_shards_are_added(acoustic_spec: Spec) -> None:
+def test_seconds_of_all_shards_are_added(stencil_spec: Spec) -> None:
     shards = [{"seconds": {"total": 2.0, "time": 1.0}}, {"seconds": {"total": 3.0, "rest": 0.5}}]
-    found = told(measurements(acoustic_spec), {"shards": shards})
+    found = told(measurements(stencil_spec), {"shards": shards})
     assert found["in all"] == ["5.0"]
     assert found["timing"] == ["1.0"]
     assert found["pauses for a throttled card"] == ["0.5"]

@@ -12,7 +12,7 @@ from launchwise.report.study import StudyData
 from tests.support.report_study import profile, study
 
 POINTS = 100**3
-FLOP, BYTES = 14 * POINTS, 16 * POINTS
+FLOP, BYTES = 9 * POINTS, 16 * POINTS
 """Of the smaller problem without its rim: order 2 in float32, four arrays once."""
 
 

@@ -20,9 +20,10 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.predicted import predicted_times
+from tests.support.samples import STENCIL
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
-KERNEL = KERNELS / "acoustic"
+KERNEL = STENCIL
 TRIDIAGONAL = KERNELS / "tridiagonal"
 
 NARROW = {"bx": 32, "by": 4, "bz": 1}
@@ -212,7 +213,7 @@ def training(spec: Spec, gpus: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def settings(**changes: Any) -> Study:
     """Settings of the study."""
     given = {
-        "workload": "acoustic",
+        "workload": "stencil",
         "title": "A tiny study",
         "question": "Which tile?",
         "models": ["knn", "tree"],
@@ -288,10 +289,13 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
 
 
 def study(
-    gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny", folder: Path | None = None
+    gpus: tuple[str, ...] = ("big", "big.sm4"),
+    name: str = "tiny",
+    folder: Path | None = None,
+    kernel: Path = KERNEL,
 ) -> StudyData:
     """The whole study, as the report reads it; tables and facts are the caller's own."""
-    made = _made(gpus)
+    made = _made(gpus, kernel)
     parts = {each.name: getattr(made, each.name) for each in dataclasses.fields(made)}
     # A spec is never changed.
     own = {part: copy.deepcopy(value) for part, value in parts.items() if part != "spec"}
@@ -299,9 +303,9 @@ def study(
 
 
 @cache
-def _made(gpus: tuple[str, ...]) -> StudyData:
-    """The study of these GPUs."""
-    spec = load_spec(KERNEL)
+def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
+    """The study of these GPUs, of a workload with the variants ``linear`` and ``block3d``."""
+    spec = load_spec(kernel)
     kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
     of_models = rows[rows["role"] == "model"]
@@ -313,7 +317,7 @@ def _made(gpus: tuple[str, ...]) -> StudyData:
     summary = summarise(rows, spec, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
     return StudyData(
         name="tiny",
-        settings=settings(),
+        settings=settings(workload=spec.workload),
         spec=spec,
         entries={
             "knn": ModelEntry(kind="knn", title="kNN"),

@@ -20,7 +20,8 @@ from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
 from tests.support.report_study import settings, study
 
-FOLDER = Path(__file__).resolve().parents[3] / "kernels/acoustic/studies/acoustic_tile"
+KERNEL = Path(__file__).resolve().parents[1]
+FOLDER = KERNEL / "studies" / "acoustic_tile"
 PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
 
 
@@ -32,14 +33,16 @@ def published() -> dict[str, Records]:
 
 def measured(*rows: dict[str, Any]) -> StudyData:
     """A study whose GPU ``big`` has these rows of the first problem of table 1, and no other."""
-    plain = study(gpus=("big",), name="acoustic_tile", folder=FOLDER)
+    plain = study(("big",), "acoustic_tile", FOLDER, KERNEL)
     shape = plain.sweeps["big"].iloc[0].to_dict()
     neutral = baseline(plain.spec)
     given = [{**shape, **PROBLEM, **neutral, "status": "ok", **row} for row in rows]
     parts = {"train": {"n": [512]}, "test": {"n": [256]}}
     split = {"kind": "problems", "title": "x", **parts}
     return dataclasses.replace(
-        plain, sweeps={"big": pd.DataFrame(given)}, settings=settings(splits={"sizes": split})
+        plain,
+        sweeps={"big": pd.DataFrame(given)},
+        settings=settings(workload="acoustic", splits={"sizes": split}),
     )
 
 
@@ -240,7 +243,7 @@ def test_without_a_recorded_recipe_there_is_less(
 
 
 def test_the_page_has_the_paper_beside_it() -> None:
-    found = page_of(study(name="acoustic_tile", folder=FOLDER))
+    found = page_of(study(name="acoustic_tile", folder=FOLDER, kernel=KERNEL))
     assert 'id="acoustic_tile-paper"' in found
     assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
     assert "at least 0.769" in found

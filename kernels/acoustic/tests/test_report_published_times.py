@@ -18,12 +18,13 @@ from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import KERNELS, study
 
-FOLDER = KERNELS / "acoustic" / "studies" / "acoustic_tile"
+KERNEL = KERNELS / "acoustic"
+FOLDER = KERNEL / "studies" / "acoustic_tile"
 SERIES = "best tile of each size (table 1)"
 
 
 def spec() -> Spec:
-    return study().spec
+    return study(kernel=KERNEL).spec
 
 
 def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -> pd.DataFrame:
@@ -44,7 +45,9 @@ def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -
 
 
 def made(table: pd.DataFrame, **facts: Any) -> StudyData:
-    return dataclasses.replace(study(), folder=FOLDER, published_times=table, published_facts=facts)
+    return dataclasses.replace(
+        study(kernel=KERNEL), folder=FOLDER, published_times=table, published_facts=facts
+    )
 
 
 def test_the_figures_of_a_predictor() -> None:
@@ -92,7 +95,7 @@ def test_few_times_have_no_rank_correlation() -> None:
 
 def test_they_lead_the_section_on_predicted_times() -> None:
     found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
-    lead, table, how, worst = overall([found, study()])
+    lead, table, how, worst = overall([found, study(kernel=KERNEL)])
     assert isinstance(lead, Text)
     assert lead.text.startswith("2 published times on 1 card judge the predictions")
     assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
@@ -106,7 +109,7 @@ def test_they_lead_the_section_on_predicted_times() -> None:
     assert begin.startswith("Worst of tiny")
     assert "0.500 × the published 2.00 ms" in rest
     assert rest.endswith("limit; the copy rate of the paper's host is assumed.")
-    section = predictions.overall([study()], [lead])
+    section = predictions.overall([study(kernel=KERNEL)], [lead])
     assert section is not None
     assert section.blocks[0] is lead
 
@@ -136,7 +139,7 @@ def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
 
 
 def test_without_published_times_there_is_nothing() -> None:
-    assert overall([study()]) == []
-    assert published_times(study()) is None
+    assert overall([study(kernel=KERNEL)]) == []
+    assert published_times(study(kernel=KERNEL)) is None
     empty = rows({"learnt": [1.0]}, [1]).iloc[:0]
     assert published_times(made(empty)) is None
