@@ -15,6 +15,10 @@ COPIED = ("benchmarks", "config", "docs", "kernels", "launchwise", "rules", "scr
 QUICK = (
     *("test_compared_answers", "test_row_selection", "test_prices", "test_ranks", "test_titles"),
     *("test_following_tunables", "test_merit", "test_templates", "test_fitting_sizes"),
+    *("test_learning_features", "test_predictors", "test_build_facts", "test_fits", "test_guesses"),
+    *("test_lambdarank", "test_rechecking", "test_contests", "test_row_cap"),
+    *("test_learning_regression", "test_report_numbers", "test_roofline", "test_fixed_choice"),
+    *("test_report_tunables", "test_outliers", "test_unverified"),
 )
 """Files of tests that run; all others are imported."""
 
