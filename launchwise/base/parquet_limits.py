@@ -44,7 +44,9 @@ def insist_on_limits(path: str | Path) -> None:
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     if not texts:
         return
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+    with pyarrow.parquet.ParquetFile(
+        path, read_dictionary=texts, page_checksum_verification=True
+    ) as file:
         for name in texts:
             if _bytes_of_texts(file.read(columns=[name]).column(0)) > MOST_BYTES:
                 raise UserError(path, name, f"unpacks to more than {MOST_BYTES >> 30} GiB")

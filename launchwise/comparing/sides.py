@@ -141,7 +141,9 @@ def _key(path: Path) -> Key:
     names = ("gpu", "workload")
     try:
         insist_on_limits(path)
-        table = pyarrow.parquet.read_table(path, columns=list(names))
+        table = pyarrow.parquet.read_table(
+            path, columns=list(names), page_checksum_verification=True
+        )
         found = [table[name].unique().to_pylist() for name in names]
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error

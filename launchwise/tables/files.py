@@ -81,7 +81,7 @@ def write_table(
     text = json.dumps(note, sort_keys=True, allow_nan=False).encode()
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), METADATA_KEY: text})
     with whole_file(path) as scratch:
-        pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
+        pyarrow.parquet.write_table(arrow, scratch, compression="zstd", write_page_checksum=True)
 
 
 def _arrow_if_fitting(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pyarrow.Table | None:
@@ -137,7 +137,7 @@ def read_table(
     if found is not None:
         return found
     try:
-        table = pd.read_parquet(path)
+        table = pd.read_parquet(path, page_checksum_verification=True)
     except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
     table = _with_newer_tunables(path, table, schema)
@@ -161,7 +161,9 @@ def _read_if_fitting(
         if any(pyarrow.types.is_dictionary(kind) for kind in stored.types):
             return None
         texts = [one.name for one in stored if one.name in checked and is_text(one.type)]
-        table = pyarrow.parquet.ParquetFile(path, read_dictionary=texts).read()
+        table = pyarrow.parquet.ParquetFile(
+            path, read_dictionary=texts, page_checksum_verification=True
+        ).read()
         newer = _newer_metrics(table.column_names, version, schema)
         for name, neutral in newer.items():
             table = table.append_column(name, pyarrow.repeat(neutral, len(table)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -448,6 +449,26 @@ def test_a_file_damaged_in_the_middle_is_no_traceback(
         except UserError as error:
             refused.append(str(error))
     assert refused
+    assert not any("\n" in line for line in refused)
+
+
+def test_a_bit_that_fell_over_is_no_other_time(
+    tmp_path: Path, saxpy_spec: Spec, sweep: Table
+) -> None:
+    path, schema = tmp_path / "x.parquet", measurement_schema(saxpy_spec)
+    tables.write_table(path, sweep, schema)
+    whole, written = path.read_bytes(), tables.read_table(path, schema)
+    dice = random.Random(0)
+    refused = []
+    for _ in range(60):
+        place = dice.randrange(len(whole))
+        flipped = bytes([whole[place] ^ 1 << dice.randrange(8)])
+        path.write_bytes(whole[:place] + flipped + whole[place + 1 :])
+        try:
+            pd.testing.assert_frame_equal(tables.read_table(path, schema), written)
+        except UserError as error:
+            refused.append(str(error))
+    assert len(refused) > 50
     assert not any("\n" in line for line in refused)
 
 
