@@ -339,9 +339,7 @@ def read_study(
         peers=_of_gpus(files.peers, peers_schema(spec)),
         blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
         scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
-        tested={
-            gpu: table[table["blind"]] for gpu, table in judged.items() if table["blind"].any()
-        },
+        tested=_tested(judged),
         training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
         removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
@@ -359,10 +357,21 @@ def read_study(
         published_facts={} if files.published is None else tables.read_facts(files.published),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         kept_out=kept_out,
-        answers=None
-        if files.answers is None
-        else read_sealed_json(files.answers, "answers")["answers"],
+        answers=_answers(files.answers),
     )
+
+
+def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """GPU to the judged times of its blind test."""
+    return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
+
+
+def _answers(path: Path | None) -> list[dict[str, Any]] | None:
+    """What the study's product answers; None where it answers nothing."""
+    if path is None:
+        return None
+    answers: list[dict[str, Any]] = read_sealed_json(path, "answers")["answers"]
+    return answers
 
 
 def _of_gpus(
