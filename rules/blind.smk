@@ -145,3 +145,5 @@ use rule record_counters as record_blind with:
     wildcard_constraints:
         gpu=pattern(LIVE),
         study=pattern(BLIND),
+    # A rule does not inherit that.
+    localrule: True

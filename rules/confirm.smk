@@ -102,3 +102,5 @@ use rule recorded_pairs as record_pairs with:
     wildcard_constraints:
         gpu=pattern(LIVE if CONFIRMATION else []),
         kind="pairs|peers",
+    # A rule does not inherit that.
+    localrule: True

@@ -282,6 +282,8 @@ use rule recorded_profile as record_profile with:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
+    # A rule does not inherit that.
+    localrule: True
 
 
 rule counters:
