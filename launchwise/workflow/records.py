@@ -87,8 +87,9 @@ class Records:
 
     def _stays(self, job: Any) -> bool:
         """Whether a job must not run again, whatever has changed of it."""
-        there = all(Path(str(path)).exists() for path in job.output)
-        return job.rule.name in self._once and there and self._has(job)
+        if job.rule.name not in self._once or not self._has(job):
+            return False
+        return all(Path(str(path)).exists() for path in job.output)
 
     def leave_out_absent(self) -> None:
         """Say nothing of outputs that are not there yet: Snakemake asks for their records, too."""
