@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec
 
-GPU = "h200.sm16"
 FEATURES = ["tx", "n", "gpu_sms"]
-
-
-@pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec, root: Path) -> Domain:
-    """The acoustic workload on one recorded slice, walked tiles alone."""
-    profile = read_profile(root / "data" / "recorded" / GPU / "profile.json")
-    return Domain(acoustic_spec, {GPU: profile}, {"variant": ["omp_tile"]})
-
-
-@pytest.fixture(scope="module")
-def rows(domain: Domain, root: Path) -> pd.DataFrame:
-    """Its measured times at three sizes."""
-    path = root / "data" / "recorded" / GPU / "acoustic.parquet"
-    sweep = read_table(path, measurement_schema(domain.spec))
-    wanted = sweep["n"].isin([200, 256, 512]) & sweep["time_ms"].notna()
-    columns = [*domain.spec.key_columns, "time_ms", *FACTS]
-    rows = sweep.loc[wanted & domain.is_candidate(sweep), columns]
-    return rows.astype({name: object for name in ("gpu", "dtype", "variant")}).reset_index(
-        drop=True
-    )
 
 
 def test_models_use_the_named_features_and_no_others(domain: Domain, rows: pd.DataFrame) -> None:
