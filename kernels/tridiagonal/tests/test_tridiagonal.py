@@ -340,11 +340,12 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
     run, runs = HostSolution.run, []
 
     def stumbling(self: HostSolution) -> None:
+        # Every run sleeps, so that "20 times slower" begins at a second: a busy machine adds less.
+        time.sleep(0.05)
         if self._solution.cuts[0].m == 20:
             runs.append(self)
             if len(runs) <= hiccups:
-                # Far above what a busy machine adds to a launch: it is 20 times slower at 75 ms.
-                time.sleep(1.5)
+                time.sleep(5)
         run(self)
 
     monkeypatch.setattr(HostSolution, "run", stumbling)
@@ -354,13 +355,13 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
     first, second = measured_rows(device, FOLDER, spec, problem, tried, method)
     assert first["status"] == "ok"
     assert second["timer"] == "host"
-    assert second["first_ms"] > 1500
+    assert second["first_ms"] > 5000
     if hiccups == 1:
         assert second["status"] == "ok"
-        assert second["time_ms"] < 100
+        assert second["time_ms"] < 1000
     else:
         assert second["status"] == "slow"
-        assert second["time_ms"] > 1500
+        assert second["time_ms"] > 5000
         assert len(runs) == 2
 
 
