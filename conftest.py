@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from launchwise.measuring import compile
@@ -24,6 +25,10 @@ from samples import ROOT, SAXPY, STENCIL, Project, copy_project
 # Hundreds of processes import the library: it is compiled once, whatever the environment says.
 sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+
+# How long an example takes says nothing on a machine that does other work.
+hypothesis.settings.register_profile("launchwise", deadline=None)
+hypothesis.settings.load_profile("launchwise")
 
 SLOWEST = (
     "tests/test_sentiment.py",

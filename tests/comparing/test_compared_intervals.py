@@ -45,7 +45,7 @@ def false_alarms(kind: Draw, old: int, new: int, scatter: float, confidence: flo
 
 
 @pytest.mark.parametrize("kind", EVEN)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(3, 25), st.integers(3, 25), st.floats(1e-3, 0.3), st.sampled_from([0.95, 0.99]))
 def test_noise_is_taken_for_a_change_no_more_often_than_stated(
     kind: str, old: int, new: int, scatter: float, confidence: float
@@ -61,7 +61,7 @@ def test_skewed_repeats_keep_a_rate_of_a_few_percent(kind: str, old: int, new: i
     assert false_alarms(SKEWED[kind], old, new, 0.05, 0.99) <= most(0.03)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.integers(3, 25), st.integers(3, 25), st.floats(0.2, 5.0))
 def test_the_interval_holds_the_true_ratio_as_often_as_stated(
     old: int, new: int, ratio: float
@@ -77,7 +77,6 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated(
 repeats = st.lists(st.floats(1e-3, 1e3), min_size=LEAST_REPEATS, max_size=8).map(np.array)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(repeats, repeats), min_size=1, max_size=6))
 def test_the_other_way_round_it_is_the_inverse(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
     old, new = ([pair[side] for pair in pairs] for side in (0, 1))

@@ -45,7 +45,7 @@ def test_every_steady_row_that_is_made_slower_is_found_and_no_other() -> None:
     assert set(found.index[found == "slower"]) == {key(place) for place in np.flatnonzero(planted)}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.3, 3.0), st.floats(0.02, 0.5))
 def test_one_row_is_called_by_its_ratio_and_the_threshold(
     place: int, factor: float, threshold: float

@@ -211,7 +211,7 @@ def damaged(content: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
     return content
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_no_damage_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     content = copy.deepcopy(data.draw(st.sampled_from(MADE))())

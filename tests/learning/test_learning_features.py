@@ -54,7 +54,7 @@ def expressions(spec: Spec) -> list[str]:
     return [*spec.features.values(), *spec.constraints, *of_variants, *work]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.data())
 def test_columns_equal_formulas_row_by_row(stencil_spec: Spec, data: st.DataObject) -> None:
     every = space.universe(stencil_spec)
@@ -91,7 +91,7 @@ def test_columns_take_the_branch_of_each_row_alone() -> None:
     assert raw_names({"twice": "2 * b", "more": "twice + a"}, "more") == {"a", "b"}
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.data())
 def test_choices_are_what_the_space_says(stencil_spec: Spec, data: st.DataObject) -> None:
     gpus: dict[str, GpuProfile] = {"a": data.draw(profiles), "b": data.draw(profiles)}

@@ -168,7 +168,7 @@ def test_what_changes_nothing_leaves_the_defaults(domain: Domain, rows: pd.DataF
     assert found.parameters == {}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 12))
 def test_only_a_clear_gain_beats_the_defaults(seed: int, problems: int, trials: int) -> None:
     random = np.random.default_rng(seed)

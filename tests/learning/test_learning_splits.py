@@ -83,7 +83,7 @@ def by_sizes(train: set[int], test: set[int]) -> ProblemSplit:
 TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(studies, st.sets(st.sampled_from(SIZES), min_size=1, max_size=3))
 def test_problem_split_is_disjoint_and_complete(
     stencil_spec: Spec, study: dict[str, Any], train: set[int]
@@ -127,7 +127,7 @@ def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
     assert "no test problem" in found["skipped"]["d"]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(studies)
 def test_leaving_a_gpu_out_is_disjoint_and_complete(
     stencil_spec: Spec, study: dict[str, Any]
@@ -275,7 +275,6 @@ def test_cards_are_left_out_whole(cards: dict[str, str], groups: list[list[str]]
     assert left_out_together(cards) == groups
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text("abcdefg", min_size=1), st.sampled_from("vwxyz"), min_size=2))
 def test_every_gpu_is_left_out_once_in_few_folds(cards: dict[str, str]) -> None:
     groups = left_out_together(cards)
@@ -336,7 +335,7 @@ def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
     check_disjoint(Fold("it", ALL, (one,), (Case("b", other.problem),)))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(GPUS), problems), max_size=25), st.data())
 def test_rows_are_numbered_and_found_by_their_case(
     stencil_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
@@ -355,7 +354,7 @@ def test_rows_are_numbered_and_found_by_their_case(
     assert among(rows, chosen, stencil_spec).tolist() == wanted
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.integers(2, 12).flatmap(
         lambda count: st.lists(st.integers(0, count - 1), max_size=40).flatmap(

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.learning import merit
@@ -39,7 +39,6 @@ def test_improved_runs_pairs_every_repeat_with_every_other() -> None:
     assert merit.improved_runs(np.array([2.0]), np.array([2.0])) == 0.0
 
 
-@settings(deadline=None)
 @given(times, times, st.randoms())
 def test_improved_runs_do_not_depend_on_the_order_of_runs(
     first: list[float], second: list[float], random: object
@@ -57,7 +56,6 @@ def test_geometric_mean_by_hand() -> None:
     assert merit.geometric_mean([1.0, 0.0]) == 0.0
 
 
-@settings(deadline=None)
 @given(times, st.integers(1, 9))
 def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: int) -> None:
     every = list(itertools.combinations(values, min(draws, len(values))))
@@ -65,7 +63,6 @@ def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: i
     assert merit.expected_best(np.array(values), draws) == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(times, st.integers(1, 9), st.integers(1, 21))
 def test_chance_below_is_the_share_of_every_draw(
     values: list[float], draws: int, limit: int

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.learning.ranks import correlations, group_ranks
@@ -77,7 +77,6 @@ def test_spearman_by_hand() -> None:
     assert spearman(np.array([1, 2, 2]), np.array([1, 2, 3])) == pytest.approx(math.sqrt(3) / 2)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
 def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
     measured = np.array(data.draw(st.permutations(values)), dtype=float)

@@ -56,7 +56,7 @@ def test_at_most_as_many_rows_as_allowed_stay_as_they_are(
     assert RowCap(len(rows)).applied(rows, domain, "it") is rows
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(share=st.floats(0.01, 0.99), seed=SEEDS, order=SEEDS)
 def test_what_stays(
     domain: Domain, rows: pd.DataFrame, share: float, seed: int, order: int

@@ -173,7 +173,7 @@ def test_spoilt_problems_are_visited_again_but_not_for_ever(
     assert (table.loc[table["roles"] == "near", "thrown"] > 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.integers(LEAST_ROUNDS, 60), st.floats(0.2, 5))
 def test_the_interval_holds_the_median_and_turns_with_its_pair(
     seed: int, number: int, factor: float

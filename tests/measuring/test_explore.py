@@ -51,7 +51,7 @@ def small_specs(draw: st.DrawFn) -> Spec:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(spec=small_specs(), budget=st.integers(0, 130), seed=st.integers(0, 2**48))
 def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_space(
     kind: Callable[..., RandomDraws], spec: Spec, budget: int, seed: int
@@ -66,7 +66,7 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     spec=st.one_of(small_specs(), st.just(large(["a * b <= 256"], ["tiled", "other"]))),
     seed=st.integers(0, 2**48),

@@ -157,7 +157,7 @@ def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(
     content, lines, rows = path.read_bytes(), row_lines(path), rows_of(path)
     columns = shard.spec.key_columns
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         hurt = data.draw(st.integers(1, 3), "lines of the tail")

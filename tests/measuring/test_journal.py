@@ -158,7 +158,7 @@ def test_a_new_or_empty_journal_puts_nothing_aside(tmp_path: Path) -> None:
 ROWS = [row(n) for n in range(8)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_file_cut_at_any_byte_goes_on_to_the_full_set(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.measuring.progress import Progress
@@ -188,7 +188,6 @@ LINE = re.compile(
 )
 
 
-@settings(deadline=None)
 @given(st.integers(0, 100), steps, st.sampled_from([0.5, 30.0, 1e4]))
 def test_lines_are_well_formed_few_and_never_say_more_done_than_total(
     total: int, taken: list[tuple[float, tuple[str, Any]]], every_s: float

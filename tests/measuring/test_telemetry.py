@@ -13,7 +13,7 @@ import time
 from bisect import bisect_left
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.measuring.telemetry import (
@@ -71,7 +71,6 @@ def counted(draw: st.DrawFn) -> tuple[float, list[Sample], float, list[float]]:
     return power, samples, max(b - a for a, b in itertools.pairwise(times)), moved
 
 
-@settings(deadline=None)
 @given(counted(), shares)
 def test_energy_of_a_constant_power_is_right_within_a_sample(
     case: tuple[float, list[Sample], float, list[float]], share: list[float]
@@ -138,7 +137,6 @@ def test_energy_across_a_hole_in_the_samples_is_refused() -> None:
         assert telemetry.energy_j(0.2, 2.0) is None
 
 
-@settings(deadline=None)
 @given(sampled_times(least=5), st.floats(1, 1000), st.floats(-500, 500), shares)
 def test_without_a_counter_energy_is_the_integral_of_power(
     times: list[float], power: float, slope: float, share: list[float]
@@ -180,7 +178,6 @@ values = st.floats(0, 1e5) | st.just(math.nan)
 masks = st.none() | st.integers(0, 0x7FF)
 
 
-@settings(deadline=None)
 @given(st.data(), sampled_times(), shares)
 def test_means_lie_between_the_extremes_and_every_throttle_is_told(
     data: st.DataObject, times: list[float], share: list[float]
@@ -211,7 +208,6 @@ def test_means_lie_between_the_extremes_and_every_throttle_is_told(
 NOTHING = {**dict.fromkeys(MEANS), "throttle": None}
 
 
-@settings(deadline=None)
 @given(starts, st.floats(0, 10))
 def test_without_samples_nothing_is_known(began: float, span: float) -> None:
     telemetry = played([])

@@ -60,7 +60,7 @@ def test_misleading_relatives_are_outlived() -> None:
     assert needed(losses((0, 0)), others) < len(POINTS) / 2
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_every_candidate_is_proposed_once(seed: int) -> None:
     random = np.random.default_rng(seed)

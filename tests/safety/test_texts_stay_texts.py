@@ -69,7 +69,7 @@ def test_python_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4, unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_is_a_literal_of_python(texts: list[str]) -> None:
     found = {
         node.targets[0].id: ast.literal_eval(node.value)
@@ -114,7 +114,6 @@ int main() {
 
 
 @given(TEXT)
-@settings(deadline=None)
 def test_a_comment_of_cpp_is_one_line_that_ends(text: str) -> None:
     found = cpp_comment(text)
     assert len(f"// {found}".splitlines()) == 1
@@ -222,7 +221,6 @@ def test_pages_hold_the_tags_of_a_harmless_report(plain: dict[str, str], text: s
 
 
 @given(TEXT)
-@settings(deadline=None)
 def test_a_text_of_html_and_svg_is_a_text(text: str) -> None:
     given = f'<svg a="{html_text(text)}"><text>{html_text(text)}</text></svg>'
     svg = ElementTree.fromstring(given.replace("\r", "&#13;"))

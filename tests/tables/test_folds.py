@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.tables.folds import (
@@ -25,7 +25,6 @@ def table(masks: dict[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame({FOLDS: texts, "row": np.arange(len(texts))})
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30))
 def test_every_fold_gets_its_rows_back(inside: list[tuple[bool, ...]]) -> None:
     matrix = np.array(inside, dtype=bool).reshape(-1, len(NAMES))

@@ -296,7 +296,7 @@ MACHINES = [
 ]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.data())
 def test_every_feasible_configuration_has_a_time(workload: Spec, data: st.DataObject) -> None:
     machine = data.draw(st.sampled_from(MACHINES))

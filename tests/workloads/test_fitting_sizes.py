@@ -141,7 +141,7 @@ TWO = st.sampled_from(
 NUMBERS = {"a": st.integers(1, 20), "b": st.integers(1, 60)}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(ONE, min_size=1, max_size=2), st.integers(1, 60), st.fixed_dictionaries(NUMBERS))
 def test_one_size_is_the_nearest_of_all(
     texts: list[str], wanted: int, numbers: dict[str, int]
@@ -157,7 +157,7 @@ def test_one_size_is_the_nearest_of_all(
         assert distance({"n": wanted}, found) == pytest.approx(least)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     st.lists(TWO, min_size=1, max_size=2),
     st.tuples(st.integers(1, 40), st.integers(1, 40)),

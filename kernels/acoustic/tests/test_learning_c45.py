@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.acoustic.recommenders.c45.tree import C45Tree, Node, added_errors
@@ -100,7 +100,6 @@ def test_choosing_among_many_thresholds_costs_bits() -> None:
     assert grown(only, minimum=1.0, confidence=1.0).leaves == 2
 
 
-@settings(deadline=None)
 @given(examples, st.sampled_from([0.1, 0.25, 1.0]))
 def test_a_row_of_weight_two_equals_the_row_twice(
     drawn: list[tuple[tuple[int, int], int, int]], confidence: float
@@ -132,7 +131,6 @@ def test_estimated_errors_are_those_of_quinlans_table() -> None:
     assert added_errors(16, 1, 0.6) == 0.0
 
 
-@settings(deadline=None)
 @given(
     st.floats(1, 100), st.floats(0, 1), st.floats(0.02, 0.24), st.floats(0.26, 0.5)
 )  # fmt: skip
@@ -197,7 +195,6 @@ def test_a_lone_example_gets_no_leaf_of_its_own() -> None:
     assert grown(twice, confidence=1.0).leaves == 2
 
 
-@settings(deadline=None)
 @given(examples, st.sampled_from([2.0, 3.5]))
 def test_every_leaf_holds_the_minimum(
     drawn: list[tuple[tuple[int, int], int, int]], minimum: float
@@ -210,7 +207,6 @@ def test_every_leaf_holds_the_minimum(
     assert len(held) == 1 or min(held) >= minimum - 1e-9
 
 
-@settings(deadline=None)
 @given(examples)
 def test_shares_are_those_of_the_examples_in_the_leaf(
     drawn: list[tuple[tuple[int, int], int, int]],
@@ -227,7 +223,6 @@ def test_shares_are_those_of_the_examples_in_the_leaf(
         assert counted == pytest.approx(shares)
 
 
-@settings(deadline=None)
 @given(examples)
 def test_a_tree_comes_back_from_json(drawn: list[tuple[tuple[int, int], int, int]]) -> None:
     tree = grown([(features, number) for features, number, _ in drawn])

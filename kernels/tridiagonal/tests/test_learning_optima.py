@@ -115,7 +115,7 @@ def tables(draw: st.DrawFn) -> Times:
     return draw(st.lists(line, min_size=1, max_size=5))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(tables())
 def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
@@ -142,7 +142,6 @@ def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     assert sum(a == b for a, b in zip(path, best, strict=True)) == max(kept)
 
 
-@settings(deadline=None)
 @given(tables())
 def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
@@ -233,7 +232,6 @@ def test_split_keeps_every_class_in_training(seed: int) -> None:
     assert not np.array_equal(test, optima.split_keeping_classes(classes, seed + 1)[1])
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 99))
 def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels: list[int], seed: int) -> None:
     classes = np.array(labels)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.tridiagonal.recommenders.stream_law import choice, laws
@@ -114,7 +114,6 @@ def test_streams_that_cost_more_than_they_save_are_not_used() -> None:
     assert laws.predicted_streams(1e3, laws.PUBLISHED_SUM, costly) == 1
 
 
-@settings(deadline=None)
 @given(sizes, st.floats(1e-3, 1e3), st.permutations(STREAMS))
 def test_a_unit_of_time_or_the_order_of_streams_changes_no_choice(
     n: float, unit: float, order: list[int]
@@ -126,7 +125,6 @@ def test_a_unit_of_time_or_the_order_of_streams_changes_no_choice(
     assert laws.predicted_streams(n, *made, streams=order) == expected
 
 
-@settings(deadline=None)
 @given(sizes, times, st.floats(1, 100))
 def test_dearer_streams_are_never_more(n: float, tau: float, factor: float) -> None:
     cheap, dear = (
@@ -144,7 +142,6 @@ def test_streams_by_gomez_luna_are_the_published_ones() -> None:
     assert [laws.PUBLISHED_CREATION.best_of(sum_ms) for sum_ms in sums] == [8, 8, 16, 32, 32]
 
 
-@settings(deadline=None)
 @given(times, times)
 def test_the_best_allowed_streams_are_the_nearest_power_of_2(sum_ms: float, tau: float) -> None:
     # sum / s + tau * s has the same value for s_opt * f and s_opt / f.
@@ -249,7 +246,6 @@ def test_rows_that_do_not_determine_a_law_are_refused(kind: type[laws.Law], quer
         kind.fit(rows)
 
 
-@settings(deadline=None)
 @given(st.lists(times, min_size=7, max_size=7), st.lists(st.floats(-1, 9), min_size=5, max_size=5))
 def test_overheads_put_into_times_are_measured_again(
     stage_ms: list[float], overheads: list[float]

@@ -114,7 +114,6 @@ TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

@@ -26,7 +26,7 @@ from launchwise.workloads.spec import load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     rows=st.integers(1, 3000),
     dtype=st.sampled_from(["float32", "float64"]),
