@@ -15,10 +15,6 @@ from hypothesis import strategies as st
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import INDEX, Bundle, Kernel, write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
-from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import configurations
-from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import builds_in_order
 
 names = st.sampled_from(["REAL", "INDEX", "RADIUS", "ROW_PADDING"])
 defines = st.dictionaries(names, st.integers(0, 3) | st.sampled_from(["float", "double"]))
@@ -71,24 +67,6 @@ def test_a_translation_unit_defines_every_macro_around_its_own_include_only() ->
         {"KERNEL": f"name##_{first.key}", "REAL": "float", "RADIUS": "1"},
         {"KERNEL": f"name##_{second.key}", "REAL": "double"},
     ]
-
-
-def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
-    acoustic_folder: Path, acoustic_spec: Spec
-) -> None:
-    workload = load_workload(acoustic_folder, acoustic_spec)
-    small = {"n": 65, "dtype": "float32", "order": 8}
-    large = {"n": 1300, "dtype": "float32", "order": 8}
-    found = builds_in_order(workload, [small, large])
-    for problem in (small, large):
-        for configuration in configurations(acoustic_spec, problem):
-            assert workload.build(problem, configuration) in found
-        assert set(workload.check_builds(problem)) <= set(found)
-    # Four variants, one of them padded too, in two types of index; and the check.
-    plain = [build for build in found if "TILE_Y" not in dict(build.defines)]
-    assert len(plain) == 2 * 5 + 1
-    index = {dict(build.defines).get("INDEX") for build in found}
-    assert index == {"int", "long long", None}
 
 
 KERNEL = Kernel("0.cubin", "step_x", 32, 8, 1024)
