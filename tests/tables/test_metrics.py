@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from samples import ROOT, measurements
+from samples import ROOT, STENCIL, measurements
 
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -36,11 +36,11 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
 
-spec = load_spec(Path(sys.argv[1], "kernels/acoustic"))
+spec = load_spec(Path(sys.argv[1]))
 schema = measurement_schema(spec)
 problem = {"n": 102, "dtype": "float32", "order": 2}
 first, second = space.configurations(spec, problem)[:2]
-labels = {"gpu": "g", "workload": "acoustic", **dict.fromkeys(
+labels = {"gpu": "g", "workload": "stencil", **dict.fromkeys(
     ("card", "driver", "toolkit", "backend", "commit"), "x")}
 timed = {"status": "ok", "time_ms": 0.1, "times_ms": [0.1, 0.1], "stall_share": 0.25}
 rows = [make_row(labels, {**problem, **first}, timed | {"phase": "full"}),
@@ -62,7 +62,7 @@ print(json.dumps({**values, "page": column_page(), "panel": KNOWN["stall_share"]
 """
 
 
-def test_another_metric_is_one_entry(tmp_path: Path, acoustic_spec: Spec) -> None:
+def test_another_metric_is_one_entry(tmp_path: Path, stencil_spec: Spec) -> None:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "launchwise", tmp_path / "launchwise", ignore=ignored)
     path = tmp_path / "launchwise" / "workloads" / "metrics.py"
@@ -70,10 +70,10 @@ def test_another_metric_is_one_entry(tmp_path: Path, acoustic_spec: Spec) -> Non
     place = "CIRCUMSTANCES = (\n"
     assert text.count(place) == 1
     path.write_text(text.replace(place, place + ENTRIES))
-    sweep = measurements(acoustic_spec)
-    write_table(tmp_path / "old.parquet", sweep, measurement_schema(acoustic_spec))
+    sweep = measurements(stencil_spec)
+    write_table(tmp_path / "old.parquet", sweep, measurement_schema(stencil_spec))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(ROOT)],
+        [sys.executable, "-c", SCRIPT, str(STENCIL)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -83,9 +83,7 @@ def test_another_metric_is_one_entry(tmp_path: Path, acoustic_spec: Spec) -> Non
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["from"].startswith(str(tmp_path))
-    moved = acoustic_spec.value(
-        acoustic_spec.work.bytes, {"n": 102, "dtype": "float32", "order": 2}
-    )
+    moved = stencil_spec.value(stencil_spec.work.bytes, {"n": 102, "dtype": "float32", "order": 2})
     assert [0.25, "full", moved / 2] in found["new"]
     assert ["", "none", ""] in found["new"]
     assert found["imported"] == [[0.5, "none", ""]]

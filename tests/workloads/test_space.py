@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from launchwise.experiment.checking import check_space
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support.samples import STENCIL
 from tests.support.spaces import made
 
 CONSTRAINTS: dict[str, Callable[..., bool]] = {
@@ -26,7 +27,7 @@ CONSTRAINTS: dict[str, Callable[..., bool]] = {
     "a + b > 100": lambda a, b, m, mode: a + b > 100,
 }
 """Constraints as a spec has them, each with the same in Python."""
-DTYPES, ORDERS = ("float32", "float64"), (2, 8, 16)
+DTYPES = ("float32", "float64")
 
 
 def small_spec(constraints: tuple[str, ...], of_variant: tuple[str, ...] = ()) -> Spec:
@@ -88,11 +89,11 @@ def test_enumeration_finds_exactly_what_brute_force_finds(
     assert found == [tuple(each.values()) for each in space.configurations(spec, problem)]
 
 
-def test_rows_of_float64_that_are_aligned_are_not_padded(acoustic_spec: Spec) -> None:
+def test_rows_of_float64_that_are_aligned_are_not_padded(stencil_spec: Spec) -> None:
     padded = {
         (n, dtype): any(
             each["row_padding"]
-            for each in space.configurations(acoustic_spec, {"n": n, "dtype": dtype, "order": 2})
+            for each in space.configurations(stencil_spec, {"n": n, "dtype": dtype, "order": 2})
         )
         for n, dtype in itertools.product((48, 64), DTYPES)
     }
@@ -102,31 +103,49 @@ def test_rows_of_float64_that_are_aligned_are_not_padded(acoustic_spec: Spec) ->
     }
 
 
-def test_a_smaller_gpu_leaves_fewer_configurations(acoustic_spec: Spec) -> None:
+def test_a_smaller_gpu_leaves_fewer_configurations(stencil_spec: Spec) -> None:
     problem = {"n": 64, "dtype": "float32", "order": 2}
     gpu = {"gpu_max_threads_per_block": 256}
-    found = space.configurations(acoustic_spec, problem, gpu)
-    every = space.configurations(acoustic_spec, problem)
+    found = space.configurations(stencil_spec, problem, gpu)
+    every = space.configurations(stencil_spec, problem)
     assert found == [
         each
         for each in every
-        if each["variant"] not in ("block3d", "shared_tile")
-        or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
+        if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
     ]
     assert 0 < len(found) < len(every)
 
 
-def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(acoustic_spec: Spec) -> None:
+@pytest.mark.parametrize("order", [2, 8, 16])
+@pytest.mark.parametrize("n", [20, 23, 64, 100, 257])
+def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
+    stencil_spec: Spec, n: int, order: int
+) -> None:
+    problem = {"n": n, "dtype": "float32", "order": order}
+    interior = n - order
+    for configuration in space.configurations(stencil_spec, problem):
+        block, grid = space.launch(stencil_spec, problem, configuration)
+        if configuration["variant"] == "block3d":
+            assert block == tuple(configuration[name] for name in ("bx", "by", "bz"))
+            for blocks, width in zip(grid, block, strict=True):
+                assert (blocks - 1) * width < interior <= blocks * width
+            continue
+        assert (block, grid[1:]) == ((64, 1, 1), (1, 1))
+        threads = interior * interior * -(-interior // int(configuration["tz"]))
+        assert (grid[0] - 1) * 64 < threads <= grid[0] * 64
+
+
+def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(stencil_spec: Spec) -> None:
     blocks: list[dict[str, list[Any]]] = [
         {"order": [8, 2], "n": [64, 32], "dtype": ["float64"]},
         {"n": [64, 100], "dtype": ["float64"], "order": [2]},
     ]
-    found = space.problems(acoustic_spec, blocks)
+    found = space.problems(stencil_spec, blocks)
     assert [tuple(each.values()) for each in found] == [
         *((64, "float64", 8), (64, "float64", 2), (32, "float64", 8), (32, "float64", 2)),
         (100, "float64", 2),
     ]
-    assert all(list(each) == acoustic_spec.problem_columns for each in found)
+    assert all(list(each) == stencil_spec.problem_columns for each in found)
 
 
 @pytest.mark.parametrize(
@@ -139,56 +158,56 @@ def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(acoustic_spec:
     ],
 )
 def test_a_bad_block_of_problems_is_refused(
-    acoustic_spec: Spec, block: dict[str, list[Any]], said: str
+    stencil_spec: Spec, block: dict[str, list[Any]], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
-        space.problems(acoustic_spec, [block])
+        space.problems(stencil_spec, [block])
 
 
 BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
 
 
-def test_blocks_that_narrow_a_problem_add_up(acoustic_spec: Spec) -> None:
-    tiles = {**BLOCK, "only": {"variant": ["omp_tile"], "tx": [1]}}
-    rows = {**BLOCK, "n": [65, 66], "only": {"variant": ["omp_tile"], "tz": [1], "ty": [1, 2]}}
-    found = space.narrowings(acoustic_spec, [tiles, rows])
+def test_blocks_that_narrow_a_problem_add_up(stencil_spec: Spec) -> None:
+    blocks = {**BLOCK, "only": {"variant": ["block3d"], "bx": [8]}}
+    rows = {**BLOCK, "n": [65, 66], "only": {"variant": ["block3d"], "bz": [1], "by": [1, 2]}}
+    found = space.narrowings(stencil_spec, [blocks, rows])
     key = (65, "float32", 2)
     assert found == {
-        (64, "float32", 2): [space.Part(tiles["only"])],
-        key: [space.Part(tiles["only"]), space.Part(rows["only"])],
+        (64, "float32", 2): [space.Part(blocks["only"])],
+        key: [space.Part(blocks["only"]), space.Part(rows["only"])],
         (66, "float32", 2): [space.Part(rows["only"])],
     }
-    assert space.problems(acoustic_spec, [tiles, rows]) == [
+    assert space.problems(stencil_spec, [blocks, rows]) == [
         {"n": n, "dtype": "float32", "order": 2} for n in (64, 65, 66)
     ]
     problem = {"n": 65, "dtype": "float32", "order": 2}
-    listed = space.configurations(acoustic_spec, problem, None, found[key])
-    whole = space.configurations(acoustic_spec, problem)
+    listed = space.configurations(stencil_spec, problem, None, found[key])
+    whole = space.configurations(stencil_spec, problem)
     assert listed[0] == whole[0]
     assert len({tuple(each.values()) for each in listed}) == len(listed)
     wanted = [
         each
         for each in whole[1:]
-        if each["variant"] == "omp_tile"
-        and (each["tx"] == 1 or (each["tz"] == 1 and each["ty"] in (1, 2)))
+        if each["variant"] == "block3d"
+        and (each["bx"] == 8 or (each["bz"] == 1 and each["by"] in (1, 2)))
     ]
     assert sorted(map(str, listed[1:])) == sorted(map(str, wanted))
 
 
-def test_a_problem_that_also_stands_alone_is_measured_whole(acoustic_spec: Spec) -> None:
-    narrow = {**BLOCK, "only": {"tx": [1]}}
+def test_a_problem_that_also_stands_alone_is_measured_whole(stencil_spec: Spec) -> None:
+    narrow = {**BLOCK, "only": {"tz": [1]}}
     for blocks in ([narrow, BLOCK], [BLOCK, narrow]):
-        assert set(map(str, space.narrowings(acoustic_spec, blocks).values())) == {"[]"}
+        assert set(map(str, space.narrowings(stencil_spec, blocks).values())) == {"[]"}
     problem = {"n": 65, "dtype": "float32", "order": 2}
-    assert space.configurations(acoustic_spec, problem, None, []) == space.configurations(
-        acoustic_spec, problem
+    assert space.configurations(stencil_spec, problem, None, []) == space.configurations(
+        stencil_spec, problem
     )
 
 
-def changed(folder: Path, tmp_path: Path, **changes: Any) -> Spec:
-    """The acoustic spec with top-level keys replaced."""
-    copy = tmp_path / "acoustic"
-    shutil.copytree(folder, copy)
+def changed(tmp_path: Path, **changes: Any) -> Spec:
+    """The stencil's spec with top-level keys replaced."""
+    copy = tmp_path / "stencil"
+    shutil.copytree(STENCIL, copy)
     content = yaml.safe_load((copy / "spec.yaml").read_text())
     (copy / "spec.yaml").write_text(yaml.safe_dump({**content, **changes}, sort_keys=False))
     return load_spec(copy)
@@ -200,8 +219,8 @@ PROBLEMS: list[space.Problem] = [
 ]
 
 
-def test_a_good_space_passes(acoustic_spec: Spec) -> None:
-    check_space(acoustic_spec, PROBLEMS)
+def test_a_good_space_passes(stencil_spec: Spec) -> None:
+    check_space(stencil_spec, PROBLEMS)
 
 
 @pytest.mark.parametrize(
@@ -216,28 +235,26 @@ def test_a_good_space_passes(acoustic_spec: Spec) -> None:
         ("1 // (n - 64) < 5", "'1 // (n - 64) < 5' cannot be evaluated"),
         ("dtype > 3", "'dtype > 3' cannot be evaluated"),
         (
-            "variant != 'omp_tile' or tx > 8",
-            "variants.omp_tile.constraints: no configuration of any problem satisfies them",
+            "variant != 'column' or tz > 16",
+            "variants.column.constraints: no configuration of any problem satisfies them",
         ),
     ],
 )
 def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(
-    acoustic_folder: Path, tmp_path: Path, constraint: str, said: str
+    tmp_path: Path, constraint: str, said: str
 ) -> None:
-    spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
+    spec = changed(tmp_path, constraints=[constraint])
     with pytest.raises(ValueError, match=r"cannot|satisf|violates") as caught:
         check_space(spec, PROBLEMS)
     assert str(caught.value).startswith(said)
 
 
-def test_a_variant_may_rest_where_only_some_problems_are_asked_for(
-    acoustic_folder: Path, tmp_path: Path
-) -> None:
-    constraint = "variant != 'omp_tile' or n > 70"
-    spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
+def test_a_variant_may_rest_where_only_some_problems_are_asked_for(tmp_path: Path) -> None:
+    constraint = "variant != 'column' or n > 70"
+    spec = changed(tmp_path, constraints=[constraint])
     check_space(spec, PROBLEMS)
     check_space(spec, PROBLEMS[:1], every_variant=False)
-    with pytest.raises(ValueError, match=r"variants\.omp_tile\.constraints"):
+    with pytest.raises(ValueError, match=r"variants\.column\.constraints"):
         check_space(spec, PROBLEMS[:1])
 
 
@@ -252,12 +269,12 @@ def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
         check_space(made(values, shapes), [{"m": 3}])
 
 
-def test_labels_name_what_a_variant_uses_and_no_more(acoustic_spec: Spec) -> None:
+def test_labels_name_what_a_variant_uses_and_no_more(stencil_spec: Spec) -> None:
     problem = {"n": 65, "dtype": "float32", "order": 2}
     labels = [
-        space.label(each, acoustic_spec) for each in space.configurations(acoustic_spec, problem)
+        space.label(each, stencil_spec) for each in space.configurations(stencil_spec, problem)
     ]
     assert labels[0] == "linear"
-    assert "omp_tile tx=2 ty=1 tz=1" in labels
+    assert "column tz=2" in labels
     assert "block3d row_padding=1 bx=32 by=4 bz=1" in labels
     assert len(set(labels)) == len(labels)

@@ -15,15 +15,16 @@ from launchwise.experiment.discovery import find_workloads
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import MEASURED_COLUMNS
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support.samples import STENCIL
 
 Change = Callable[[dict[str, Any]], Any]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, acoustic_folder: Path) -> Path:
-    """A copy of the acoustic workload to break."""
-    copy = tmp_path / "kernels" / "acoustic"
-    shutil.copytree(acoustic_folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+def folder(tmp_path: Path) -> Path:
+    """A copy of the stencil to break."""
+    copy = tmp_path / "kernels" / "stencil"
+    shutil.copytree(STENCIL, copy, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
 
@@ -118,7 +119,7 @@ BAD: dict[str, tuple[Any, ...]] = {
         "features.memory: unknown name 'gpu_memory_bytes'",
     ),
     "a derived name used before it is derived": (
-        put("derived", value={"a": "b + 1", "b": "n"}),
+        lambda spec: spec["derived"].update(a="b + 1", b="n"),
         "derived.a: unknown name 'b'",
     ),
     "no expression": (put("work", "bytes", value="4 *"), "work.bytes: '4 *' is not an expression"),
@@ -136,8 +137,8 @@ BAD: dict[str, tuple[Any, ...]] = {
         "work.flop: 'threads * n' reads bx; it may read problem parameters only",
     ),
     "a variant with an unknown tunable": (
-        put("variants", "omp_tile", "tunables", value=["tw"]),
-        "variants.omp_tile.tunables: unknown tunable 'tw'",
+        put("variants", "column", "tunables", value=["tw"]),
+        "variants.column.tunables: unknown tunable 'tw'",
     ),
     "an unknown baseline": (
         put("baseline", value={"variant": "lnear"}),
@@ -165,8 +166,8 @@ BAD: dict[str, tuple[Any, ...]] = {
     ),
     "a missing header": (put("headers", value=["x.cuh"]), "headers: no file 'x.cuh'"),
     "another folder's name": (
-        put("workload", value="stencil"),
-        "workload: is 'stencil' but the folder is 'acoustic'",
+        put("workload", value="saxpy"),
+        "workload: is 'saxpy' but the folder is 'stencil'",
     ),
     "a parameter named as a column": (
         put("problem", "status", value=PROBLEM),
@@ -262,17 +263,17 @@ def test_merged_keys_may_be_overridden_and_anchors_used(folder: Path) -> None:
 
 def test_workloads_are_found_by_folder_and_names_are_unique(folder: Path, tmp_path: Path) -> None:
     (folder.parent / "no_workload").mkdir()
-    assert find_workloads([folder.parent]) == {"acoustic": folder}
-    other = tmp_path / "other" / "acoustic"
+    assert find_workloads([folder.parent]) == {"stencil": folder}
+    other = tmp_path / "other" / "stencil"
     shutil.copytree(folder, other)
-    with pytest.raises(UserError, match="workload 'acoustic' is also in") as caught:
+    with pytest.raises(UserError, match="workload 'stencil' is also in") as caught:
         find_workloads([folder.parent, other.parent])
     assert str(caught.value).startswith(str(other / "spec.yaml"))
 
 
-def test_no_parameter_can_have_the_name_of_a_measured_column(acoustic_spec: Spec) -> None:
-    own = {*acoustic_spec.problem_columns, *acoustic_spec.tunable_columns}
-    assert set(MEASURED_COLUMNS) == set(measurement_schema(acoustic_spec).columns) - own
+def test_no_parameter_can_have_the_name_of_a_measured_column(stencil_spec: Spec) -> None:
+    own = {*stencil_spec.problem_columns, *stencil_spec.tunable_columns}
+    assert set(MEASURED_COLUMNS) == set(measurement_schema(stencil_spec).columns) - own
 
 
 def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
@@ -280,15 +281,13 @@ def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
     assert spec.recommendable is spec
     path = folder / "spec.yaml"
     content = yaml.safe_load(path.read_text())
-    content["variants"]["omp_tile"]["verified"] = False
+    content["variants"]["column"]["verified"] = False
     path.write_text(yaml.safe_dump(content, sort_keys=False))
     spec = load_spec(folder)
-    assert list(spec.recommendable.variants) == [
-        each for each in spec.variants if each != "omp_tile"
-    ]
+    assert list(spec.recommendable.variants) == [each for each in spec.variants if each != "column"]
     assert spec.recommendable.tunables == spec.tunables
     # What was narrowed afterwards has not kept the other's.
-    narrowed = spec.narrowed({"variant": ["linear", "omp_tile"]})
+    narrowed = spec.narrowed({"variant": ["linear", "column"]})
     assert list(narrowed.recommendable.variants) == ["linear"]
 
 
@@ -309,7 +308,7 @@ def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
     ],
 )
 def test_a_problem_is_checked_parameter_by_parameter(
-    acoustic_spec: Spec, problem: dict[str, Any], said: str | None
+    stencil_spec: Spec, problem: dict[str, Any], said: str | None
 ) -> None:
-    found = acoustic_spec.check_problem(problem)
+    found = stencil_spec.check_problem(problem)
     assert found is None if said is None else said in str(found)

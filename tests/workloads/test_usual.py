@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from samples import profile
+from samples import STENCIL, profile
 from spaces import made
 
 from launchwise.base.errors import UserError
@@ -106,11 +106,8 @@ def test_gains_are_over_what_is_usual_and_over_the_baseline_where_that_failed(
     ],
 )
 def test_a_broken_file_is_one_line_with_the_key(tmp_path: Path, text: str, said: str) -> None:
-    folder = tmp_path / "acoustic"
-    folder.mkdir()
-    for path in (ROOT / "kernels" / "acoustic").iterdir():
-        if path.is_file() and path.name != "usual.yaml":
-            shutil.copy(path, folder)
+    folder = tmp_path / "stencil"
+    shutil.copytree(STENCIL, folder)
     path = folder / "usual.yaml"
     path.write_text(f"choices: {text}\n")
     with pytest.raises(UserError) as caught:

@@ -81,8 +81,8 @@ def device(tmp_path: Path) -> HostDevice:
     return HostDevice(tmp_path, [], cache=tmp_path)
 
 
-def test_the_reference_is_checked_once_per_type(acoustic_spec: Spec, device: HostDevice) -> None:
-    workload = Checked(Path(), acoustic_spec)
+def test_the_reference_is_checked_once_per_type(stencil_spec: Spec, device: HostDevice) -> None:
+    workload = Checked(Path(), stencil_spec)
     for dtype in ("float32", "float64", "float32", "float64"):
         for n in (1, 2):
             assert workload.self_check(device, {"n": n, "dtype": dtype}, 1) == ""
@@ -90,26 +90,26 @@ def test_the_reference_is_checked_once_per_type(acoustic_spec: Spec, device: Hos
 
 
 def test_a_workload_may_say_what_its_reference_depends_on(
-    acoustic_spec: Spec, device: HostDevice
+    stencil_spec: Spec, device: HostDevice
 ) -> None:
-    workload = ByOrder(Path(), acoustic_spec)
+    workload = ByOrder(Path(), stencil_spec)
     for order, dtype in ((2, "float32"), (2, "float64"), (4, "float64")):
         assert workload.self_check(device, {"order": order, "dtype": dtype}, 1) == ""
     assert [problem["order"] for problem in workload.checks] == [2, 4]
 
 
 def test_a_reference_that_was_wrong_is_checked_again(
-    acoustic_spec: Spec, device: HostDevice
+    stencil_spec: Spec, device: HostDevice
 ) -> None:
-    workload = Checked(Path(), acoustic_spec)
+    workload = Checked(Path(), stencil_spec)
     workload.complaints = ["off by 1"]
     said = [workload.self_check(device, {}, 1) for _ in range(3)]
     assert said == ["off by 1", "", ""]
     assert len(workload.checks) == 2
 
 
-def test_check_kernels_are_built_for_the_problems_type(acoustic_spec: Spec) -> None:
-    workload = Checked(Path(), acoustic_spec)
+def test_check_kernels_are_built_for_the_problems_type(stencil_spec: Spec) -> None:
+    workload = Checked(Path(), stencil_spec)
     builds = {
         dtype: workload.check_builds({"dtype": dtype}) for dtype in ("float32", "float64")
     } | {"": workload.check_builds({"n": 1})}
@@ -123,9 +123,9 @@ def test_check_kernels_are_built_for_the_problems_type(acoustic_spec: Spec) -> N
 
 
 def test_a_session_that_cannot_be_opened_releases_its_memory(
-    acoustic_spec: Spec, device: HostDevice
+    stencil_spec: Spec, device: HostDevice
 ) -> None:
-    workload, free = Checked(Path(), acoustic_spec), device.free_bytes
+    workload, free = Checked(Path(), stencil_spec), device.free_bytes
     with pytest.raises(KeyboardInterrupt):
         workload.open(device, {"fails": True}, (), 1)
     assert device.free_bytes == free
@@ -141,9 +141,9 @@ def test_a_session_that_cannot_be_opened_releases_its_memory(
 
 @pytest.mark.parametrize("page_locked", [False, True])
 def test_host_arrays_have_the_shape_and_type_asked_for(
-    acoustic_spec: Spec, device: HostDevice, page_locked: bool
+    stencil_spec: Spec, device: HostDevice, page_locked: bool
 ) -> None:
-    session = Checked(Path(), acoustic_spec).open(device, {}, (), 1)
+    session = Checked(Path(), stencil_spec).open(device, {}, (), 1)
     found = session.host_array((3, 5), np.float32, page_locked)
     assert (found.shape, found.dtype) == ((3, 5), np.float32)
     assert found.flags.writeable
@@ -165,10 +165,10 @@ def test_scratch_memory_is_released_at_the_end_of_its_block(device: HostDevice) 
 
 
 def test_host_code_in_another_place_is_told_where_it_belongs(
-    acoustic_spec: Spec, tmp_path: Path
+    saxpy_spec: Spec, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match="is missing"):
-        load_workload(tmp_path, acoustic_spec)
+        load_workload(tmp_path, saxpy_spec)
     (tmp_path / "workload.py").write_text("")
     with pytest.raises(UserError, match=r"must be moved to host/workload\.py"):
-        load_workload(tmp_path, acoustic_spec)
+        load_workload(tmp_path, saxpy_spec)
