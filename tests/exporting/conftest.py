@@ -1,44 +1,49 @@
-"""A product of the acoustic workload, and the table of its answers."""
+"""A product of the tests' own workload, and the table of its answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from exported import GPUS, SIZES, UNKNOWN
-from samples import ROOT
+from stencil import slice_of_card, sweep
 
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.table import AnswerTable, answer_table
-from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fit_final, read_final
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec) -> Domain:
-    folders = {gpu: ROOT / "data" / "recorded" / gpu for gpu in (*GPUS, UNKNOWN)}
-    profiles = {gpu: read_profile(path / "profile.json", gpu) for gpu, path in folders.items()}
-    return Domain(acoustic_spec, profiles)
+def domain(stencil_spec: Spec) -> Domain:
+    return Domain(stencil_spec, {gpu: slice_of_card(gpu) for gpu in (*GPUS, UNKNOWN)})
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, domain: Domain) -> Path:
-    """The product of a study of a few sizes."""
-    schema = measurement_schema(domain.spec)
-    paths = {gpu: ROOT / "data" / "recorded" / gpu / "acoustic.parquet" for gpu in GPUS}
-    sweeps = {gpu: read_table(path, schema) for gpu, path in paths.items()}
-    sweeps = {
-        gpu: rows[rows["n"].isin(SIZES) & (rows["order"] == 2)] for gpu, rows in sweeps.items()
+def sweeps(stencil_spec: Spec) -> dict[str, pd.DataFrame]:
+    """What the product learns from."""
+    types = ("float32", "float64")
+    return {
+        gpu: pd.concat(
+            [sweep(stencil_spec, SIZES, gpu, dtype, order=2) for dtype in types],
+            ignore_index=True,
+        )
+        for gpu in GPUS
     }
+
+
+@pytest.fixture(scope="module")
+def folder(
+    tmp_path_factory: pytest.TempPathFactory, domain: Domain, sweeps: dict[str, pd.DataFrame]
+) -> Path:
+    """The product of a study of a few sizes."""
     study = Study(
         title="t",
         question="q",
-        workload="acoustic",
+        workload="stencil",
         models=["chosen"],
         splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
     )
@@ -46,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, domain: Domain) -> Path:
     entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
     found = tmp_path_factory.mktemp("final") / "tiles"
     times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
-    fit_final(study, "chosen", entry, domain, sweeps, times, list(paths.values()), 1, found)
+    fit_final(study, "chosen", entry, domain, sweeps, times, [], 1, found)
     return found
 
 

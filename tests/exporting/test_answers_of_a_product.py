@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from exported import GPUS, SIZES, UNKNOWN, problem
-from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
@@ -32,10 +31,12 @@ def cases_of(rows: pd.DataFrame) -> list[pd.Series]:
     return [rows[name] for name in ("gpu", "n", "dtype", "order")]
 
 
-def test_a_measured_problem_is_answered_by_its_fastest_row(final: Final) -> None:
-    found = answers(final, [Case("h200", problem(512))])[0]
-    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
-    rows = rows[(rows["n"] == 512) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
+def test_a_measured_problem_is_answered_by_its_fastest_row(
+    final: Final, sweeps: dict[str, pd.DataFrame]
+) -> None:
+    found = answers(final, [Case("card", problem(400))])[0]
+    rows = sweeps["card"]
+    rows = rows[(rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
     assert found.basis == MEASURED
     assert found.suggestions[0].expected_ms == rows["time_ms"].min()
     assert (found.suggestions[0].gain or 0) > 1.02
@@ -43,7 +44,7 @@ def test_a_measured_problem_is_answered_by_its_fastest_row(final: Final) -> None
 
 @pytest.mark.parametrize(
     ("gpu", "n", "basis"),
-    [("h200", 300, "within"), ("h200", 900, "beyond"), (UNKNOWN, 256, "new_gpu")],
+    [("card", 300, "within"), ("card", 900, "beyond"), (UNKNOWN, 256, "new_gpu")],
 )
 def test_an_unmeasured_problem_says_what_its_answer_rests_on(
     final: Final, gpu: str, n: int, basis: str
@@ -57,7 +58,7 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(
 
 
 def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:
-    card = final.domain.profiles["h200"]
+    card = final.domain.profiles["card"]
     second_us = 1e6
     slow = card.ceilings.model_copy(
         update={"launch_overhead_us": second_us, "graph_launch_us": second_us}
@@ -73,7 +74,7 @@ def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:
 
 
 def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final: Final) -> None:
-    case = Case("h200", problem(300))
+    case = Case("card", problem(300))
     first, second = answers(final, [case, case], 5)
     assert first == second == answers(final, [case], 5)[0]
     named = [tuple(each.configuration.items()) for each in first.suggestions]
@@ -85,7 +86,8 @@ def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
     usual_ms = rows["time_ms"].where(rows["is_usual"]).groupby(cases_of(rows)).transform("max")
     near = rows["time_ms"].where(rows["rank"] > 1, usual_ms / 1.01)
     equal = replace(final, fastest=rows.assign(time_ms=near))
-    for found in answers(equal, [Case("h200", problem(n)) for n in SIZES]):
+    # At 256 the usual choice is the fastest anyway.
+    for found in answers(equal, [Case("card", problem(n)) for n in SIZES if n != 256]):
         assert found.suggestions[0].configuration == found.usual
         assert found.suggestions[0].is_usual
         assert "usual choice" in found.why
@@ -106,7 +108,7 @@ def test_times_that_do_not_ascend_with_their_ranks_are_explained(final: Final) -
 @pytest.mark.parametrize("least_gain", [0.95, 1.1])
 def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_gain: float) -> None:
     sizes = [*SIZES, 222, 300, 450, 900]
-    gpus = ("h200", UNKNOWN)
+    gpus = ("card", UNKNOWN)
     cases = [
         Case(gpu, problem(n, t)) for gpu in gpus for n in sizes for t in ("float32", "float64")
     ]
@@ -140,9 +142,9 @@ def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: F
     assert all(each.is_usual for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
     assert all(
         each.suggestions[0].is_usual
-        for each in drawn_answers(final, "h200", 20, "a seed", least_gain=100.0)
+        for each in drawn_answers(final, "card", 20, "a seed", least_gain=100.0)
     )
-    assert not drawn_answers(final, "h200", 20, "a seed")[0].suggestions[0].is_usual
+    assert not drawn_answers(final, "card", 20, "a seed")[0].suggestions[0].is_usual
     plain = answer_table(final, "tiles", [UNKNOWN])
     assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
 
@@ -155,8 +157,8 @@ def test_a_missing_or_damaged_product_is_one_line(
     copy = tmp_path / "tiles"
     shutil.copytree(folder, copy)
     facts = read_sealed_json(copy / FACTS_FILE)
-    write_sealed_json(copy / FACTS_FILE, {**facts, "workload": "granger"})
-    with pytest.raises(UserError, match="is of granger, not of acoustic"):
+    write_sealed_json(copy / FACTS_FILE, {**facts, "workload": "saxpy"})
+    with pytest.raises(UserError, match="is of saxpy, not of stencil"):
         read_final(copy, domain)
 
 
@@ -205,10 +207,12 @@ def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
         assert (entry.percent, entry.usual) == (answer.percent, answer.usual)
 
 
-def test_what_comes_after_a_measured_answer_was_measured_too(final: Final) -> None:
-    case = Case("h200", problem(512))
-    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
-    of_case = (rows["n"] == 512) & (rows["dtype"] == "float32") & (rows["order"] == 2)
+def test_what_comes_after_a_measured_answer_was_measured_too(
+    final: Final, sweeps: dict[str, pd.DataFrame]
+) -> None:
+    case = Case("card", problem(400))
+    rows = sweeps["card"]
+    of_case = (rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)
     rows = rows[of_case & final.domain.is_candidate(rows) & rows["time_ms"].notna()]
     (found,) = answers(final, [case], 6)
     times = [each.expected_ms for each in found.suggestions]
@@ -235,7 +239,7 @@ def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice
         assert entry.improvement == baseline_ms[key] / entry.time_ms
         assert entry.gain == usual_ms[key] / entry.time_ms
     # A model's answer that is the baseline gains nothing over it.
-    (asked,) = answers(final, [Case("h200", problem(300))], 400)
+    (asked,) = answers(final, [Case("card", problem(300))], 400)
     ratios = {
         str(one.configuration["variant"]): one.improvement
         for one in asked.suggestions

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from exported import CONDITIONS, GPUS, SIZES, UNKNOWN, problem
-from samples import ROOT
+from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.expressions import evaluate
@@ -56,16 +56,17 @@ def test_the_table_holds_measured_sizes_and_sizes_between(table: AnswerTable, fi
 def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
     table: AnswerTable,
 ) -> None:
-    near = table.lookup("h200", problem(10_000))
+    near = table.lookup("card", problem(10_000))
     assert near is not None
     assert near.problem[0] == 512
-    assert table.lookup("h200", problem(300, "float16")) is None
+    assert table.lookup("card", problem(300, "float16")) is None
     assert table.lookup("no such card", problem(256)) is None
     assert table.configuration(None) == space.baseline(final_spec(table))
 
 
 def final_spec(table: AnswerTable) -> Spec:
-    return load_spec(ROOT / "kernels" / table.workload)
+    assert table.workload == STENCIL.name
+    return load_spec(STENCIL)
 
 
 def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
@@ -103,7 +104,7 @@ def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path
     for device, wanted in asked(table):
         assert module["recommend"](device, **wanted) == expected(table, device, wanted)
     with pytest.raises(TypeError, match="recommend"):
-        module["recommend"]("h200", n=1)
+        module["recommend"]("card", n=1)
 
 
 def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: Path) -> None:
@@ -111,10 +112,10 @@ def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: P
     recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
     listed = {int(entry.problem[0]) for entry in table.entries}
     assert 513 not in listed
-    answer = recommend("h200", **problem(513))
+    answer = recommend("card", **problem(513))
     assert (answer["basis"], answer["time_ms"], answer["gain"]) == ("nearest", None, None)
     assert answer["problem"] == problem(512)
-    assert recommend("h200", **problem(512))["time_ms"] > 0
+    assert recommend("card", **problem(512))["time_ms"] > 0
 
 
 NEAREST = {
@@ -169,20 +170,20 @@ STRANGE = ['"""', "'''", "*/ #error", "a\\b", "\nimport os\n", '"', "{0}", "\u20
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_nothing_from_a_table_becomes_code(table: AnswerTable, tmp_path: Path, text: str) -> None:
-    device = Device("h200", (text,), (text,), (text,), (text, text))
+    device = Device("card", (text,), (text,), (text,), (text, text))
     changed = replace(table, title=text, commits=(text,), version=text, devices=(device,) * 3)
     write_answers(tmp_path / "out", changed)
     module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
     assert (module["TITLE"], module["COMMITS"]) == (text, [text])
     assert (module["VERSION"], module["DAY"]) == (text, text)
-    assert module["MEASURED"] == {"h200": device.measured}
+    assert module["MEASURED"] == {"card": device.measured}
     comments = (tmp_path / "out" / "tiles.hpp").read_text().split("#pragma once")[0]
     assert all(line.startswith("//") for line in comments.splitlines())
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_names_of_devices_are_literals_of_cpp(table: AnswerTable, tmp_path: Path) -> None:
-    named = replace(table, devices=(Device("h200", ("".join(STRANGE[:-1]),)), *table.devices[1:]))
+    named = replace(table, devices=(Device("card", ("".join(STRANGE[:-1]),)), *table.devices[1:]))
     (tmp_path / "tiles.hpp").write_text(cpp_header(named))
     wanted = ", ".join(str(each) for each in "".join(STRANGE[:-1]).encode())
     program = f"""#include "tiles.hpp"
@@ -320,7 +321,7 @@ def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> N
 
 
 def test_macros_name_every_tunable(final: Final) -> None:
-    found = answers(final, [Case("h200", problem(512))])[0]
+    found = answers(final, [Case("card", problem(512))])[0]
     text = macros_text(found)
     for name, value in found.suggestions[0].configuration.items():
         wanted = (
@@ -376,17 +377,16 @@ def test_conditions_mean_the_same_in_cpp(table: AnswerTable, tmp_path: Path) -> 
 
 
 def test_files_say_when_and_with_what_was_measured(
-    table: AnswerTable, final: Final, tmp_path: Path
+    table: AnswerTable, final: Final, sweeps: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
-    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
-    rows = rows[rows["n"].isin(SIZES) & (rows["order"] == 2)]
-    device = table.devices[GPUS.index("h200")]
+    rows = sweeps["card"]
+    device = table.devices[GPUS.index("card")]
     assert device.days == (rows["measured_at"].min()[:10], rows["measured_at"].max()[:10])
     assert device.drivers == tuple(sorted(rows["driver"].unique()))
     assert device.toolkits == tuple(sorted(rows["toolkit"].unique()))
     write_answers(tmp_path / "out", table)
     header = (tmp_path / "out" / "tiles.hpp").read_text()
-    assert f"//   h200: {device.measured}\n" in header
+    assert f"//   card: {device.measured}\n" in header
     assert f"export {launchwise.__version__};" in header
     # Nothing was measured there.
     assert table.devices[-1].name == UNKNOWN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-GPUS = ("h200", "h200.sm16")
-UNKNOWN = "h200.sm32"
+GPUS = ("card", "card.sm16")
+UNKNOWN = "card.sm32"
 SIZES = (200, 256, 400, 512)
 
 

@@ -26,8 +26,8 @@ FAR: list[Problem] = [{"n": n, "dtype": "float64", "order": 16} for n in (333, 6
 
 
 def slice_of_card(name: str) -> GpuProfile:
-    """A slice with its share of a card's 132 SMs and bandwidth, and with the card's L2."""
-    sms = int(name.rpartition(".sm")[2])
+    """A card of 132 SMs, or a slice with its share of SMs and bandwidth and with the card's L2."""
+    sms = int(name.partition(".sm")[2] or 132)
     share = sms / 132
     return profile(
         name,
