@@ -1,4 +1,4 @@
-"""Problems of a recorded blind test are answered by what was measured of them."""
+"""Problems of a blind test are answered by what was measured of them."""
 
 from __future__ import annotations
 
@@ -7,56 +7,49 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from samples import ROOT
+from stencil import slice_of_card, sweep
 
-from launchwise.cli.predict.answering import read_experiment
-from launchwise.experiment.study import ModelEntry
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.problems import asked_cases
 from launchwise.exporting.table import answer_table
-from launchwise.gpus.profile import read_profile
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fastest_measured, fit_final, read_final
 from launchwise.learning.splits import cases_in
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.times import judged_times
+from launchwise.workloads.spec import Spec
 
-STUDY, GPU, OTHER = "granger_time", "h200", "h100"
+GPU, OTHER = "card", "card.sm16"
+SWEPT, TESTED = (200, 256, 300, 400, 512), range(210, 410, 5)
 
 
 @pytest.fixture(scope="module")
-def times() -> dict[str, pd.DataFrame]:
+def sweeps(stencil_spec: Spec) -> dict[str, pd.DataFrame]:
+    return {gpu: sweep(stencil_spec, SWEPT, gpu) for gpu in (GPU, OTHER)}
+
+
+@pytest.fixture(scope="module")
+def times(stencil_spec: Spec, sweeps: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Judged times of both cards; those of one of them with its blind test."""
-    spec = read_experiment([ROOT / "config.yaml"], ROOT, STUDY).specs["granger"]
-    measured = measurement_schema(spec)
-    found = {}
-    for gpu in (GPU, OTHER):
-        folder = ROOT / "data" / "recorded" / gpu
-        found[gpu] = judged_times(read_table(folder / "granger.parquet", measured), None, spec)
-    blind = ROOT / "data" / "recorded" / GPU / "blind"
-    sweep = read_table(blind / f"{STUDY}.sweep.parquet", measured)
-    pairs = read_table(blind / f"{STUDY}.pairs.parquet", pairs_schema(spec))
-    tested = judged_times(sweep, pairs, spec, blind=True)
+    found = {gpu: judged_times(rows, None, stencil_spec) for gpu, rows in sweeps.items()}
+    blind = sweep(stencil_spec, [n for n in TESTED if n not in SWEPT], GPU)
+    tested = judged_times(blind, None, stencil_spec, blind=True)
     return {**found, GPU: pd.concat([found[GPU], tested], ignore_index=True)}
 
 
 @pytest.fixture(scope="module")
-def final(times: dict[str, pd.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Final:
-    experiment = read_experiment([ROOT / "config.yaml"], ROOT, STUDY)
-    study, spec = experiment.studies[STUDY], experiment.specs["granger"]
-    recorded = ROOT / "data" / "recorded"
-    profiles = {gpu: read_profile(recorded / gpu / "profile.json", gpu) for gpu in times}
-    usual = [one.model_dump() for one in study.usual or ()]
-    domain = Domain(
-        spec, profiles, study.candidates, study.constraints, study.near_best_percent, None, usual
-    )
-    schema = measurement_schema(spec)
-    sweeps = {gpu: read_table(recorded / gpu / "granger.parquet", schema) for gpu in times}
-    folder: Path = tmp_path_factory.mktemp("final") / STUDY
+def final(
+    stencil_spec: Spec,
+    sweeps: dict[str, pd.DataFrame],
+    times: dict[str, pd.DataFrame],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Final:
+    domain = Domain(stencil_spec, {gpu: slice_of_card(gpu) for gpu in times})
+    splits = {"s": {"kind": "leave_one_gpu_out", "title": "t"}}
+    study = Study(title="t", question="q", workload="stencil", models=["knn"], splits=splits)
+    folder: Path = tmp_path_factory.mktemp("final") / "tiles"
     entry = ModelEntry(kind="knn", title="knn")
     fit_final(study, "knn", entry, domain, sweeps, times, [], 1, folder)
     return read_final(folder, domain)
@@ -67,8 +60,8 @@ def test_they_are_answered_by_their_fastest_configuration(
 ) -> None:
     blind = times[GPU][times[GPU]["blind"]]
     cases = cases_in(blind, final.spec)
-    assert len(cases) == 40
-    assert len(final.tested) == 40
+    assert len(cases) == len(TESTED) - 2
+    assert len(final.tested) == len(TESTED) - 2
     assert not final.measured["blind"].any()
     for case, found in zip(cases, answers(final, cases), strict=True):
         assert final.has_measured(case)
@@ -90,7 +83,7 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
         by_gpu[entry.gpu].add((*entry.problem.values(),))
     assert tested <= by_gpu[GPU]
     assert not tested & by_gpu[OTHER]
-    table = answer_table(final, STUDY)
+    table = answer_table(final, "tiles")
     assert [(one.device, one.problem) for one in table.entries] == sorted(
         (one.device, one.problem) for one in table.entries
     )
