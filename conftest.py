@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: the project, its acoustic workload, small valid data."""
+"""Fixtures that every test may use: the project, small workloads, small valid data."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def kept_cubins(
 
 
 @pytest.fixture
-def project(tmp_path: Path, acoustic_spec: Spec) -> Project:
+def project(tmp_path: Path) -> Project:
     """A copy of the project whose only GPU, ``test``, has a small recorded sweep."""
-    return copy_project(tmp_path / "project", acoustic_spec)
+    return copy_project(tmp_path / "project")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ CARDS = ("a100", "rtx2080super")
 STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
 
 TABLE = """card,size,tile,time_s,source
-A100,256,4,0.5,"a paper, table 1"
+A100,256,16,0.5,"a paper, table 1"
 RTX 2080,512,8,1.25,"a paper, table 1"
 RTX 2080,,8,2,"a paper, table 1"
 """
@@ -44,8 +44,8 @@ def written(folder: Path, text: str = TABLE, **changes: Any) -> Path:
     return folder
 
 
-def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, acoustic_spec: Spec) -> None:
-    found = read_run_times(written(tmp_path), acoustic_spec, CARDS)
+def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, stencil_spec: Spec) -> None:
+    found = read_run_times(written(tmp_path), stencil_spec, CARDS)
     assert found.times[0] == RunTime(
         series="best tiles",
         row=2,
@@ -65,25 +65,28 @@ def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, acoustic_spec
 
 
 def test_a_variant_is_one_configuration_but_for_what_is_free(
-    tmp_path: Path, acoustic_spec: Spec
+    tmp_path: Path, stencil_spec: Spec
 ) -> None:
-    named = {"dtype": "float32", "order": 8, "variant": "omp_tile", "ty": 2}
-    columns = {**GOOD["columns"], "tx": "tile"}
-    study = written(tmp_path, values=named, columns=columns, free=["tz"], runs=4)
-    first = read_run_times(study, acoustic_spec, CARDS).times[0]
-    every = acoustic_spec.tunables["tz"].values
-    assert first.selection == {"variant": ["omp_tile"], "ty": [2], "tx": [4], "tz": every}
+    named = {"dtype": "float32", "order": 8, "variant": "block3d", "row_padding": 1, "by": 2}
+    columns = {**GOOD["columns"], "bx": "tile"}
+    study = written(tmp_path, values=named, columns=columns, free=["bz"], runs=4)
+    first = read_run_times(study, stencil_spec, CARDS).times[0]
+    every = stencil_spec.tunables["bz"].values
+    assert first.selection == {
+        **{"variant": ["block3d"], "row_padding": [1]},
+        **{"by": [2], "bx": [16], "bz": every},
+    }
     assert first.runs == 4
 
 
-def test_rows_may_be_chosen_by_their_texts(tmp_path: Path, acoustic_spec: Spec) -> None:
-    found = read_run_times(written(tmp_path, only={"card": ["A100"]}), acoustic_spec, CARDS)
+def test_rows_may_be_chosen_by_their_texts(tmp_path: Path, stencil_spec: Spec) -> None:
+    found = read_run_times(written(tmp_path, only={"card": ["A100"]}), stencil_spec, CARDS)
     assert [one.card for one in found.times] == ["a100"]
     assert found.skipped == {"best tiles": 0}
 
 
-def test_a_study_may_have_no_such_times(tmp_path: Path, acoustic_spec: Spec) -> None:
-    assert read_run_times(tmp_path, acoustic_spec, CARDS).times == []
+def test_a_study_may_have_no_such_times(tmp_path: Path, stencil_spec: Spec) -> None:
+    assert read_run_times(tmp_path, stencil_spec, CARDS).times == []
 
 
 YAML = "run_times.yaml: series.0."
@@ -108,10 +111,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "said"), BAD, ids=[said for _, said in BAD])
 def test_a_mistake_is_one_line(
-    tmp_path: Path, acoustic_spec: Spec, changes: dict[str, Any], said: str
+    tmp_path: Path, stencil_spec: Spec, changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UserError) as refused:
-        read_run_times(written(tmp_path, **changes), acoustic_spec, CARDS)
+        read_run_times(written(tmp_path, **changes), stencil_spec, CARDS)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -130,11 +133,11 @@ def test_a_mistake_is_one_line(
     ],
 )
 def test_a_cell_that_does_not_fit_is_named(
-    tmp_path: Path, acoustic_spec: Spec, old: str, new: str, said: str
+    tmp_path: Path, stencil_spec: Spec, old: str, new: str, said: str
 ) -> None:
     study = written(tmp_path, TABLE.replace(old, new, 1))
     with pytest.raises(UserError) as refused:
-        read_run_times(study, acoustic_spec, CARDS)
+        read_run_times(study, stencil_spec, CARDS)
     assert str(refused.value).startswith(str(study / "published" / "times.csv"))
     assert said in str(refused.value)
 

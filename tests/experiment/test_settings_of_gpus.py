@@ -17,61 +17,58 @@ from launchwise.workflow import plan as workflow
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
     config = {**BASE, "gpus": {"h200": {"source": "live"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
-    path = home / "kernels" / "acoustic" / "sweep.yaml"
+    path = home / "kernels" / "stencil" / "sweep.yaml"
     path.unlink()
-    assert line_of() == f"{path}: is missing, but gpus.h200 measures acoustic live"
+    assert line_of() == f"{path}: is missing, but gpus.h200 measures stencil live"
 
 
 def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -> None:
-    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path = home / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
-    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    own = {"stencil": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
     line = line_of(nested("gpus/h200.sm72/problems", own))
-    assert "gpus.h200.sm72.problems.acoustic: n=256: n < 200 does not hold" in line
+    assert "gpus.h200.sm72.problems.stencil: n=256: n < 200 does not hold" in line
     assert line.endswith("the nearest size that fits is n=199")
 
 
 def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> None:
     recorded = home / "data" / "recorded"
-    assert experiment().gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
-    (recorded / "h200.sm72" / "acoustic.parquet").unlink()
-    assert experiment().gpus_of("acoustic_tile") == ["h200"]
+    assert experiment().gpus_of("stencil_block") == ["h200", "h200.sm72"]
+    (recorded / "h200.sm72" / "stencil.parquet").unlink()
+    assert experiment().gpus_of("stencil_block") == ["h200"]
     live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
-    assert experiment(live).gpus_of("acoustic_tile") == ["h200", "mine"]
-    live["gpus"]["mine"]["studies"] = ["acoustic_tile"]
-    assert experiment(live).workloads_of("mine") == ["acoustic"]
+    assert experiment(live).gpus_of("stencil_block") == ["h200", "mine"]
+    live["gpus"]["mine"]["studies"] = ["stencil_block"]
+    assert experiment(live).workloads_of("mine") == ["stencil"]
     named = nested(f"{S}/gpus", ["mine"])
-    assert experiment(live, named).gpus_of("acoustic_tile") == ["mine"]
-    (recorded / "h200" / "acoustic.parquet").unlink()
-    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
-    assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload acoustic")
+    assert experiment(live, named).gpus_of("stencil_block") == ["mine"]
+    (recorded / "h200" / "stencil.parquet").unlink()
+    path = home / "kernels" / "stencil" / "studies" / "stencil_block" / "study.yaml"
+    assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload stencil")
 
 
 def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> None:
-    mine = {"source": "live", "arch": "sm_90", "workloads": ["acoustic", "granger"]}
-    (home / "kernels" / "granger" / "sweep.yaml").write_text(
+    mine = {"source": "live", "arch": "sm_90", "workloads": ["stencil", "saxpy"]}
+    (home / "kernels" / "saxpy" / "sweep.yaml").write_text(
         yaml.safe_dump(
             {
                 "problems": [
-                    {
-                        **{"county": [5], "countx": [5], "rows": [100], "cols": [10]},
-                        "dtype": ["float32"],
-                    }
+                    {"n": [4096], "dtype": ["float32"]},
                 ]
             }
         )
     )
     found = experiment({"gpus": {"mine": mine}})
-    assert found.workloads_of("mine") == ["acoustic", "granger"]
-    assert found.alone_on("mine") == ["granger"]
+    assert found.workloads_of("mine") == ["stencil", "saxpy"]
+    assert found.alone_on("mine") == ["saxpy"]
     assert found.alone_on("h200") == []
     # Without any study there is something to measure still.
-    alone = experiment({"gpus": {"mine": mine}, "studies": {"acoustic_tile": None}})
-    assert alone.workloads_of("mine") == alone.alone_on("mine") == ["acoustic", "granger"]
+    alone = experiment({"gpus": {"mine": mine}, "studies": {"stencil_block": None}})
+    assert alone.workloads_of("mine") == alone.alone_on("mine") == ["stencil", "saxpy"]
 
 
 def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
-    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    path = home / "kernels" / "stencil" / "studies" / "stencil_block" / "study.yaml"
     live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
     only = nested(f"{S}/gpus", ["mine"])
     asked = {**ASKED, "gpus": ["mine"]}
@@ -84,22 +81,22 @@ def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
     # An overlay that holds the split is to blame, not the file beneath.
     more = nested(f"{S}/splits/sizes/test", {"n": [998]})
     assert line_of(live, only, more).startswith(
-        "overlay2.yaml: studies.acoustic_tile.splits.sizes.test: the sweep measures none of them"
+        "overlay2.yaml: studies.stencil_block.splits.sizes.test: the sweep measures none of them"
     )
     # What a recorded sweep holds is known when it is read.
     found = experiment(nested(f"{S}/gpus", ["h200"]))
-    assert found.holders_of_splits("acoustic_tile") == {"sizes": [str(path), "splits.sizes"]}
+    assert found.holders_of_splits("stencil_block") == {"sizes": [str(path), "splits.sizes"]}
 
 
 def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
     found = experiment(nested(f"{S}/gpus", ["h200.sm72"]))
-    assert found.gpus_of("acoustic_tile") == ["h200.sm72"]
-    assert found.workloads_of("h200.sm72") == ["acoustic"]
+    assert found.gpus_of("stencil_block") == ["h200.sm72"]
+    assert found.workloads_of("h200.sm72") == ["stencil"]
     assert found.workloads_of("h200") == []
-    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    own = {"stencil": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
     found = experiment(nested("gpus/h200.sm72/problems", own))
-    assert [each["n"] for each in found.problems_of("h200.sm72", "acoustic")] == [256]
-    assert [each["n"] for each in found.problems_of("h200", "acoustic")] == [64, 64, 100, 100]
+    assert [each["n"] for each in found.problems_of("h200.sm72", "stencil")] == [256]
+    assert [each["n"] for each in found.problems_of("h200", "stencil")] == [64, 64, 100, 100]
 
 
 def test_recorded_folders_and_files_must_be_there(
@@ -109,13 +106,13 @@ def test_recorded_folders_and_files_must_be_there(
     monkeypatch.setattr(workflow, "ROOT", project.folder)
     start = workflow.start
     start(project.config(), "config.yaml", [])
-    sweep = project.folder / "data" / "recorded" / "test" / "acoustic.parquet"
+    sweep = project.folder / "data" / "recorded" / "test" / "stencil.parquet"
     sweep.unlink()
-    no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
+    no_file = "no file 'stencil.parquet' in 'data/recorded/test'"
     asked = {"gpus": ["test"]}
     for overlay, said in [
-        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU in the settings has rows"),
-        ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
+        ({}, "kernels/stencil/studies/stencil_block/study.yaml: no GPU in the settings has rows"),
+        ({"studies": {"stencil_block": asked}}, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
         ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
     ]:
@@ -131,7 +128,7 @@ def test_recorded_folders_and_files_must_be_there(
 
 def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
     found = experiment(nested("gpus/a100", {"source": "described"}))
-    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.gpus_of("stencil_block") == ["h200", "h200.sm72"]
     assert found.workloads_of("a100") == []
     assert workflow.architectures(found) == {}
     config = {**BASE, "gpus": {"a100": {"source": "described"}}}
@@ -143,13 +140,13 @@ def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Pa
 
 def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
     found = experiment(nested("gpus/h200.sm72/held_out", True))
-    assert found.gpus_of("acoustic_tile") == ["h200"]
-    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.gpus_of("stencil_block") == ["h200"]
+    assert found.tested_blindly("stencil_block") == ["h200", "h200.sm72"]
     assert found.workloads_of("h200.sm72") == []
     live = {"source": "live", "arch": "sm_80", "held_out": True}
-    found = experiment(nested("gpus/a100", {**live, "studies": ["acoustic_tile"]}))
-    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
-    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72", "a100"]
+    found = experiment(nested("gpus/a100", {**live, "studies": ["stencil_block"]}))
+    assert found.gpus_of("stencil_block") == ["h200", "h200.sm72"]
+    assert found.tested_blindly("stencil_block") == ["h200", "h200.sm72", "a100"]
     assert found.workloads_of("a100") == []
     config = {**BASE, "gpus": {"h200": {"source": "recorded", "held_out": True}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
@@ -160,13 +157,13 @@ def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
 
 def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> None:
     folder = home / "data" / "recorded" / "h200.sm72"
-    (folder / "acoustic.parquet").unlink()
-    assert experiment().tested_blindly("acoustic_tile") == ["h200"]
+    (folder / "stencil.parquet").unlink()
+    assert experiment().tested_blindly("stencil_block") == ["h200"]
     (folder / "blind").mkdir()
-    (folder / "blind" / "acoustic_tile.pairs.parquet").touch()
+    (folder / "blind" / "stencil_block.pairs.parquet").touch()
     found = experiment()
-    assert found.gpus_of("acoustic_tile") == ["h200"]
-    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.gpus_of("stencil_block") == ["h200"]
+    assert found.tested_blindly("stencil_block") == ["h200", "h200.sm72"]
 
 
 @pytest.mark.parametrize(

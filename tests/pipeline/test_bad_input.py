@@ -18,7 +18,7 @@ from samples import Project
 
 from launchwise.tables import files as tables
 
-SWEEP = "data/recorded/test/acoustic.parquet"
+SWEEP = "data/recorded/test/stencil.parquet"
 TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")
 
 
@@ -110,7 +110,7 @@ PARAMETERS: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "models.forest.parameters.n_estimators: must be an integer of at least 1, not 'many'",
     ),
     "out of range in a study": (
-        "kernels/acoustic/studies/acoustic_tile/study.yaml",
+        "kernels/stencil/studies/stencil_block/study.yaml",
         "own_models/mine",
         {"kind": "mine", "title": "m", "parameters": {"depth": 0}},
         "own_models.mine.parameters.depth: must be an integer of at least 1, not 0",
@@ -133,7 +133,7 @@ class Mine(TimeRegressor):
 @pytest.mark.parametrize("what", PARAMETERS)
 def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project: Project, what: str) -> None:
     file, key, entry, said = PARAMETERS[what]
-    kinds = project.folder / "kernels" / "acoustic" / "recommenders"
+    kinds = project.folder / "kernels" / "stencil" / "recommenders"
     kinds.mkdir(exist_ok=True)
     (kinds / "mine.py").write_text(OWN_KIND)
     path = project.folder / file
@@ -167,11 +167,11 @@ def test_the_command_line_itself_is_blamed(project: Project) -> None:
 
 
 def test_a_constraint_that_leaves_nothing_is_blamed_on_the_spec(project: Project) -> None:
-    path = project.folder / "kernels" / "acoustic" / "spec.yaml"
+    path = project.folder / "kernels" / "stencil" / "spec.yaml"
     path.write_text(f'{path.read_text()}\nconstraints: ["n + 0 * bx < 20"]\n')
     line = line_of(project, "-n")
     assert line.startswith(
-        "launchwise: kernels/acoustic/spec.yaml: "
+        "launchwise: kernels/stencil/spec.yaml: "
         "no configuration satisfies the constraints for n=256"
     )
 
@@ -232,7 +232,7 @@ def test_bad_recorded_files_are_refused_and_good_ones_taken_as_they_are(project:
     for number, (change, _) in enumerate(SWEEPS.values()):
         folders[f"bad{number}"] = recorded / f"bad{number}"
         shutil.copytree(recorded / "test", folders[f"bad{number}"])
-        path = folders[f"bad{number}"] / "acoustic.parquet"
+        path = folders[f"bad{number}"] / "stencil.parquet"
         rewrite(path, partial(pd.DataFrame.assign, gpu=f"bad{number}"))
         change(path)
     shutil.copytree(recorded / "test", recorded / "profiled")
@@ -242,8 +242,8 @@ def test_bad_recorded_files_are_refused_and_good_ones_taken_as_they_are(project:
     config["gpus"] = {name: {"source": "recorded"} for name in names}
     project.configure(config)
     before = files_of(project.folder)
-    good = "results/sweeps/test/acoustic.parquet"
-    targets = [f"results/sweeps/{name}/acoustic.parquet" for name in folders]
+    good = "results/sweeps/test/stencil.parquet"
+    targets = [f"results/sweeps/{name}/stencil.parquet" for name in folders]
     targets += ["results/gpus/profiled.json", "sweep_test"]
     done = project.snakemake("--cores", "2", "--keep-going", "--quiet", "all", "--", *targets)
     assert done.returncode != 0
@@ -252,7 +252,7 @@ def test_bad_recorded_files_are_refused_and_good_ones_taken_as_they_are(project:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if "launchwise: " in line]
     assert len(lines) == len(SWEEPS) + 1
     for name, (_, said) in zip(folders, SWEEPS.values(), strict=True):
-        start = f"E launchwise: data/recorded/{name}/acoustic.parquet: {said}"
+        start = f"E launchwise: data/recorded/{name}/stencil.parquet: {said}"
         assert any(line.startswith(start) for line in lines), lines
     profile = "E launchwise: data/recorded/profiled/profile.json: name: is 'h100', not 'profiled'"
     assert profile in lines
@@ -268,7 +268,7 @@ def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:
     for name in ("bash", "sh", "git", "uname", "which"):
         if found := shutil.which(name):
             os.symlink(found, tools / name)
-    target = "results/build/acoustic/sm_90.cubins"
+    target = "results/build/stencil/sm_90.cubins"
     line = line_of(project, "--cores", "1", "--quiet", "all", "--", target, PATH=str(tools))
     assert line == "E launchwise: compile: nvcc: is not on the PATH: install the CUDA toolkit"
 
@@ -279,7 +279,19 @@ def test_a_bare_snakemake_makes_the_report(project: Project) -> None:
     assert "Nothing to be done" not in done.stdout + done.stderr
 
 
-PUBLISHED = "kernels/acoustic/studies/acoustic_tile/published"
+PUBLISHED = "kernels/stencil/studies/stencil_block/published"
+TABLE = """card,size,time_s,improved_percent,source
+A100,256,0.5,86.67,"a paper, table 1"
+"""
+SERIES = {
+    "title": "a paper's times",
+    "table": "times",
+    "time": "time_s",
+    "unit": "s",
+    "columns": {"gpu": "card", "n": "size"},
+    "names": {"gpu": {"A100": "a100"}},
+    "values": {"dtype": "float32", "order": 8},
+}
 
 
 @pytest.mark.parametrize(
@@ -287,15 +299,24 @@ PUBLISHED = "kernels/acoustic/studies/acoustic_tile/published"
     [
         (
             *("run_times.yaml", "unit: s", "unit: ms"),
-            "series.0.unit: time_s of best_tiles.csv is in s, not ms",
+            "series.0.unit: time_s of times.csv is in s, not ms",
         ),
-        ("results.csv", "86.67", "86.67 %", "row 2.improved_percent: must be a number in percent"),
+        (
+            *("times.csv", "86.67", "86.67 %"),
+            "row 2.improved_percent: must be a number in percent",
+        ),
     ],
 )
 def test_published_tables_are_checked_before_anything_runs(
     project: Project, file: str, old: str, new: str, said: str
 ) -> None:
-    path = project.folder / PUBLISHED / file
+    published = project.folder / PUBLISHED
+    published.mkdir()
+    (published / "times.csv").write_text(TABLE)
+    (published / "run_times.yaml").write_text(yaml.safe_dump({"series": [SERIES]}))
+    plan = project.snakemake("-n", *TARGET)
+    assert plan.returncode == 0, plan.stdout + plan.stderr
+    path = published / file
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")

@@ -13,27 +13,23 @@ import pandas as pd
 import pytest
 from fake_cluster import ClusterProject
 
-from launchwise.workloads.spec import Spec
-
-STUDY = "acoustic_tile"
+STUDY = "stencil_block"
 PROBLEMS = 6
 BLIND_RULES = ("freeze", "blind_sweep", "blind_contests", "blind_pairs")
 
 
 @pytest.fixture(scope="module")
-def project(
-    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
-) -> ClusterProject:
+def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
     """A project with a blind test, answered but not measured."""
     folder = tmp_path_factory.mktemp("blind")
-    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, haste=True)
     card = project.project.config()["gpus"]["t4"]
     project.keep_gpu("h200")
     config, study = project.project.config(), project.project.study()
     config["gpus"]["t4"] = {**card, "held_out": True}
     project.project.configure(config)
     # What the sweeps of this project measure, so that what is best can be known.
-    space = config["sweeps"]["acoustic"]["problems"][0]["only"]
+    space = config["sweeps"]["stencil"]["problems"][0]["only"]
     parameters = {"n": {"minimum": 18, "maximum": 30}, "dtype": ["float32"], "order": [2]}
     parameters["n"]["minimum"] = 20
     project.project.ask(
@@ -182,4 +178,4 @@ def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
             assert recorded.read_bytes() == (made / f"{STUDY}.{kind}").read_bytes()
     # Nothing else of the card is recorded.
     assert (folder / "profile.json").is_file()
-    assert not (folder / "acoustic.parquet").exists()
+    assert not (folder / "stencil.parquet").exists()

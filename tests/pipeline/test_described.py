@@ -37,15 +37,15 @@ def test_times_are_predicted_for_it_from_what_others_measured(project: Project) 
     sizes = {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [100]}}
     project.ask({**project.study(), "splits": {"sizes": sizes}})
     project.configure(config)
-    done = project.snakemake("--cores", "2", "--quiet", "all", "--", "predict_acoustic_tile")
+    done = project.snakemake("--cores", "2", "--quiet", "all", "--", "predict_stencil_block")
     assert done.returncode == 0, done.stdout + done.stderr
-    path = project.folder / "results" / "predictions" / "acoustic_tile.parquet"
-    spec = load_spec(project.folder / "kernels" / "acoustic")
+    path = project.folder / "results" / "predictions" / "stencil_block.parquet"
+    spec = load_spec(project.folder / "kernels" / "stencil")
     table = read_table(path, unmeasured_schema(spec))
     assert set(table["gpu"]) == {"old"}
     assert set(table["n"]) == {100}
     assert set(table["predictor"]) == {"analytical", "learnt"}
     assert (table["predicted_ms"] > table["bytes_ms"] / 2).all()
     # The study's paper has times of other cards only.
-    published = path.with_name("acoustic_tile.published.parquet")
+    published = path.with_name("stencil_block.published.parquet")
     assert read_table(published, published_times_schema(spec)).empty

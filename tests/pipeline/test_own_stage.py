@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pandas as pd
-from samples import ROOT, copy_project
+from samples import ROOT, Project
 
-from launchwise.workloads.spec import Spec
-
-MADE = "results/slowest/test/acoustic.json"
+MADE = "results/slowest/test/stencil.json"
 
 
-def test_a_stage_is_two_files_and_a_line(tmp_path: Path, acoustic_spec: Spec) -> None:
-    project = copy_project(tmp_path / "project", acoustic_spec)
+def test_a_stage_is_two_files_and_a_line(project: Project) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     blocks = re.findall(r"^```python\n# ((?:rules|scripts)/\S+)\n(.*?)^```", text, re.M | re.S)
     assert [name for name, _ in blocks] == ["rules/slowest.smk", "scripts/slowest.py"]
@@ -29,5 +25,5 @@ def test_a_stage_is_two_files_and_a_line(tmp_path: Path, acoustic_spec: Spec) ->
     snakefile.write_text(contents.replace(last, f"{last}{line}\n"))
     done = project.snakemake("--cores", "1", "--quiet", "all", "--", MADE)
     assert done.returncode == 0, done.stderr
-    rows = pd.read_parquet(project.folder / "results" / "sweeps" / "test" / "acoustic.parquet")
+    rows = pd.read_parquet(project.folder / "results" / "sweeps" / "test" / "stencil.parquet")
     assert json.loads((project.folder / MADE).read_text()) == {"time_ms": rows["time_ms"].max()}

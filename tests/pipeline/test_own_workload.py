@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from samples import ROOT, Project, copy_project, measurements
+from samples import SAXPY, Project, copy_project, measurements
 
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 
-EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "saxpy"
 PAGES = "results/report"
 SECTION = """
 from launchwise.report.blocks import Section, Text
@@ -29,16 +28,16 @@ def sections(study, published):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Project:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A copy of the project, one for all tests here."""
-    return copy_project(tmp_path_factory.mktemp("own") / "project", acoustic_spec)
+    return copy_project(tmp_path_factory.mktemp("own") / "project")
 
 
 @pytest.fixture(scope="module")
 def mine(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workload's folder, outside the project; its rows are recorded for the GPU ``test``."""
     folder = tmp_path_factory.mktemp("mine") / "saxpy"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SAXPY, folder, ignore=shutil.ignore_patterns("__pycache__"))
     study = folder / "studies" / "saxpy_block"
     asked = yaml.safe_load((study / "study.yaml").read_text())
     (study / "study.yaml").write_text(yaml.safe_dump({**asked, "models": ["knn"]}))
@@ -69,10 +68,10 @@ def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: P
     planned = project.snakemake("-n", "--configfile", "both.yaml")
     assert planned.returncode == 0, planned.stdout + planned.stderr
     # One line adds a GPU: every study asks about it.
-    for path in ("saxpy", "acoustic"):
+    for path in ("saxpy", "stencil"):
         assert f"results/sweeps/test/{path}.parquet" in planned.stdout
         assert f"results/sweeps/other/{path}.parquet" in planned.stdout
-    for study in ("saxpy_block", "acoustic_tile"):
+    for study in ("saxpy_block", "stencil_block"):
         assert f"results/evaluation/{study}.parquet" in planned.stdout
 
 
@@ -80,7 +79,7 @@ def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Pa
     page = run(project)
     assert 'id="saxpy_block-mine"' in page
     assert "336 rows were timed." in page
-    assert "acoustic" not in page
+    assert "stencil" not in page
 
 
 def test_figures_and_tables_are_files_on_demand(project: Project, mine: Path) -> None:

@@ -9,16 +9,12 @@ import pandas as pd
 import pytest
 from fake_cluster import SPACE, ClusterProject
 
-from launchwise.workloads.spec import Spec
-
 
 @pytest.fixture(scope="module")
-def project(
-    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
-) -> ClusterProject:
+def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
     """A project whose GPU h200 has been measured and compared in pairs."""
     folder = tmp_path_factory.mktemp("pairs")
-    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, haste=True)
     project.keep_gpu("h200")
     parts = {"train": {"n": [20]}, "test": {"n": [21, 24, 28]}}
     sizes = {"kind": "problems", "title": "sizes", **parts}
@@ -53,7 +49,7 @@ def visits_in(journal: Path) -> int:
 
 def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) -> None:
     table = pairs_of(project)
-    sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "acoustic.parquet")
+    sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "stencil.parquet")
     assert set(table["n"]) == {20, 21, 24, 28}
     assert set(table["status"]) == {"ok"}
     best = sweep.groupby("n")["time_ms"].min()
@@ -71,9 +67,9 @@ def test_what_is_answered_takes_part(project: ClusterProject) -> None:
     # A study without a committee is answered by its first model.
     first = answers[(answers["rank"] == 1) & (answers["gpu"] == "h200")]
     first = first[first["model"] == answers["model"].iloc[0]]
-    sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "acoustic.parquet")
+    sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "stencil.parquet")
     measured = sweep[sweep["time_ms"].notna()]
-    columns = ["n", "variant", "bx", "by", "bz", "tx", "ty", "tz"]
+    columns = ["n", "variant", "row_padding", "bx", "by", "bz", "tz"]
     asked = first.merge(measured[columns], on=columns)
     pairs = pairs_of(project)
     marked = pairs[pairs["roles"].str.contains("recommended")]

@@ -12,22 +12,18 @@ import pytest
 from fake_cluster import ClusterProject
 from forks import forked, run_launchwise
 
-from launchwise.workloads.spec import Spec
-
-STUDY = "acoustic_tile"
+STUDY = "stencil_block"
 
 
 @pytest.fixture(scope="module")
-def project(
-    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
-) -> ClusterProject:
+def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
     """A project with the product of a study and pairs of the GPU h200."""
     folder = tmp_path_factory.mktemp("recheck")
-    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, haste=True)
     project.keep_gpu("h200")
     config = project.project.config()
     config["confirm"] = {"answers": False}
-    space = config["sweeps"]["acoustic"]["problems"][0]["only"]
+    space = config["sweeps"]["stencil"]["problems"][0]["only"]
     project.project.ask({**project.project.study(), "candidates": space})
     project.project.configure(config)
     set_card(project)
@@ -154,7 +150,7 @@ def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["acoustic_tiles"], "unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?"),
+        (["stencil_blocks"], "unknown study 'stencil_blocks', did you mean 'stencil_block'?"),
         ([STUDY, "--gpu", "h20"], "--gpu: unknown GPU 'h20', did you mean 'h200'?"),
         ([STUDY, "--problems", "0"], "Invalid value for '--problems'"),
     ],
@@ -196,7 +192,7 @@ def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterPr
 
 
 def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject) -> None:
-    sweep = project.results / "sweeps" / "h200" / "acoustic.parquet"
+    sweep = project.results / "sweeps" / "h200" / "stencil.parquet"
     away = sweep.with_name("away.parquet")
     sweep.rename(away)
     try:
@@ -204,4 +200,4 @@ def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject)
     finally:
         away.rename(sweep)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "sweeps/h200/acoustic.parquet" in done.stderr
+    assert "sweeps/h200/stencil.parquet" in done.stderr

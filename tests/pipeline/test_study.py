@@ -54,6 +54,7 @@ STUDY: dict[str, Any] = {
         "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
     },
 }
+ASKED = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
 SPLIT = "results/splits/acoustic_tile.json"
 CLEAN = "results/clean/acoustic_tile.parquet"
 MODEL = "results/models/acoustic_tile/tree/summary.json"
@@ -66,7 +67,7 @@ MODELS_PAGE = "results/report/acoustic_tile/models.html"
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Project:
     """A copy of the project with two GPUs and four sizes of the real sweeps, run once."""
-    project = copy_project(tmp_path_factory.mktemp("study") / "project", acoustic_spec)
+    project = copy_project(tmp_path_factory.mktemp("study") / "project", ASKED)
     schema = measurement_schema(acoustic_spec)
     for gpu in GPUS:
         recorded = ROOT / "data" / "recorded" / gpu

@@ -15,8 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from fake_cluster import NODES, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm, unusable
 
-from launchwise.workloads.spec import Spec
-
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[OneMachineSlurm]:
@@ -36,14 +34,12 @@ def slurm() -> Iterator[OneMachineSlurm]:
 
 @pytest.fixture(scope="session")
 def reference_run(
-    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
+    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path
 ) -> Iterator[tuple[ClusterProject, Run]]:
     """The same project on this machine without a cluster, beside whatever Slurm does first."""
-    project = ClusterProject.make(
-        tmp_path_factory.mktemp("local"), kernel_cache, acoustic_spec, haste=True
-    )
+    project = ClusterProject.make(tmp_path_factory.mktemp("local"), kernel_cache, haste=True)
     # What `tables` compares.
-    wanted = ("evaluate_acoustic_tile", "recommend_acoustic_tile")
+    wanted = ("evaluate_stencil_block", "recommend_stencil_block")
     with project.start("--cores", "4", "--quiet", "all", "--", *wanted) as run:
         yield project, run
 
@@ -62,9 +58,8 @@ def on_slurm(
     slurm: OneMachineSlurm,
     reference_run: tuple[ClusterProject, Run],
     kernel_cache: Path,
-    acoustic_spec: Spec,
 ) -> Iterator[ClusterProject]:
     """A project to be run on Slurm."""
-    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernel_cache, acoustic_spec)
+    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernel_cache)
     yield project
     project.end_orphans()

@@ -19,7 +19,6 @@ from forks import Fork, run_snakemake
 from samples import ROOT, Project, copy_project
 
 from launchwise.measuring.journal import read_journal
-from launchwise.workloads.spec import Spec
 
 FAKES = ROOT / "tests" / "support" / "fake_cards"
 NODES = {"a100": 4, "h200": 2, "t4": 1}
@@ -66,12 +65,12 @@ class ClusterProject:
     cache: Path
 
     @classmethod
-    def make(cls, folder: Path, cache: Path, spec: Spec, haste: bool = False) -> ClusterProject:
+    def make(cls, folder: Path, cache: Path, haste: bool = False) -> ClusterProject:
         """Copy the project into ``folder``; compiled kernels are kept in ``cache``.
 
         In haste, timings take no longer than a CPU needs for them.
         """
-        project = copy_project(folder / "project", spec)
+        project = copy_project(folder / "project")
         shutil.copytree(ROOT / "profiles", project.folder / "profiles")
         config = project.config()
         config["gpus"] = {
@@ -81,7 +80,7 @@ class ClusterProject:
             "t4": _gpu("t4"),
         }
         block = {"n": [20, 21, 24, 28], "dtype": ["float32"], "order": [2], "only": SPACE}
-        config["sweeps"] = {"acoustic": {**METHOD, "problems": [block]}}
+        config["sweeps"] = {"stencil": {**METHOD, "problems": [block]}}
         config["models"] = {"knn": config["models"]["knn"]}
         config["search"] = {"trials": 1, "folds": 2}
         sizes = {"train": {"n": [20, 24]}, "test": {"n": [21, 28]}}
@@ -151,7 +150,7 @@ class ClusterProject:
 
     def rows(self, gpu: str) -> int:
         """Rows that the journals of a sweep hold by now."""
-        journals = (self.results / "journal" / gpu / "acoustic").glob("*.jsonl")
+        journals = (self.results / "journal" / gpu / "stencil").glob("*.jsonl")
         return sum(len(read_journal(path)[1]) for path in journals)
 
     def tables(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 
-STUDY = "studies.acoustic_tile"
+STUDY = "studies.stencil_block"
 
 BASE: dict[str, Any] = {
     "seed": 1,
@@ -73,4 +73,4 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 
 
 BLOCK = {"n": [64], "dtype": ["float32"], "order": [2]}
-S = "studies/acoustic_tile"
+S = "studies/stencil_block"

@@ -20,7 +20,7 @@ from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
@@ -132,15 +132,6 @@ def profile(name: str = "test", **changes: Any) -> GpuProfile:
     return GpuProfile(**{**facts, **changes})
 
 
-def keep_study(kernels: Path, workload: str, name: str, study: dict[str, Any]) -> None:
-    """Make ``study`` the only one below a folder of workloads; it keeps its section."""
-    kept = kernels / workload / "studies" / name
-    for folder in kernels.glob("*/studies/*/"):
-        if folder != kept:
-            shutil.rmtree(folder)
-    (kept / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
-
-
 @dataclass(frozen=True)
 class Project:
     """A copy of the project that a test may break."""
@@ -156,15 +147,20 @@ class Project:
         """Replace ``config.yaml``."""
         (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
+    @property
+    def _study(self) -> Path:
+        """Folder of the only study."""
+        (path,) = self.folder.glob("kernels/*/studies/*/study.yaml")
+        return path.parent
+
     def study(self) -> dict[str, Any]:
-        """What the study of the acoustic workload asks."""
-        path = self.folder / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
-        content: dict[str, Any] = yaml.safe_load(path.read_text())
+        """What the only study asks."""
+        content: dict[str, Any] = yaml.safe_load((self._study / "study.yaml").read_text())
         return content
 
     def ask(self, study: dict[str, Any]) -> None:
-        """Ask this of the acoustic workload, and nothing else."""
-        keep_study(self.folder / "kernels", "acoustic", "acoustic_tile", study)
+        """Ask this instead."""
+        (self._study / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
 
     def snakemake(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run Snakemake in the copy."""
@@ -172,35 +168,43 @@ class Project:
         return forked(run_snakemake, [*arguments], self.folder, environment, seconds=300)
 
 
-def _other_workloads(folder: str, names: list[str]) -> set[str]:
-    """Tests, and workloads but the acoustic one: every start of Snakemake would read them."""
+def _uncopied(folder: str, names: list[str]) -> set[str]:
+    """Tests, and workloads: every start of Snakemake would read them."""
     is_kernels = Path(folder) == ROOT / "kernels"
-    return set(names) - {"acoustic", "common"} if is_kernels else {"tests"} & set(names)
+    return set(names) - {"common"} if is_kernels else {"tests"} & set(names)
 
 
-def copy_project(folder: Path, spec: Spec) -> Project:
+def copy_project(folder: Path, study: Path = STENCIL / "studies" / "stencil_block") -> Project:
     """A copy of the project in ``folder`` whose only GPU, ``test``, has a small recorded sweep.
 
-    Its only workload of the project is the acoustic one.
+    Parameters
+    ----------
+    study
+        The only study; the only workload is the one in whose folder it lies.
     """
     folder.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
             # With its bytecode: times of files are copied, too.
-            shutil.copytree(ROOT / name, folder / name, ignore=_other_workloads)
+            shutil.copytree(ROOT / name, folder / name, ignore=_uncopied)
         elif (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
+    workload = study.parents[1]
+    own = folder / "kernels" / workload.name
+    shutil.copytree(workload, own, ignore=shutil.ignore_patterns("tests", "studies"))
+    shutil.copytree(study, own / "studies" / study.name)
     found = Project(folder)
-    study = found.study()
+    asked = found.study()
     # Not the two that take longest.
-    models = [name for name in study["models"] if name not in ("forest", "xgboost")]
-    found.ask({**study, "models": models})
-    own = {"workloads": ["kernels"], "gpus": {"test": {"source": "recorded"}}}
-    found.configure({**found.config(), **own})
+    models = [name for name in asked["models"] if name not in ("forest", "xgboost")]
+    found.ask({**asked, "models": models})
+    settings = {"workloads": ["kernels"], "gpus": {"test": {"source": "recorded"}}}
+    found.configure({**found.config(), **settings})
+    spec = load_spec(own)
     recorded = folder / "data" / "recorded" / "test"
     write_table(
-        recorded / "acoustic.parquet",
+        recorded / f"{spec.workload}.parquet",
         measurements(spec),
         measurement_schema(spec),
         {"made": "up"},
