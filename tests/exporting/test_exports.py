@@ -339,6 +339,7 @@ def test_entries_are_plain(table: AnswerTable) -> None:
         assert entry.time_ms is None or np.isfinite(entry.time_ms)
 
 
+@pytest.mark.workloads
 def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
     from launchwise.experiment.loading import load_experiment
     from launchwise.learning.recommenders import COMMITTEE, answering_model

@@ -25,19 +25,30 @@ def is_believed(path: Path) -> bool:
     return not (known.is_file() and read_json(known).get(DOUBTS))
 
 
+PLACES = [ROOT / "kernels", ROOT / "data/public/workloads"]
+
+
+def has_workload(name: str) -> bool:
+    """Whether the workload of a recorded sweep is there."""
+    return any((place / name / "spec.yaml").is_file() for place in PLACES)
+
+
 SWEEPS = sorted(
     path
     for pattern in ("data/recorded/*/*.parquet", "data/public/gpus/*/*.parquet")
     for path in ROOT.glob(pattern)
-    if "." not in path.stem and is_believed(path)
+    if "." not in path.stem and is_believed(path) and has_workload(path.stem)
 )
 
-BLIND_SWEEPS = sorted(ROOT.glob("data/recorded/*/blind/*.sweep.parquet"))
+BLIND_SWEEPS = sorted(
+    path
+    for path in ROOT.glob("data/recorded/*/blind/*.sweep.parquet")
+    if has_workload(path.name.split("_")[0])
+)
 
 
 def workload_folder(name: str) -> Path:
-    places = (ROOT / "kernels" / name, ROOT / "data/public/workloads" / name)
-    return next(place for place in places if place.is_dir())
+    return next(place / name for place in PLACES if (place / name).is_dir())
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import ROOT
+from samples import ROOT, SAXPY, STENCIL
 
 from launchwise.report import wording
 from launchwise.tables.files import read_table
@@ -18,7 +18,10 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
-SPECS = {name: load_spec(ROOT / "kernels" / name) for name in WORKLOADS}
+SPECS = {
+    **{name: load_spec(ROOT / "kernels" / name) for name in WORKLOADS},
+    **{folder.name: load_spec(folder) for folder in (SAXPY, STENCIL)},
+}
 
 
 def read_back(shown: str, spec: Spec) -> dict[str, Any]:
@@ -52,7 +55,7 @@ def used(values: dict[str, Any], spec: Spec) -> dict[str, Any]:
 @st.composite
 def configurations(draw: st.DrawFn) -> tuple[Spec, dict[str, Any]]:
     """Any values of any variant, those that no constraint allows included."""
-    spec = SPECS[draw(st.sampled_from(WORKLOADS))]
+    spec = SPECS[draw(st.sampled_from(sorted(SPECS)))]
     variant = draw(st.sampled_from(list(spec.variants)))
     values = {name: draw(st.sampled_from(spec.values_of(name))) for name in spec.tunables}
     return spec, {"variant": variant, **values}
@@ -77,11 +80,11 @@ def test_names_of_all_measured_configurations_differ_and_can_be_read_back(worklo
 
 
 def test_texts_with_spaces_can_be_read_back() -> None:
-    known = SPECS["tridiagonal"]
+    known = SPECS["stencil"]
     texts = ["on the host", "it's m=4"]
-    stage2 = known.tunables["stage2"].model_copy(update={"values": texts, "neutral": texts[0]})
-    spec = known.model_copy(update={"tunables": {**known.tunables, "stage2": stage2}})
+    tz = known.tunables["tz"].model_copy(update={"values": texts, "neutral": texts[0]})
+    spec = known.model_copy(update={"tunables": {**known.tunables, "tz": tz}})
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
     for text in texts:
-        values = {**neutral, "variant": "strided", "stage2": text}
+        values = {**neutral, "variant": "column", "tz": text}
         assert read_back(wording.configuration(values, spec), spec) == used(values, spec)

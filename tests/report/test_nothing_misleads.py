@@ -14,7 +14,8 @@ from launchwise.report.overview import choices, clocks_apart
 from launchwise.report.sections import NO_SHARES, compared
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
-from tests.support.report_study import study, sweep, tridiagonal_study
+from tests.support.report_study import sized_study, study, sweep
+from tests.support.samples import STENCIL
 
 
 def changed(**times: float) -> StudyData:
@@ -49,37 +50,35 @@ def test_two_points_are_no_line() -> None:
     assert {trace["mode"] for trace in panel.data} == {"markers"}
 
 
-def streams_of(chosen: dict[int, int]) -> StudyData:
-    """A study of one GPU with size to fastest number of streams, of 1 to 32 measured."""
+def points_of(chosen: dict[int, int]) -> StudyData:
+    """A study of one GPU with size to fastest number of points per thread, of 2 to 16 measured."""
     made = study()
-    spec = tridiagonal_study("t", "t", [1, 2], {}).spec
     first = sweep(made.spec, "big").iloc[0]
     kept = {name: first[name] for name in first.index if name not in made.spec.key_columns}
-    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    neutral = {name: one.neutral for name, one in made.spec.tunables.items()}
     rows = [
-        {**kept, **neutral, "gpu": "big", "workload": "tridiagonal", "n": n, "dtype": "float64",
-         "memory": "pinned", "batch": 1, "variant": "strided", "m": 10, "threads": 256,
-         "streams": streams, "stage2": "host", "time_ms": 1.0 if streams == best else 2.0}
-        for n, best in chosen.items() for streams in (1, 2, 4, 8, 16, 32)
+        {**kept, **neutral, "gpu": "big", "workload": "stencil", "n": n, "dtype": "float32",
+         "order": 2, "variant": "column", "tz": points,
+         "time_ms": 1.0 if points == best else 2.0}
+        for n, best in chosen.items() for points in (2, 4, 8, 16)
     ]  # fmt: skip
-    table = pd.DataFrame(rows)
-    return tridiagonal_study("t", "t", list(chosen), {"big": table})
+    return sized_study(STENCIL, "t", "t", list(chosen), {"big": pd.DataFrame(rows)})
 
 
 def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said() -> None:
-    figure = drawn(streams_of({1000: 1, 2000: 4, 3000: 32, 4000: 32}))
+    figure = drawn(points_of({1000: 2, 1200: 4, 1400: 16, 1600: 16}))
     (panel,) = figure.panels
-    assert panel.layout["yaxis"]["title"]["text"].startswith("streams")
-    assert "streams = 32 (at 2 of 4 problems)" in figure.caption
-    inside = drawn(streams_of({1000: 1, 2000: 4, 3000: 8, 4000: 8}))
-    assert "streams = " not in inside.caption
+    assert panel.layout["yaxis"]["title"]["text"].startswith("tz")
+    assert "tz = 16 (at 2 of 4 problems)" in figure.caption
+    inside = drawn(points_of({1000: 2, 1200: 4, 1400: 8, 1600: 8}))
+    assert "tz = " not in inside.caption
     assert {trace["mode"] for trace in panel.data} == {"lines+markers"}
 
 
 def test_panels_beside_each_other_have_one_kind_of_axis() -> None:
-    made = streams_of({100: 1, 1000: 4, 100_000: 8})
+    made = points_of({20: 2, 200: 4, 2040: 8})
     whole = winners(made)
-    for rows in (whole, whole[whole["n"] < 5000]):
+    for rows in (whole, whole[whole["n"] < 500]):
         assert figures.size_layout(made, rows)["type"] == "log"
 
 

@@ -30,6 +30,8 @@ from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import files_of
 from tests.support.report_study import study
 
+pytestmark = pytest.mark.workloads
+
 ROOT = Path(__file__).resolve().parents[2]
 BETWEEN = 3
 """Answers between two measured sizes, as the stage lookup asks for them."""

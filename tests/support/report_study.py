@@ -22,9 +22,7 @@ from launchwise.workloads.spec import Spec, load_spec
 from tests.support.predicted import predicted_times
 from tests.support.samples import STENCIL
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 KERNEL = STENCIL
-TRIDIAGONAL = KERNELS / "tridiagonal"
 
 NARROW = {"bx": 32, "by": 4, "bz": 1}
 WIDE = {"bx": 64, "by": 2, "bz": 1}
@@ -229,17 +227,18 @@ def settings(**changes: Any) -> Study:
     return Study.model_validate({**given, **changes})
 
 
-def tridiagonal_study(
-    name: str, title: str, sizes: list[int], sweeps: dict[str, pd.DataFrame]
+def sized_study(
+    kernel: Path, name: str, title: str, sizes: list[int], sweeps: dict[str, pd.DataFrame]
 ) -> StudyData:
-    """A study of the tridiagonal workload with these sweeps; every second size is tested."""
+    """A study of the workload in a folder with these sweeps; every second size is tested."""
     parts = {"train": {"n": sizes[::2]}, "test": {"n": sizes[1::2]}}
     split = {"kind": "problems", "title": "x", **parts}
+    spec = load_spec(kernel)
     return dataclasses.replace(
         study(),
         name=name,
-        settings=settings(workload="tridiagonal", title=title, splits={"sizes": split}),
-        spec=load_spec(TRIDIAGONAL),
+        settings=settings(workload=spec.workload, title=title, splits={"sizes": split}),
+        spec=spec,
         profiles={gpu: profile(gpu) for gpu in sweeps},
         sweeps=sweeps,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from launchwise.report.study import StudyData
 from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
-from tests.support.report_study import KERNELS, study
+from tests.support.report_study import study
 
-KERNEL = KERNELS / "acoustic"
+KERNEL = Path(__file__).resolve().parents[1]
 FOLDER = KERNEL / "studies" / "acoustic_tile"
 SERIES = "best tile of each size (table 1)"
 

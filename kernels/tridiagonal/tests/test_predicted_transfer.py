@@ -18,9 +18,10 @@ from launchwise.gpus.datasheets import described_profile, read_cards, reference_
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report.blocks import Bullets, Fold, Table
 from launchwise.report.study import StudyData
-from tests.support.report_study import tridiagonal_study
+from tests.support.report_study import sized_study
 
 ROOT = Path(__file__).resolve().parents[3]
+TRIDIAGONAL = Path(__file__).resolve().parents[1]
 Published = dict[str, list[dict[str, str]]]
 
 
@@ -35,7 +36,7 @@ def profiles() -> dict[str, GpuProfile]:
 @pytest.fixture(scope="module")
 def made(profiles: dict[str, GpuProfile]) -> StudyData:
     """A study without any measurement that describes both cards."""
-    bare = tridiagonal_study("tridiagonal_subsystem", "Sizes", [100, 1000], {})
+    bare = sized_study(TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", [100, 1000], {})
     return dataclasses.replace(bare, described=profiles)
 
 

@@ -27,9 +27,10 @@ from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
-from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
+from tests.support.report_study import sized_study
 
 ROOT = Path(__file__).resolve().parents[3]
+TRIDIAGONAL = Path(__file__).resolve().parents[1]
 SIZES = [10**5, 10**6, 2 * 10**6, 5 * 10**6, 10**7, 10**8]
 ERROR = 0.01
 """Relative standard error of each time: two differ by 2.8 % beyond error."""
@@ -90,7 +91,7 @@ def rows_of(sections: list[Section], caption: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     """The study of one GPU."""
-    return tridiagonal_study("tridiagonal_recursion", "Depth", SIZES, {"one": sweep()})
+    return sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, {"one": sweep()})
 
 
 @pytest.fixture(scope="module")

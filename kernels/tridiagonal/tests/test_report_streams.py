@@ -34,9 +34,10 @@ from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
-from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
+from tests.support.report_study import sized_study
 
 ROOT = Path(__file__).resolve().parents[3]
+TRIDIAGONAL = Path(__file__).resolve().parents[1]
 SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4, 5, 7.5, 8)]
 Published = dict[str, list[dict[str, str]]]
 
@@ -66,7 +67,7 @@ def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: An
 def study_of(*sweeps: pd.DataFrame) -> StudyData:
     """A study of one GPU."""
     rows = pd.concat(sweeps, ignore_index=True)
-    return tridiagonal_study("tridiagonal_streams", "Streams", SIZES, {"one": rows})
+    return sized_study(TRIDIAGONAL, "tridiagonal_streams", "Streams", SIZES, {"one": rows})
 
 
 @pytest.fixture(scope="module")

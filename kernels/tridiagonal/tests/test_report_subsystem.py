@@ -21,9 +21,10 @@ from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
-from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
+from tests.support.report_study import sized_study
 
 ROOT = Path(__file__).resolve().parents[3]
+TRIDIAGONAL = Path(__file__).resolve().parents[1]
 SIZES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
 CHOICES = [4, 8, 16, 32, 64, 128]
 BEST = {"one": [4, 8, 8, 16, 32, 64, 64], "two": [4, 4, 8, 16, 16, 32, 64]}
@@ -83,8 +84,8 @@ def rows_of(blocks: list[Block], caption: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     """A study of two GPUs."""
-    return tridiagonal_study(
-        "tridiagonal_subsystem", "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST}
+    return sized_study(
+        TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST}
     )
 
 
