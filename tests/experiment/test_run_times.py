@@ -157,13 +157,3 @@ def test_the_times_of_the_papers_are_read(study: Path) -> None:
     titles = {one.series for one in found.times}
     assert titles == {one.title for one in found.series}
     assert len({(one.series, one.row) for one in found.times}) == len(found.times)
-
-
-def test_sizes_that_the_text_lost_are_left_out_and_counted() -> None:
-    study = ROOT / "kernels/tridiagonal/studies/tridiagonal_subsystem"
-    found = read_run_times(study, load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE))
-    best, _ = found.series
-    times = [one for one in found.times if one.series == best.title]
-    # Of 37 sizes 15 are certain.
-    assert (len(times), found.skipped[best.title]) == (15, 22)
-    assert (times[-1].problem["n"], times[-1].time_ms) == (10**8, 643.11)

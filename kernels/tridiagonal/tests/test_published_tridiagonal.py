@@ -13,6 +13,11 @@ import pandas as pd
 import pytest
 from published_tables import facts, table
 
+from launchwise.experiment.run_times import read_run_times
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.workloads.spec import load_spec
+from tests.support.samples import ROOT
+
 STREAMS = np.array([1, 2, 4, 8, 16, 32])
 
 # Problem size: observed m, streams, ms, corrected m, ms (rounded; NaN where nothing was corrected).
@@ -351,3 +356,13 @@ def test_metrics_of_the_laws_agree() -> None:
     both = models.dropna(subset=["mse_ms2", "rmse_ms"])
     assert len(both) == 4
     assert np.allclose(both["mse_ms2"] ** 0.5, both["rmse_ms"], rtol=1e-9)
+
+
+def test_sizes_that_the_text_lost_are_left_out_and_counted() -> None:
+    study = ROOT / "kernels/tridiagonal/studies/tridiagonal_subsystem"
+    found = read_run_times(study, load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE))
+    best, _ = found.series
+    times = [one for one in found.times if one.series == best.title]
+    # Of 37 sizes 15 are certain.
+    assert (len(times), found.skipped[best.title]) == (15, 22)
+    assert (times[-1].problem["n"], times[-1].time_ms) == (10**8, 643.11)
