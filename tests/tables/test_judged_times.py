@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import stencil
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import ROOT
@@ -15,7 +17,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.pairs import RATIOS, pairs_schema
 from launchwise.tables.times import (
     JUDGED,
     judged_times,
@@ -27,18 +29,18 @@ from launchwise.tables.times import (
 from launchwise.workloads.spec import Spec, load_spec
 
 RECORDED = ROOT / "data" / "recorded" / "h200"
+MADE = "made up"
 STUDIES = {
-    "acoustic_tile": "acoustic",
-    "granger_time": "granger",
-    "sentiment_inference": "sentiment",
-    "tridiagonal_device": "tridiagonal",
-    "tridiagonal_subsystem": "tridiagonal",
+    folder.parents[1].name: folder.name
+    for folder in sorted(ROOT.glob("kernels/*/studies/*/"))
+    if (RECORDED / f"{folder.name}.pairs.parquet").is_file()
 }
+"""Workload to one of its studies that was compared in pairs."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Sweep and pairs of a study as recorded, and what is judged from them."""
+    """Sweep and pairs of a study as recorded, or made up, and what is judged from them."""
 
     spec: Spec
     sweep: pd.DataFrame
@@ -46,12 +48,53 @@ class Recorded:
     times: pd.DataFrame
 
 
-@pytest.fixture(params=STUDIES, scope="module")
-def recorded(request: pytest.FixtureRequest) -> Recorded:
-    workload = STUDIES[request.param]
-    spec = load_spec(ROOT / "kernels" / workload)
-    sweep = read_table(RECORDED / f"{workload}.parquet", measurement_schema(spec))
-    pairs = read_table(RECORDED / f"{request.param}.pairs.parquet", pairs_schema(spec))
+def made_pairs(spec: Spec, sweep: pd.DataFrame) -> pd.DataFrame:
+    """Six rounds of the usual choice and of the four fastest rows of each problem of a sweep.
+
+    Each takes a little less than in the sweep, by another share.
+    """
+    by_problem = sweep.groupby(spec.problem_columns)["time_ms"]
+    (usual,) = spec.usual
+    named = {**usual.configuration, "row_padding": 0}
+    is_usual = np.logical_and.reduce([sweep[name].eq(value) for name, value in named.items()])
+    rows = sweep.assign(is_usual=is_usual)[is_usual | (by_problem.rank() <= 4)]
+    rows = rows.reset_index(drop=True)
+    paired_ms = rows["time_ms"] * np.random.default_rng(7).uniform(0.97, 0.99, len(rows))
+    usual_ms = paired_ms.where(rows["is_usual"])
+    gain = usual_ms.groupby([rows[name] for name in spec.problem_columns]).transform("max")
+    gain = gain / paired_ms
+    ratios = {
+        f"{name}{suffix}": factor * gain
+        for name in RATIOS
+        for suffix, factor in (("", 1.0), ("_low", 0.999), ("_high", 1.001))
+    }
+    rounds = [time * np.linspace(0.998, 1.003, 6) for time in paired_ms]
+    return rows.assign(
+        roles="best",
+        sweep_ms=rows["time_ms"],
+        time_ms=paired_ms,
+        times_ms=pd.Series(rounds, rows.index),
+        clocks_mhz=pd.Series([np.full(6, 1980.0)] * len(rows), rows.index),
+        rounds=6,
+        thrown=0,
+        **ratios,
+    )[list(pairs_schema(spec).columns)]
+
+
+@pytest.fixture(params=[MADE, *STUDIES], scope="module")
+def recorded(request: pytest.FixtureRequest, stencil_spec: Spec) -> Recorded:
+    if request.param == MADE:
+        spec = stencil_spec
+        alike = itertools.product(("float32", "float64"), (2, 8))
+        sizes = (200, 256, 300, 400, 450, 512)
+        parts = [stencil.sweep(spec, sizes, "card", dtype, order) for dtype, order in alike]
+        sweep = pd.concat(parts, ignore_index=True)
+        pairs = pairs_schema(spec).validate(made_pairs(spec, sweep))
+    else:
+        workload = request.param
+        spec = load_spec(ROOT / "kernels" / workload)
+        sweep = read_table(RECORDED / f"{workload}.parquet", measurement_schema(spec))
+        pairs = read_table(RECORDED / f"{STUDIES[workload]}.pairs.parquet", pairs_schema(spec))
     return Recorded(spec, sweep, pairs, judged_times(sweep, pairs, spec))
 
 
