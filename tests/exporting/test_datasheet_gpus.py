@@ -6,10 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from products import Product, product
 from samples import ROOT
+from stencil import copying_stencil, slice_of_card, sweep
 
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
 from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.problems import UNMEASURED
@@ -21,39 +23,65 @@ from launchwise.gpus.datasheets import (
     read_cards,
     reference_efficiency,
 )
+from launchwise.gpus.profile import GpuProfile
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK
-from launchwise.learning.final import Final, read_final
+from launchwise.learning.features import Domain
+from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.learning.splits import Case
 from launchwise.report import finder
+from launchwise.tables.times import judged_times
+from launchwise.workloads.spec import load_spec
+from tests.support.report_study import sized_study
 
-STUDY = "sentiment_host"
+GPUS, SIZES = ("card", "card.sm16"), (200, 256, 300, 400, 512)
+
+
+def measured_card(gpu: str) -> GpuProfile:
+    """A card or a slice whose link to the host was measured."""
+    found = slice_of_card(gpu)
+    link = {"to_device_gbs": 50.0, "to_host_gbs": 40.0}
+    return found.model_copy(update={"ceilings": found.ceilings.model_copy(update=link)})
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Product:
-    return product(STUDY, tmp_path_factory.mktemp("final") / STUDY)
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copying_stencil(tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture(scope="module")
-def final(made: Product) -> Final:
-    """The product, asked about a T4 whose host is unknown and about one in a known host."""
+def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
+    """A product, asked about a T4 whose host is unknown and about one in a known host."""
+    domain = Domain(load_spec(kernel), {gpu: measured_card(gpu) for gpu in GPUS})
+    sweeps = {
+        gpu: pd.concat(
+            [sweep(domain.spec, SIZES, gpu, memory=memory) for memory in ("device", "pinned")],
+            ignore_index=True,
+        )
+        for gpu in GPUS
+    }
+    splits = {"s": {"kind": "leave_one_gpu_out", "title": "t"}}
+    study = Study(title="t", question="q", workload="stencil", models=["chosen"], splits=splits)
+    parameters = {"members": "lightgbm, knn, best_on_average, nearest_size"}
+    entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
+    times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
+    folder = tmp_path_factory.mktemp("final") / "tiles"
+    fit_final(study, "chosen", entry, domain, sweeps, times, [], 1, folder)
     cards = read_cards(ROOT / CARDS_FILE)
     efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
     profiles = {
         name: described_profile(name, cards, efficiency, "t4", host_gbs)
         for name, host_gbs in (("t4", None), ("t4.pcie", 12.0))
     }
-    domain = replace(made.final.domain, profiles={**made.final.domain.profiles, **profiles})
-    return read_final(Path(made.final.folder), domain)
+    return read_final(folder, replace(domain, profiles={**domain.profiles, **profiles}))
 
 
-def test_lookup_and_exports_hold_what_the_model_answers(made: Product, final: Final) -> None:
+def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Final) -> None:
     gpus = ["t4", "t4.pcie"]
     entries = [each for each in lookup_entries(final, gpus) if each.gpu in gpus]
     assert 0 < len(entries) <= 2 * UNMEASURED
-    table = answer_table(final, STUDY, gpus)
+    table = answer_table(final, "tiles", gpus)
     cases = [Case(each.gpu, each.problem) for each in entries]
     for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first = answer.suggestions[0]
@@ -73,14 +101,15 @@ def test_lookup_and_exports_hold_what_the_model_answers(made: Product, final: Fi
             name: value for name, value in own.items() if value is not None
         }
     described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
-    study = replace(made.study, described=described, answers=[each.plain() for each in entries])
+    made = sized_study(kernel, "tiles", "t", [*SIZES], {})
+    study = replace(made, described=described, answers=[each.plain() for each in entries])
     shown = finder.answers(study)
     assert {each.basis for each in shown} == {"datasheet"}
     assert [each.configuration for each in shown] == [each.configuration for each in entries]
 
 
 def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
-    table = answer_table(final, STUDY, ["t4", "t4.pcie"], cuda_names=cuda_names())
+    table = answer_table(final, "tiles", ["t4", "t4.pcie"], cuda_names=cuda_names())
     problem = next(each.problem for each in lookup_entries(final, ["t4"]) if each.gpu == "t4")
     entry = table.lookup("Tesla T4", problem)
     assert entry is not None
@@ -92,7 +121,7 @@ def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
     )
     assert table.lookup("NVIDIA B200", problem) is None
     lines = [json.loads(line) for line in wisdom_text(table).splitlines()[1:]]
-    assert "NVIDIA H200" in {line["environment"]["device_name"] for line in lines}
+    assert "Made-up GPU" in {line["environment"]["device_name"] for line in lines}
 
 
 def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> None:
@@ -100,7 +129,7 @@ def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> Non
     problems = [each for each in every if each["memory"] == "pinned"][:6]
     resident = next(each for each in every if each["memory"] == "device")
     assert answers(final, [Case("t4", resident)])[0].suggestions[0].expected_ms is not None
-    for gpu in ("t4", "t4.pcie", "h200"):
+    for gpu in ("t4", "t4.pcie", "card"):
         for answer in answers(final, [Case(gpu, problem) for problem in problems]):
             first = answer.suggestions[0]
             assert (first.expected_ms is None) == (gpu == "t4")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from stencil import copying_stencil
 
 from launchwise.experiment.run_times import RunTime
 from launchwise.gpus.datasheets import (
@@ -32,10 +32,9 @@ from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import ROOT
 
 CARDS = {"ti": "rtx2080ti", "black": "titan_black"}
-PROBLEM: Problem = {"n": 10**6, "dtype": "float64", "memory": "pinned", "batch": 1}
+PROBLEM: Problem = {"n": 600, "dtype": "float64", "order": 2, "memory": "pinned"}
 SELECTION: dict[str, list[Value]] = {
-    "variant": ["strided"], "m": [10], "threads": [256], "streams": [1], "stage2": ["host"],
-    "m1": [0], "m2": [0], "m3": [0], "m4": [0], "last_m": [0],
+    "variant": ["block3d"], "row_padding": [0], "bx": [32], "by": [8], "bz": [1],
 }  # fmt: skip
 TIME = RunTime(
     series="whole", row=2, card="rtx2080ti", problem=PROBLEM, selection=SELECTION, phases=(),
@@ -43,18 +42,19 @@ TIME = RunTime(
 )  # fmt: skip
 
 
-@cache
-def spec() -> Spec:
-    return load_spec(ROOT / "kernels" / "tridiagonal")
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    """Of a workload whose runs have several phases."""
+    return load_spec(copying_stencil(tmp_path_factory.mktemp("kernels")))
 
 
 @pytest.fixture(scope="module")
-def domain() -> Domain:
+def domain(spec: Spec) -> Domain:
     cards = read_cards(ROOT / CARDS_FILE)
     efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
     known = {gpu: described_profile(gpu, cards, efficiency, card) for gpu, card in CARDS.items()}
     # The study's own candidates do not matter where a configuration is named.
-    return Domain(spec(), known, {**SELECTION, "m": [32], "threads": [64]})
+    return Domain(spec, known, {**SELECTION, "bx": [64], "by": [4]})
 
 
 @pytest.fixture(scope="module")
@@ -62,26 +62,26 @@ def predictors(domain: Domain) -> Mapping[str, Recommender]:
     return {"analytical": recommender_class("analytical")(domain).fit(pd.DataFrame())}
 
 
-def one_row(domain: Domain) -> pd.DataFrame:
-    """The configuration of :data:`SELECTION`."""
-    rows = Domain(spec(), domain.profiles, SELECTION).choices([Case("ti", PROBLEM)])
-    assert len(rows) == 1
-    return rows
+def rows_of(domain: Domain, selection: Mapping[str, list[Value]] = SELECTION) -> pd.DataFrame:
+    """The configurations of a selection: the baseline is no part of it."""
+    rows = Domain(domain.spec, domain.profiles, dict(selection)).choices([Case("ti", PROBLEM)])
+    return rows[~domain.is_baseline(rows)].reset_index(drop=True)
 
 
 def test_each_predictor_has_a_row_on_gpus_of_that_card(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
     held = held_against(domain, [TIME], CARDS, predictors)
-    published_times_schema(spec()).validate(held.table)
-    rows = one_row(domain)
+    published_times_schema(domain.spec).validate(held.table)
+    rows = rows_of(domain)
+    estimated = CostModel(domain.spec, domain.profiles).estimate(rows)
     times = dict(zip(held.table["predictor"], held.table["predicted_ms"], strict=True))
     assert times == {
-        "roofline": pytest.approx(limits_ms(rows, spec(), domain.profiles)["roofline"][0]),
-        "analytical": pytest.approx(CostModel(spec(), domain.profiles).estimate(rows).time_ms[0]),
+        "roofline": pytest.approx(limits_ms(rows, domain.spec, domain.profiles)["roofline"][0]),
+        "analytical": pytest.approx(estimated.time_ms[0]),
     }
     assert set(held.table["gpu"]) == {"ti"}
-    assert set(held.table["m"]) == {10}
+    assert set(held.table["bx"]) == {32}
     assert held.unfit == {}
 
 
@@ -101,56 +101,56 @@ def test_a_time_may_cover_many_runs_or_an_unknown_number(
 def test_phases_are_predicted_by_the_cost_model_alone(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
-    phases = ("reduce_by_thread", "reduce_launches")
+    phases = ("step", "inputs")
     table = held_against(
         domain, [dataclasses.replace(TIME, phases=phases)], CARDS, predictors
     ).table
     assert list(table["predictor"]) == ["analytical"]
-    assert list(table["phases"]) == ["reduce_by_thread+reduce_launches"]
-    estimate = CostModel(spec(), domain.profiles).estimate(one_row(domain))
+    assert list(table["phases"]) == ["step+inputs"]
+    estimate = CostModel(domain.spec, domain.profiles).estimate(rows_of(domain))
     expected = sum(estimate.phases[name][0] for name in phases)
     assert 0 < table["predicted_ms"][0] == pytest.approx(expected)
     assert expected < estimate.time_ms[0]
 
 
 def test_phases_of_a_run_without_overlap_are_the_run(domain: Domain) -> None:
-    estimate = CostModel(spec(), domain.profiles).estimate(one_row(domain))
+    estimate = CostModel(domain.spec, domain.profiles).estimate(rows_of(domain))
     assert np.sum(list(estimate.phases.values()), axis=0) == pytest.approx(estimate.time_ms)
 
 
 def test_the_predicted_fastest_of_what_is_free_is_taken(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
-    free = dataclasses.replace(TIME, selection={**SELECTION, "m": [10, 64], "threads": [64, 256]})
+    free = dataclasses.replace(TIME, selection={**SELECTION, "bx": [32, 512], "by": [2, 4]})
     table = held_against(domain, [free], CARDS, predictors).table.set_index("predictor")
-    rows = Domain(spec(), domain.profiles, dict(free.selection)).choices([Case("ti", PROBLEM)])
-    # 256 threads with 64 rows each do not fit the card's shared memory.
-    assert sorted(zip(rows["m"], rows["threads"], strict=True)) == [(10, 64), (10, 256), (64, 64)]
-    times = CostModel(spec(), domain.profiles).estimate(rows).time_ms
+    rows = rows_of(domain, free.selection)
+    # A block has at most 1024 threads.
+    assert sorted(zip(rows["bx"], rows["by"], strict=True)) == [(32, 2), (32, 4), (512, 2)]
+    times = CostModel(domain.spec, domain.profiles).estimate(rows).time_ms
     best = rows.iloc[int(times.argmin())]
     assert table.loc["analytical", "predicted_ms"] == pytest.approx(times.min())
-    assert {name: table.loc["analytical", name] for name in ("m", "threads")} == {
-        name: best[name] for name in ("m", "threads")
+    assert {name: table.loc["analytical", name] for name in ("bx", "by")} == {
+        name: best[name] for name in ("bx", "by")
     }
 
 
 def test_without_a_variant_the_candidates_of_the_study_are_free(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
-    free = dataclasses.replace(TIME, selection={"m": [32]})
+    free = dataclasses.replace(TIME, selection={"bx": [64]})
     table = held_against(domain, [free], CARDS, predictors).table.set_index("predictor")
-    # The baseline is a choice too, but has another m.
-    assert set(table["m"]) == {32}
-    assert set(table["threads"]) == {64}
+    # The baseline is a choice too, but has another bx.
+    assert set(table["bx"]) == {64}
+    assert set(table["by"]) == {4}
 
 
 def test_a_configuration_that_fits_no_card_is_counted(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
-    large = dataclasses.replace(TIME, selection={**SELECTION, "m": [64]})
+    large = dataclasses.replace(TIME, selection={**SELECTION, "bx": [1024]})
     held = held_against(domain, [large, TIME], CARDS, predictors)
     assert held.unfit == {"whole": 1}
-    assert set(held.table["m"]) == {10}
+    assert set(held.table["bx"]) == {32}
 
 
 def test_times_on_other_cards_are_left_out(
@@ -159,4 +159,4 @@ def test_times_on_other_cards_are_left_out(
     held = held_against(domain, [dataclasses.replace(TIME, card="a100")], CARDS, predictors)
     assert held.table.empty
     assert held.unfit == {}
-    published_times_schema(spec()).validate(held.table)
+    published_times_schema(domain.spec).validate(held.table)

@@ -5,11 +5,15 @@ The times follow the reasons that ``kernels/stencil/cost.yaml`` has, in numbers 
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.build_facts import FACTS
@@ -17,7 +21,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
-from tests.support.samples import measurements, profile
+from tests.support.samples import STENCIL, measurements, profile
 
 GPUS = ("card.sm16", "card.sm72")
 TRAINED, ASKED = (256, 300, 512), (500, 550)
@@ -42,6 +46,28 @@ def slice_of_card(name: str) -> GpuProfile:
 def stencil_domain(spec: Spec) -> Domain:
     """The workload on :data:`GPUS`."""
     return Domain(spec, {gpu: slice_of_card(gpu) for gpu in GPUS})
+
+
+def copying_stencil(folder: Path) -> Path:
+    """The workload in ``folder``, with arrays in memory of the device or of the host.
+
+    Those of the host are copied at each run. The baseline always tells the host how it ended.
+    """
+    made = folder / STENCIL.name
+    shutil.copytree(STENCIL, made, ignore=shutil.ignore_patterns("studies", "__pycache__"))
+    spec = yaml.safe_load((made / "spec.yaml").read_text())
+    memory = {"type": "category", "values": ["device", "pinned"], "description": "of the arrays"}
+    spec["problem"]["memory"] = memory
+    (made / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    cost = yaml.safe_load((made / "cost.yaml").read_text())
+    copied = {"when": "memory == 'pinned'"}
+    cost["transfers"] = {
+        "inputs": {**copied, "to": "device", "bytes": "3 * itemsize * points", "copies": "3"},
+        "result": {**copied, "to": "host", "bytes": "itemsize * points"},
+        "ending": {"variants": ["linear"], "to": "host", "bytes": "4"},
+    }
+    (made / "cost.yaml").write_text(yaml.safe_dump(cost, sort_keys=False))
+    return made
 
 
 def cases(sizes: tuple[int, ...], gpus: tuple[str, ...] = GPUS) -> list[Case]:
@@ -79,12 +105,18 @@ def times_ms(rows: pd.DataFrame, gpu: GpuProfile) -> np.ndarray:
 
 
 def sweep(
-    spec: Spec, sizes: Iterable[int], gpu: str, dtype: str = "float32", order: int = 8
+    spec: Spec,
+    sizes: Iterable[int],
+    gpu: str,
+    dtype: str = "float32",
+    order: int = 8,
+    **problem: Any,
 ) -> pd.DataFrame:
     """A sweep of these sizes: :func:`times_ms` with noise of 0.3 %, the same at every call."""
     pieces = []
     for n in sizes:
-        rows = measurements(spec, [{"n": [n], "dtype": [dtype], "order": [order]}], gpu)
+        named = {"n": n, "dtype": dtype, "order": order, **problem}
+        rows = measurements(spec, [{name: [value] for name, value in named.items()}], gpu)
         noise = np.random.default_rng([zlib.crc32(gpu.encode()), n]).normal(0, 0.003, len(rows))
         time_ms = times_ms(rows, slice_of_card(gpu)) * np.exp(noise)
         times = [np.array([1.0, 0.99, 1.01]) * time for time in time_ms]
