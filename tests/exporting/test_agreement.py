@@ -2,94 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from samples import ROOT
+from agreeing import Agreement, Made, asked_about
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-from harness.agreement import KINDS, STRANGER, Answering, Question, drawn
-from products import product
-
-from launchwise.cli.predict.answering import find_profile, read_experiment
-from launchwise.exporting.lookup import LookupEntry, lookup_entries
-from launchwise.exporting.table import AnswerTable, answer_table
-from launchwise.importing.cards import cuda_names
-from launchwise.learning.final import Final, read_final
-
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-
-DESCRIBED = ("b200", "t4")
-PARTS: dict[str, dict[str, list[Any]]] = {
-    "acoustic_tile": {"dtype": ["float32"], "order": [2], "n": [200, 256, 512]},
-    "tridiagonal_recursion": {},
-}
-"""Studies, and which part of a sweep each learns from."""
-
-Made = tuple[Final, list[LookupEntry], AnswerTable]
+from launchwise.learning.features import Domain
 
 
-@pytest.fixture(scope="module", params=PARTS)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    name = str(request.param)
-    folder = tmp_path_factory.mktemp("final") / name
-    domain = product(name, folder, **PARTS[name]).final.domain
-    experiment = read_experiment([ROOT / "config.yaml"], ROOT)
-    profiles = {gpu: find_profile(gpu, experiment) for gpu in DESCRIBED}
-    final = read_final(folder, replace(domain, profiles={**domain.profiles, **profiles}))
-    table = answer_table(final, name, DESCRIBED, cuda_names=cuda_names())
-    return final, lookup_entries(final, DESCRIBED), table
+@pytest.fixture(scope="module")
+def made(folder: Path, domain: Domain) -> Made:
+    return asked_about(folder, domain)
 
 
-def test_any_question_has_one_answer(made: Made, tmp_path: Path) -> None:
-    final, entries, table = made
-    questions = drawn(table, 72, np.random.default_rng(3))
-    answering = Answering(final, entries, table, tmp_path / "export")
-    assert answering.disagreements(questions) == []
-    bases = answering.bases(questions)
-    assert {"none", "nearest", "new_gpu", "usual"} <= bases.keys()
-    assert {"within", "measured"} & bases.keys()
-    assert Counter(one.kind for one in questions).keys() == {*KINDS}
-    assert STRANGER in {one.device for one in questions}
-
-
-def test_planted_disagreements_are_found(made: Made, tmp_path: Path) -> None:
-    final, entries, table = made
-    first, default = table.entries[0], table.configuration(None)
-    device = table.devices[first.device].name
-    asked = Question(device, dict(zip(table.parameters, first.problem, strict=True)), "listed")
-    listed = (dict(zip(table.parameters, one.problem, strict=True)) for one in table.entries)
-    usual = next(one for one in listed if table.usual_choice(one) not in (None, default))
-    stranger = Question(STRANGER, usual, "listed")
-
-    def wrong(table: AnswerTable, entries: list[LookupEntry], one: Question) -> list[str]:
-        answering = Answering(final, entries, table, tmp_path / "export")
-        return [name for each in answering.disagreements([one]) for name in each["wrong"]]
-
-    assert first.time_ms is not None
-    slower = replace(first, time_ms=2 * first.time_ms)
-    changed = replace(table, entries=(slower, *table.entries[1:]))
-    assert wrong(changed, entries, asked) == ["lookup", "recommend"]
-    own = [one for one in entries if one.gpu == device and one.problem == asked.problem]
-    others = [one for one in entries if one not in own]
-    faster = [replace(one, time_ms=first.time_ms / 2) for one in own]
-    assert wrong(table, [*faster, *others], asked) == ["lookup"]
-    wider = [replace(one, time_low_ms=1e-9, time_high_ms=1e9) for one in own]
-    assert wrong(table, [*wider, *others], asked) == ["interval"]
-    rules = table.formulas.usual
-    strange = [replace(rule, conditions=("1 == 2",)) for rule in rules]
-    formulas = replace(table.formulas, usual=tuple(strange))
-    assert "recommend" in wrong(replace(table, formulas=formulas), entries, stranger)
-    shapes = {
-        name: tuple(replace(one, grid=("7", "7", "7")) for one in kernels)
-        for name, kernels in table.formulas.launches.items()
-    }
-    formulas = replace(table.formulas, launches=shapes)
-    assert wrong(replace(table, formulas=formulas), entries, asked) == ["python", "c++"]
+class TestProductOfTheStencil(Agreement):
+    """See :class:`Agreement`."""
