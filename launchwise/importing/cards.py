@@ -53,7 +53,12 @@ def _device_names(path: str | Path) -> list[tuple[str, str]]:
 
 def simplified(name: str) -> str:
     """``name`` without maker, product line, punctuation and case."""
-    return re.sub(r"[^a-z0-9]", "", _VENDORS.sub("", name.lower()))
+    return "".join(parts_of_name(name))
+
+
+def parts_of_name(name: str) -> list[str]:
+    """Words of ``name`` without maker and product line, in lower case."""
+    return re.findall(r"[a-z0-9]+", _VENDORS.sub("", name.lower()))
 
 
 def card_of(

@@ -128,6 +128,27 @@ def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys: pytest.CaptureFixtu
     assert "cost model + trees" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("at_root")
+@pytest.mark.parametrize(
+    ("words", "gpu"),
+    [
+        ("NVIDIA A100-PCIE-40GB", "a100_pcie_40gb"),
+        ("A100-PCIE", "a100_pcie_40gb"),
+        ("A100", "a100"),
+        ("GeForce RTX 4090", "rtx4090"),
+        ("titan v", "titan_v"),
+        # The whole card, not its slices; and the GPU of the settings that has the card's rows.
+        ("NVIDIA H200", "h200"),
+        ("rtx 2080 ti", "rtx2080ti"),
+    ],
+)
+def test_gpus_have_the_names_of_their_devices(
+    words: str, gpu: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", ASKED[0], words, *ASKED[2:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gpu"] == gpu
+
+
 def test_a_mistake_is_one_line_of_the_process() -> None:
     said = complaint(launchwise("predict", "acoustic_til", *ASKED[1:]))
     assert said.startswith("predict: unknown study 'acoustic_til', did you mean")
@@ -138,6 +159,9 @@ def test_a_mistake_is_one_line_of_the_process() -> None:
     ("arguments", "said"),
     [
         ([ASKED[0], "a10", *ASKED[2:]], "unknown GPU or card 'a10', did you mean 'a100'?"),
+        ([ASKED[0], "RTX 30", *ASKED[2:]], "unknown GPU or card 'RTX 30'"),
+        ([ASKED[0], "titan", *ASKED[2:]], "'titan' fits titan_black, titan_rtx, titan_v, titan_x"),
+        ([ASKED[0], "NVIDIA", *ASKED[2:]], "unknown GPU or card 'NVIDIA'"),
         ([*ASKED[:2], "n=5", *ASKED[3:]], "n: 5 is below the minimum 20"),
         ([*ASKED[:2], "n=many", *ASKED[3:]], "n: must be of type integer, not 'many'"),
         (ASKED[:4], "order is missing"),

@@ -151,7 +151,7 @@ def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> 
     ("arguments", "said"),
     [
         (["stencil_blocks"], "unknown study 'stencil_blocks', did you mean 'stencil_block'?"),
-        ([STUDY, "--gpu", "h20"], "--gpu: unknown GPU 'h20', did you mean 'h200'?"),
+        ([STUDY, "--gpu", "h20"], "--gpu: unknown GPU or card 'h20', did you mean 'h200'?"),
         ([STUDY, "--problems", "0"], "Invalid value for '--problems'"),
     ],
 )

@@ -16,6 +16,7 @@ import pandas as pd
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml_mapping
+from launchwise.cli.gpu_names import gpu_named, known_cards
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.single import load_study
@@ -24,7 +25,6 @@ from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
     described_profile,
-    read_cards,
     reference_efficiency,
 )
 from launchwise.gpus.profile import GpuProfile, read_profile
@@ -54,7 +54,8 @@ class Question:
     study
         Its workload and its candidates.
     gpu
-        GPU of the settings, or card of ``data/cards.csv``.
+        GPU of the settings, card of ``data/cards.csv``, or name of a device (see
+        :mod:`launchwise.cli.gpu_names`).
     problem
         Words ``NAME=VALUE``.
     top
@@ -191,10 +192,11 @@ def answer(asked: Question, root: Path) -> Answer:
     problem = read_problem(asked.problem, spec)
     if asked.top < 1:
         raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
-    known = {asked.gpu: find_profile(asked.gpu, experiment)}
+    gpu = gpu_named(asked.gpu, experiment, COMMAND)
+    known = {gpu: find_profile(gpu, experiment)}
     if asked.learnt:
         gpus = experiment.gpus_of(asked.study)
-        known |= {gpu: find_profile(gpu, experiment) for gpu in gpus}
+        known |= {each: find_profile(each, experiment) for each in gpus}
         sweeps = _sweeps(gpus, spec, experiment)
     domain = Domain(spec, known, study.candidates, study.constraints)
     if asked.learnt:
@@ -203,19 +205,19 @@ def answer(asked: Question, root: Path) -> Answer:
         cost_model = recommender_class("analytical")(domain)
         predictors = {"analytical": cost_model.fit(pd.DataFrame())}
     # All configurations: a tie shows only beside what is not printed.
-    table = predict_times(domain, [asked.gpu], [problem], predictors, top=spec.size + 1)
+    table = predict_times(domain, [gpu], [problem], predictors, top=spec.size + 1)
     if table.empty:
         message = (
             "its runs copy between host and GPU at a rate that no datasheet states: set "
-            f"gpus.{asked.gpu}.host_gbs in the settings (1e9 B/s)"
+            f"gpus.{gpu}.host_gbs in the settings (1e9 B/s)"
         )
-        raise UserError(COMMAND, asked.gpu, message)
+        raise UserError(COMMAND, gpu, message)
     limits = {name: float(table[f"{name}_ms"].iloc[0]) for name in ("bytes", "flop", "roofline")}
     predictions = [
         prediction(str(name), rows.sort_values("rank"), spec, asked.top)
         for name, rows in table.groupby("predictor", sort=False)
     ]
-    return Answer(asked.study, asked.gpu, problem, limits, predictions)
+    return Answer(asked.study, gpu, problem, limits, predictions)
 
 
 def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
@@ -306,7 +308,7 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
     if entry is None or entry.source == "described":
         # Outside the project, its own cards count.
         own = (root / CARDS_FILE).is_file()
-        cards = read_cards(root / CARDS_FILE if own else None)
+        cards = known_cards(experiment)
         card = (entry.card if entry else None) or gpu
         if card not in cards:
             raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))

@@ -14,7 +14,12 @@ def predict(
     study: Annotated[
         str, typer.Argument(help="A study of the settings: its workload and its candidates.")
     ],
-    gpu: Annotated[str, typer.Argument(help="A GPU of the settings, or a card of data/cards.csv.")],
+    gpu: Annotated[
+        str,
+        typer.Argument(
+            help="A GPU of the settings, a card of data/cards.csv, or (part of) a device's name."
+        ),
+    ],
     problem: Annotated[
         list[str], typer.Argument(metavar="NAME=VALUE...", help="The problem, such as n=512.")
     ],

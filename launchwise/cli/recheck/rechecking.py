@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import write_text
+from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import find_profile, read_experiment
 from launchwise.cli.recommend.recommending import FINAL, known_gpus
 from launchwise.cli.running import run_snakemake
@@ -111,8 +112,8 @@ def _gpu(study: str, named: str | None, experiment: Experiment) -> str:
     """GPU of the settings that a card of this machine is."""
     present = cards()
     own = experiment.gpus_of(study)
-    if named is not None and named not in experiment.settings.gpus:
-        raise UserError(COMMAND, "--gpu", unknown("GPU", named, experiment.settings.gpus))
+    if named is not None:
+        named = gpu_named(named, experiment, COMMAND, "--gpu")
     if named is not None and named not in own:
         message = f"{named} is no GPU of {study} (its GPUs: {', '.join(own)})"
         raise UserError(COMMAND, "--gpu", message)

@@ -10,6 +10,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
+from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import unknown_study
@@ -34,7 +35,8 @@ class Question:
     Parameters
     ----------
     study, gpu
-        Names; without a GPU the only one that the study measured.
+        Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
+        measured.
     problem
         Words ``NAME=VALUE``.
     top
@@ -63,9 +65,9 @@ def answered(asked: Question, root: Path) -> tuple[Answer, Spec]:
     """
     experiment = read_experiment(asked.files, root, asked.study)
     gpus = known_gpus(asked.study, experiment)
-    gpu = asked.gpu or (gpus[0] if len(gpus) == 1 else None)
-    if gpu is None:
+    if asked.gpu is None and len(gpus) > 1:
         raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
+    gpu = gpu_named(asked.gpu or gpus[0], experiment, COMMAND)
     final = load_final(asked.study, experiment, [gpu])
     problem = read_problem(asked.problem, final.spec, COMMAND)
     case = Case(gpu, problem)
