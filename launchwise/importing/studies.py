@@ -17,11 +17,16 @@ from launchwise.workloads.spec import Spec
 MODELS = ["knn", "tree", "forest", "lightgbm"]
 """Models beside the one that answers: those that need no cost of the kernel."""
 
+MEMBERS = (
+    *("knn", "tree", "forest", "xgboost", "lightgbm", "gaussian_process"),
+    *("best_on_average", "nearest_size"),
+)
+
 ANSWERING = {
     "kind": "committee",
     "title": "answering ensemble",
     "trials": 0,
-    "parameters": {"members": "knn, tree, lightgbm, best_on_average, nearest_size"},
+    "parameters": {"members": ", ".join(MEMBERS)},
 }
 """Model that answers, made of those that need no cost of the kernel."""
 

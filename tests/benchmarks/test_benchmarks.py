@@ -231,3 +231,19 @@ def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) 
     assert row["transfer"]["within_5_percent"] <= row["transfer"]["within_1_percent"] <= 25
     assert row["transfer"]["best_of_all"] > 0.95
     assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]
+
+
+def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them(
+    tmp_path: Path,
+) -> None:
+    result = result_of("unseen_cards", tmp_path)
+    assert result["trials"]["granger_time"] == {"all": 2, "several_gpus": 1}
+    for one in (*result["rules"], *result["kinds"]):
+        assert set(one["several_gpus"]["workloads"]) == {"granger"}
+        assert 0 < one["several_gpus"]["share"] <= 1
+    shares = {(one["rule"], one["members"]): one["all"]["workloads"] for one in result["rules"]}
+    chosen = result["chosen_by_others"]["all"]
+    for workload, other in (("granger", "pnpoly"), ("pnpoly", "granger")):
+        rule, members = chosen["rules"][workload].split("; ")
+        assert shares[rule, members][other] == max(each[other] for each in shares.values())
+        assert chosen["workloads"][workload] == shares[rule, members][workload]

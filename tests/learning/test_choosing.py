@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from samples import profile
 from spaces import made
 
+from launchwise.learning.baselines import BestOnAverage, NearestSize
 from launchwise.learning.choosing.plans import (
     HeldOut,
     Plan,
@@ -142,10 +143,18 @@ def test_where_nothing_tells_plans_apart_all_members_answer() -> None:
     assert plan.members == tuple("abcde")
 
 
-@pytest.mark.parametrize(("cases", "members"), [(7, ("b",)), (8, ("a", "b"))])
-def test_of_few_cases_one_member_is_trusted(cases: int, members: tuple[str, ...]) -> None:
-    losses = {name: [[0.0, 0.7, -0.7]] * cases for name in "ab"}
-    held = held_out(losses, [[1.0, 2.0, 0.5]] * cases)
+@pytest.mark.parametrize(
+    ("cases", "wrong", "members"), [(7, 1.0, ("b",)), (7, -1.0, ("a", "b")), (9, 1.0, ("a", "b"))]
+)
+def test_few_cases_choose_between_all_members_and_one(
+    cases: int, wrong: float, members: tuple[str, ...]
+) -> None:
+    # In one case of all, the mean of both is wrong, or the cautious member alone; that is less than
+    # one standard error.
+    usual = [[0.0, 0.7, -0.7]] * (cases - 1)
+    bold = [*usual, [0.0, -wrong, 0.1]]
+    careful = [*usual, [0.0, 0.3 * wrong, 0.1]]
+    held = held_out({"a": bold, "b": careful}, [[1.0, 2.0, 0.5]] * (cases - 1) + [[1.0, 1.5, 1.1]])
     assert chosen_plan(held, ["a", "b"], "b").members == members
 
 
@@ -240,6 +249,19 @@ def test_a_new_gpu_is_answered_by_a_plan_of_its_own() -> None:
     assert set(committee.summary()["plans"]) == {"within", "beyond", "new_gpu"}
     found = committee.recommend("new", [{"m": 100}])
     assert found["width"].iloc[0] == 8
+
+
+def test_a_new_gpu_is_answered_by_all_members_where_nothing_could_be_held_out() -> None:
+    rows = measured(lambda m: 8, GPUS[:1])
+    rows = rows[rows["m"] == SIZES[3]].reset_index(drop=True)
+    committee = fitted(rows)
+    asked = rows.assign(gpu="new")
+    members = [recommender_class("knn"), recommender_class("tree"), NearestSize, BestOnAverage]
+    losses = np.array([kind(domain()).fit(rows).losses(asked) for kind in members])
+    mean = (losses - losses[:, [WIDTHS.index(4)]]).mean(axis=0)
+    assert committee.judge(asked).gains[:, 0] == pytest.approx(np.exp(-mean))
+    # Of a known GPU the best on average alone: sizes beyond the only one say nothing of models.
+    assert committee.judge(rows.assign(m=SIZES[4])).gains[2, 0] == 1
 
 
 def test_another_card_than_the_one_that_was_sliced_has_no_interval() -> None:

@@ -17,6 +17,7 @@ from launchwise.learning.choosing.plans import (
     SPREAD_FLOOR,
     HeldOut,
     Plan,
+    agreed,
     centre_and_spread,
     chosen_plan,
     first_rows,
@@ -46,7 +47,8 @@ PART = "part"
 """Column with the number of the fold that a row was held out of: folds number cases anew."""
 
 FALLBACK = "best_on_average"
-"""Member that answers where no training case could be held out."""
+"""Member that answers where no training case could be held out, but for new GPUs: all answer
+these."""
 
 
 class CommitteeRecommender(Recommender):
@@ -309,7 +311,11 @@ class CommitteeRecommender(Recommender):
     ) -> tuple[Plan, set[str]]:
         """Plan of a situation, and members that have losses of its rows."""
         known = {name for name, each in losses.items() if np.isfinite(each[mine]).all()}
-        return self._plan_of(situation), known if self._plans else {FALLBACK}
+        if self._plans:
+            return self._plan_of(situation), known
+        if situation == "new_gpu":
+            return agreed(name for name in self._names if name in known), known
+        return self._plan_of(situation), {FALLBACK}
 
     def time_interval(self, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
         """Interval of the time of recommended rows: float64, ms, shape (rows, 2); NaN without.
