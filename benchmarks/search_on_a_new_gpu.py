@@ -3,7 +3,7 @@
     python benchmarks/search_on_a_new_gpu.py benchmarks/results/search.json
 
 In simulation, on the public sweeps (``data/public``), each card in turn: launchwise's search
-(:mod:`launchwise.measuring.transfer_search`) knows the other cards of the workload; Kernel Tuner's
+(:mod:`launchwise.search.transfer_search`) knows the other cards of the workload; Kernel Tuner's
 strategies know nothing, as it is made, and run in its own simulation mode with many seeds. Both
 count distinct evaluated configurations, failed ones included, until one is within 5 % and within
 1 % of the best of the sweep. ``ended`` says after how many ``stop_below_percent: 1`` ends
@@ -37,7 +37,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.importing.command import export_sweep
 from launchwise.measuring.explore_transfer import SETTLED_AFTER
-from launchwise.measuring.transfer_search import TransferSearch
+from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec

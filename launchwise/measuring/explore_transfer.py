@@ -1,6 +1,6 @@
 """Explorer that starts from other GPUs' rows of the same workload.
 
-:mod:`launchwise.measuring.transfer_search` chooses among the candidates of this module.
+:mod:`launchwise.search.transfer_search` chooses among the candidates of this module.
 
 This runs in the measuring process, hence the late import of NumPy and SciPy.
 """
@@ -74,7 +74,7 @@ class TransferExplorer(RandomDraws):
         super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
 
     def _prepare(self) -> None:
-        from launchwise.measuring.transfer_search import TransferSearch
+        from launchwise.search.transfer_search import TransferSearch
 
         every = [self._losses_of(measured) for measured in self._prior]
         self._losses = [losses for losses in every if losses]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.measuring.transfer_search import TransferSearch
+from launchwise.search.transfer_search import TransferSearch
 
 POINTS = np.array([[x, y] for x in 2.0 ** np.arange(8) for y in 2.0 ** np.arange(8)])
 

@@ -1,0 +1,1 @@
+"""Search of a space of configurations on a GPU that nobody measured, guided by what is known."""
