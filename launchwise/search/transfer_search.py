@@ -1,56 +1,51 @@
 """Search of a space on a new GPU, guided by rows of other GPUs.
 
-A Gaussian process over the candidates of one problem. Its mean is the mean loss (log time / best)
-on the other GPUs. Its covariance has three parts: a constant, since it is unknown how fast the new
-GPU is; the losses on each other GPU, less their mean, since the new one resembles some more than
-others; and a Matern kernel over the tunables, for what no other GPU has shown. After each
-measurement the candidate of the largest expected improvement is next. Without other GPUs it is a
-search like others; with them it starts where they were fast.
+A Gaussian process over the candidates of one problem (:mod:`launchwise.search.process`). Its mean
+is the mean loss (log time / best) on the other GPUs. After each measurement the candidate of the
+largest expected improvement is next. Without other GPUs the first candidates lie far apart, and of
+those that follow every third is a neighbour of one of the fastest.
 
-Sources: the linear model of coregionalisation (Journel and Huijbregts, 1978), expected improvement
-(Jones, Schonlau and Welch, 1998), Gaussian processes (Rasmussen and Williams, 2006).
+Sources: expected improvement (Jones, Schonlau and Welch, 1998); candidates that lie far apart
+(Gonzalez, 1985).
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr
 
-LARGEST_LOSS = float(np.log(2.0))
-"""Losses above this count the same: twice the best time."""
+from launchwise.search.process import Process
+from launchwise.search.stopping import Evidence, chance_left
 
-LEVEL = 1.0
-"""Deviation of the log time that the best of a new GPU is expected to be off."""
+LARGEST_LOSS = 1.5
+"""Losses above this count the same: 4.5 times the best time."""
 
-NOISE = 0.05
-"""Deviation of a log time from what the covariance explains: noise, and single outstanding rows."""
+LARGEST_ALONE = 1.0
+"""The same where no other GPU is known, whose losses would say what is far from the best."""
 
-SHARED = (0.3, 1.0)
-OWN = (0.1, 0.3, 0.6)
-SCALES = (1.0, 2.0, 4.0)
-"""Deviations of the part shared with other GPUs and of the new GPU's own part, and length scales of
-that (in deviations of a tunable), that are compared by their likelihood."""
+FIRST_ALONE = 8
+"""Candidates far apart that are measured first where no other GPU is known."""
 
-CHOSEN_AT = (5, 10, 20)
-CHOSEN_EVERY = 25
-"""Numbers of measurements at which these are chosen anew, and every so many after them."""
+FIRST_AMONG = 500
+"""Candidates that these are chosen among."""
+
+NEAR_EVERY, NEAR_FROM, NEAR_WHICH = 3, 10, 3
+"""Without other GPUs: interval in measurements at which a neighbour is next, the first one, and the
+number of fastest candidates whose neighbours count."""
+
+CHOSEN_AT = frozenset(
+    [4, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, *range(100, 201, 25), *range(250, 601, 50)]
+)
+"""Numbers of measurements at which the scales of the process are fitted anew."""
+
+MOST_FITTED = 100
+"""Measurements that scales are fitted to: the fastest half of these, and others at random."""
 
 MOST_LEARNT = 600
-"""Measurements that the covariance is conditioned on; of later ones only those that are faster than
+"""Measurements that the process is conditioned on; of later ones only those that are faster than
 all before. Time and memory grow with their number."""
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Hyper-parameters of the covariance (see the names above)."""
-
-    shared: float = 0.3
-    own: float = 0.3
-    length: float = 2.0
 
 
 class TransferSearch:
@@ -71,26 +66,24 @@ class TransferSearch:
         When there is no candidate, or the shapes do not fit.
     """
 
-    _columns: np.ndarray
-    _gains: np.ndarray | None = None
-    _weights: np.ndarray
-    _pivots: list[float]
-    _prior: np.ndarray
-
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
         if not len(points) or len(points) != len(losses):
             raise ValueError(f"{len(points)} candidates have losses of {len(losses)}")
         points, losses = np.asarray(points, dtype=float), np.asarray(losses, dtype=float)
         self._axes = Axes.of(points)
-        self._points = self._axes.scaled(points)
         self._medians = _medians(losses)
-        self._mean, self._deviations = self._shared(losses)
+        self._mean, deviations = self._shared(losses)
+        scaled = self._axes.scaled(points)
+        self._process = Process(scaled, deviations)
+        self._alone = not losses.shape[1]
+        self._largest_loss = LARGEST_ALONE if self._alone else LARGEST_LOSS
+        self._first = _far_apart(scaled[:FIRST_AMONG]) if self._alone else []
         self._tried: list[int] = []
         self._learnt: list[int] = []
         self._logs: list[float] = []
+        self._since = 0
         self._open = np.ones(len(points), dtype=bool)
-        self._scales = Scales()
-        self._rebuild()
+        self._believed: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def tried(self) -> list[int]:
@@ -105,28 +98,15 @@ class TransferSearch:
         points, losses
             As at the beginning, of the new candidates: (new, tunables) and (new, GPUs).
         """
-        self._gains = None
-        new = np.arange(len(points)) + len(self._points)
+        self._believed = None
         mean, deviations = self._shared(np.asarray(losses, dtype=float))
-        scaled = self._axes.scaled(np.asarray(points, dtype=float))
-        self._points = np.vstack([self._points, scaled])
+        self._process.extend(self._axes.scaled(np.asarray(points, dtype=float)), deviations)
         self._mean = np.append(self._mean, mean)
-        self._deviations = np.vstack([self._deviations, deviations])
-        self._open = np.append(self._open, np.ones(len(new), dtype=bool))
-        self._prior = np.append(self._prior, self._variances(new))
-        rows = np.array(self._learnt[: len(self._pivots)], dtype=int)
-        columns = np.empty((0, len(new)))
-        if len(rows):
-            factor = np.tril(self._columns[:, rows].T, -1) + np.diag(self._pivots)
-            cross = self._covariance(rows, new, self._scales)
-            columns = solve_triangular(factor, cross, lower=True)
-        self._columns = np.hstack([self._columns, columns])
+        self._open = np.append(self._open, np.ones(len(points), dtype=bool))
 
     def learns(self, time_ms: float | None) -> bool:
         """Whether a measurement (ms, None if it failed) would still change the process."""
-        if len(self._learnt) < MOST_LEARNT:
-            return True
-        return _log(time_ms) < self._best()
+        return len(self._learnt) < MOST_LEARNT or _log(time_ms) < self._best()
 
     def propose(self) -> int:
         """Number of the candidate to measure next.
@@ -138,7 +118,23 @@ class TransferSearch:
         """
         if not self._open.any():
             raise StopIteration
-        return int(np.argmax(np.where(self._open, self._improvements(), -np.inf)))
+        for candidate in self._first:
+            if self._open[candidate]:
+                return candidate
+        among = self._open
+        if self._alone and len(self._tried) % NEAR_EVERY == 0 and len(self._tried) >= NEAR_FROM:
+            near = self._open & self._near_the_fastest()
+            among = near if near.any() else self._open
+        return int(np.argmax(np.where(among, self._improvements(), -np.inf)))
+
+    def _near_the_fastest(self) -> np.ndarray:
+        """Whether a candidate differs from one of the fastest in one tunable: (candidates,)."""
+        points = self._process.points
+        near = np.zeros(len(points), dtype=bool)
+        for place in np.argsort(self._logs, kind="stable")[:NEAR_WHICH]:
+            differ = points != points[self._learnt[place]]
+            near |= differ.sum(axis=1) <= 1
+        return near
 
     def expected_gain(self) -> float:
         """Largest expected improvement of the log time by one more measurement.
@@ -151,6 +147,38 @@ class TransferSearch:
             return float("inf")
         return float(self._improvements()[self._open].max())
 
+    def chance_left(self, within: float) -> float:
+        """Chance that an open candidate is faster than the best by more than ``within``.
+
+        1 before the first success, 0 when all were measured. Held against cards that were kept
+        apart (see :mod:`launchwise.search.stopping`).
+
+        Parameters
+        ----------
+        within
+            Part of the best time, such as 0.02.
+        """
+        if not self._open.any():
+            return 0.0
+        if not np.isfinite(self._logs).any():
+            return 1.0
+        return chance_left(self.evidence(within))
+
+    def evidence(self, within: float) -> Evidence:
+        """What the process says of the candidates that are left (see :meth:`chance_left`)."""
+        mean, variance = self._beliefs()
+        single = self._process.scales.single
+        away = (np.log1p(-within) - mean) / np.sqrt(variance + single**2)
+        chances = ndtr(away[self._open])
+        return Evidence(
+            expected=float(chances.sum()),
+            largest=float(chances.max()),
+            since=self._since,
+            measured=len(self._tried),
+            candidates=len(self._open),
+            others=self._medians.size,
+        )
+
     def _improvements(self) -> np.ndarray:
         """Expected improvement of each candidate: (candidates,).
 
@@ -158,51 +186,56 @@ class TransferSearch:
         """
         if not np.isfinite(self._logs).any():
             return -self._mean
-        if self._gains is None:
-            best = self._best() - self._origin
-            shift = self._weights[0] - best * self._weights[1]
-            mean = self._mean + best + self._columns.T @ shift
-            # Relative to the best: a constant in the targets is a constant in their mean.
-            variances = np.maximum(self._prior - (self._columns**2).sum(axis=0), 1e-12)
-            deviation = np.sqrt(variances)
-            ahead = (best - mean) / deviation
-            density = np.exp(-0.5 * ahead**2) / np.sqrt(2 * np.pi)
-            self._gains = np.asarray(deviation * (ahead * ndtr(ahead) + density))
-        return self._gains
+        mean, variance = self._beliefs()
+        deviation = np.sqrt(variance)
+        ahead = -mean / deviation
+        density = np.exp(-0.5 * ahead**2) / np.sqrt(2 * np.pi)
+        return np.asarray(deviation * (ahead * ndtr(ahead) + density))
+
+    def _beliefs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean of each candidate's log time relative to the best, and its variance."""
+        if self._believed is None:
+            rows = np.array(self._learnt)
+            mean, variance = self._process.posterior(self._targets() - self._mean[rows])
+            self._believed = self._mean + mean, variance
+        return self._believed
 
     def tell(self, candidate: int, time_ms: float | None) -> None:
         """Take in a measurement: ms, or None where the candidate failed."""
         self._tried.append(candidate)
         self._open[candidate] = False
+        self._since = 0 if _log(time_ms) < self._best() else self._since + 1
         if not self.learns(time_ms):
             return
-        self._gains = None
+        self._believed = None
         self._learnt.append(candidate)
         self._logs.append(_log(time_ms))
+        count = len(self._learnt)
         if not np.isfinite(self._logs).any():
             return
-        count = len(self._learnt)
-        first = np.isfinite(self._logs).sum() == 1
-        if count in CHOSEN_AT or count % CHOSEN_EVERY == 0:
-            self._scales = self._likeliest()
-            self._rebuild()
-        elif first:
-            self._rebuild()
+        if count in CHOSEN_AT:
+            self._fit()
+        if count in CHOSEN_AT or np.isfinite(self._logs).sum() == 1:
+            self._process.condition(np.array(self._learnt))
         else:
-            self._append(candidate, self._targets()[-1])
+            self._process.append(candidate)
+
+    def _fit(self) -> None:
+        rows, targets = np.array(self._learnt), self._targets()
+        if len(rows) > MOST_FITTED:
+            order = np.argsort(targets, kind="stable")
+            half = MOST_FITTED // 2
+            others = np.random.default_rng(len(rows)).choice(order[half:], half, replace=False)
+            kept = np.concatenate([order[:half], others])
+            rows, targets = rows[kept], targets[kept]
+        self._process.fit(rows, targets - self._mean[rows])
 
     def _best(self) -> float:
-        return float(np.min(self._logs))
+        return float(np.min(self._logs, initial=np.inf))
 
     def _targets(self) -> np.ndarray:
-        """Log times relative to the origin, large losses and failures bounded: (learnt,)."""
-        logs = np.minimum(np.array(self._logs), self._best() + LARGEST_LOSS)
-        return logs - self._origin
-
-    @property
-    def _origin(self) -> float:
-        """Log time that the targets are relative to: that of the first success."""
-        return next((log for log in self._logs if np.isfinite(log)), 0.0)
+        """Log times relative to the best, large losses and failures bounded: (learnt,)."""
+        return np.minimum(np.array(self._logs) - self._best(), self._largest_loss)
 
     def _shared(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean of bounded losses per candidate, and each GPU's deviations from it."""
@@ -210,80 +243,39 @@ class TransferSearch:
         mean = known.mean(axis=1) if known.shape[1] else np.zeros(len(known))
         return mean, known - mean[:, None]
 
-    def _variances(self, rows: np.ndarray) -> np.ndarray:
-        """Variance of candidates before any measurement: (rows,)."""
-        shared = (self._deviations[rows] ** 2).sum(axis=1)
-        return np.asarray(LEVEL**2 + self._scales.shared**2 * shared + self._scales.own**2)
-
-    def _covariance(self, rows: np.ndarray, columns: np.ndarray, scales: Scales) -> np.ndarray:
-        shared = self._deviations[rows] @ self._deviations[columns].T
-        distances = np.linalg.norm(
-            self._points[rows][:, None, :] - self._points[columns][None, :, :], axis=2
-        )
-        steps = np.sqrt(3) * distances / scales.length
-        own = (1 + steps) * np.exp(-steps)
-        return LEVEL**2 + scales.shared**2 * shared + scales.own**2 * own
-
-    def _rebuild(self) -> None:
-        """Posterior of all candidates from all measurements."""
-        count = len(self._points)
-        self._columns = np.empty((0, count))
-        self._weights = np.empty((2, 0))
-        self._pivots = []
-        self._prior = self._variances(np.arange(count))
-        if not np.isfinite(self._logs).any():
-            return
-        for candidate, target in zip(self._learnt, self._targets(), strict=True):
-            self._append(candidate, float(target))
-
-    def _append(self, candidate: int, target: float) -> None:
-        """Add a row to the Cholesky factor, as columns over all candidates."""
-        here = np.array([candidate])
-        cross = self._covariance(here, np.arange(len(self._points)), self._scales)[0]
-        before = self._columns[:, candidate]
-        pivot = np.sqrt(max(cross[candidate] + NOISE**2 - before @ before, 1e-12))
-        row = (cross - before @ self._columns) / pivot
-        right = np.array([target - self._mean[candidate], 1.0])
-        added = (right - self._weights @ before) / pivot
-        self._pivots.append(float(pivot))
-        self._columns = np.vstack([self._columns, row])
-        self._weights = np.column_stack([self._weights, added])
-
-    def _likeliest(self) -> Scales:
-        """Hyper-parameters of the largest marginal likelihood."""
-        rows = np.array(self._learnt)
-        right = self._targets() - self._mean[rows]
-        found = [Scales(*each) for each in itertools.product(SHARED, OWN, SCALES)]
-        return max(found, key=lambda scales: self._likelihood(rows, right, scales))
-
-    def _likelihood(self, rows: np.ndarray, right: np.ndarray, scales: Scales) -> float:
-        covariance = self._covariance(rows, rows, scales) + NOISE**2 * np.eye(len(rows))
-        factor = cho_factor(covariance, lower=True)
-        return float(-0.5 * right @ cho_solve(factor, right) - np.log(np.diag(factor[0])).sum())
-
 
 @dataclass(frozen=True)
 class Axes:
-    """Scale of the tunables: log2(|x| + 1), mean 0 and deviation 1 over the first candidates.
+    """Scale of the tunables: log2(|x| + 1), from 0 to 1 over the first candidates.
 
     Tunables that do not vary among those are left out.
     """
 
     varied: np.ndarray
-    means: np.ndarray
-    deviations: np.ndarray
+    least: np.ndarray
+    ranges: np.ndarray
 
     @classmethod
     def of(cls, points: np.ndarray) -> Axes:
         """Scale of candidates: float64, shape (candidates, tunables)."""
         logs = np.log2(np.abs(points) + 1)
-        varied = logs.std(axis=0) > 0
-        return cls(varied, logs[:, varied].mean(axis=0), logs[:, varied].std(axis=0))
+        varied = np.ptp(logs, axis=0) > 0
+        return cls(varied, logs[:, varied].min(axis=0), np.ptp(logs[:, varied], axis=0))
 
     def scaled(self, points: np.ndarray) -> np.ndarray:
         """Candidates on this scale: (candidates, tunables that vary)."""
         logs = np.log2(np.abs(points) + 1)[:, self.varied]
-        return np.asarray((logs - self.means) / self.deviations)
+        return np.asarray((logs - self.least) / self.ranges)
+
+
+def _far_apart(points: np.ndarray) -> list[int]:
+    """Candidates of which each is as far as can be from those before it; the first one first."""
+    found = [0]
+    away = ((points - points[0]) ** 2).sum(axis=1)
+    while len(found) < min(FIRST_ALONE, len(points)):
+        found.append(int(np.argmax(away)))
+        away = np.minimum(away, ((points - points[found[-1]]) ** 2).sum(axis=1))
+    return found
 
 
 def _log(time_ms: float | None) -> float:

@@ -1,0 +1,191 @@
+"""Gaussian process over the candidates of a search: its covariance, its scales, its posterior.
+
+The covariance has four parts: a constant, since it is unknown how fast the new GPU is; the losses
+on each other GPU, less their mean, since the new one resembles some more than others; a Matern
+kernel over the tunables with a length for each, for what no other GPU has shown; and what a single
+configuration has of its own, which no neighbour tells.
+
+Sources: the linear model of coregionalisation (Journel and Huijbregts, 1978), Gaussian processes
+(Rasmussen and Williams, 2006).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+LEVEL = 2.0
+"""Deviation of the log time that the best of a new GPU is expected to be off."""
+
+LENGTH, OWN, ALONE, SINGLE, SHARED = 1.0, 0.3, 0.5, 0.03, 0.5
+"""Medians of the scales before anything is measured (see :class:`Scales`): lengths of tunables in
+parts of their range; the own part beside other GPUs and without any; a single configuration's part;
+the part shared with other GPUs."""
+
+LENGTHS_VARY, OWN_VARIES, SINGLE_VARIES, SHARED_VARIES = 1.0, 0.7, 1.0, 0.7
+"""Deviations of the logarithms of the scales around these medians."""
+
+SMALLEST, LARGEST = -4.0, 3.0
+"""Bounds of the logarithms of the scales."""
+
+STEPS = 30
+"""Most steps of a fit of the scales."""
+
+JITTER = 1e-8
+ROOT_OF_5 = float(np.sqrt(5))
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Hyper-parameters of the covariance.
+
+    Parameters
+    ----------
+    lengths
+        Of each tunable, in parts of its range: float64, shape (tunables,).
+    own, single, shared
+        Deviations of the log time.
+    """
+
+    lengths: np.ndarray
+    own: float
+    single: float
+    shared: float
+
+    @classmethod
+    def of(cls, logs: np.ndarray) -> Scales:
+        """From logarithms: lengths, own, single, shared; float64, shape (tunables + 3,)."""
+        values = np.exp(logs)
+        return cls(values[:-3], *(float(each) for each in values[-3:]))
+
+    @property
+    def logs(self) -> np.ndarray:
+        """Logarithms, in the order of :meth:`of`."""
+        return np.log(np.append(self.lengths, [self.own, self.single, self.shared]))
+
+
+class Process:
+    """Posterior of the log time of every candidate.
+
+    Parameters
+    ----------
+    points
+        Tunables of each candidate between 0 and 1: float64, shape (candidates, tunables).
+    deviations
+        Losses on each other GPU, less their mean: float64, shape (candidates, GPUs).
+    """
+
+    def __init__(self, points: np.ndarray, deviations: np.ndarray) -> None:
+        self.points = points
+        self._deviations = deviations
+        own = OWN if deviations.shape[1] else ALONE
+        count = points.shape[1]
+        self._medians = np.log([LENGTH] * count + [own, SINGLE, SHARED])
+        self._vary = np.array([LENGTHS_VARY] * count + [OWN_VARIES, SINGLE_VARIES, SHARED_VARIES])
+        self.scales = Scales.of(self._medians)
+        self._rows = np.empty(0, dtype=int)
+        self.condition(self._rows)
+
+    def extend(self, points: np.ndarray, deviations: np.ndarray) -> None:
+        """Add candidates, as at the beginning; what was conditioned on stays."""
+        self.points = np.vstack([self.points, points])
+        self._deviations = np.vstack([self._deviations, deviations])
+        self.condition(self._rows)
+
+    def condition(self, rows: np.ndarray) -> None:
+        """Condition on measured candidates anew: their numbers, int, shape (measured,)."""
+        self._rows = np.asarray(rows, dtype=int)
+        every = np.arange(len(self.points))
+        self._factor = np.linalg.cholesky(self._noisy(self._rows, self.scales))
+        self._columns = solve_triangular(
+            self._factor, self._covariance(self._rows, every, self.scales), lower=True
+        )
+        shared = (self._deviations**2).sum(axis=1)
+        scales = self.scales
+        self._prior = LEVEL**2 + scales.own**2 + scales.shared**2 * shared
+
+    def append(self, row: int) -> None:
+        """Condition on one more candidate."""
+        here = np.array([row])
+        cross = self._covariance(here, np.arange(len(self.points)), self.scales)[0]
+        before = self._columns[:, row]
+        left = cross[row] + self.scales.single**2 + JITTER - before @ before
+        pivot = np.sqrt(max(left, 1e-12))
+        count = len(self._rows)
+        factor = np.zeros((count + 1, count + 1))
+        factor[:count, :count], factor[count, :count], factor[count, count] = (
+            *(self._factor, before),
+            pivot,
+        )
+        self._factor = factor
+        self._columns = np.vstack([self._columns, (cross - before @ self._columns) / pivot])
+        self._rows = np.append(self._rows, row)
+
+    def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
+
+        Parameters
+        ----------
+        targets
+            Those of what was conditioned on, in its order: float64, shape (measured,).
+        """
+        solved = solve_triangular(self._factor, targets, lower=True)
+        variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
+        return self._columns.T @ solved, np.maximum(variance, 1e-10)
+
+    def fit(self, rows: np.ndarray, targets: np.ndarray) -> None:
+        """Take the scales of the largest posterior density, and condition on nothing."""
+        found = minimize(
+            self._density,
+            self.scales.logs,
+            args=(np.asarray(rows, dtype=int), targets),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(SMALLEST, LARGEST)] * len(self._medians),
+            options={"maxiter": STEPS},
+        )
+        if np.isfinite(found.fun):
+            self.scales = Scales.of(found.x)
+
+    def _covariance(self, rows: np.ndarray, columns: np.ndarray, scales: Scales) -> np.ndarray:
+        shared = self._deviations[rows] @ self._deviations[columns].T
+        left, right = self.points[rows] / scales.lengths, self.points[columns] / scales.lengths
+        squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * left @ right.T
+        steps = ROOT_OF_5 * np.sqrt(np.maximum(squares, 0))
+        own = (1 + steps + steps**2 / 3) * np.exp(-steps)
+        return np.asarray(LEVEL**2 + scales.shared**2 * shared + scales.own**2 * own)
+
+    def _noisy(self, rows: np.ndarray, scales: Scales) -> np.ndarray:
+        single = (scales.single**2 + JITTER) * np.eye(len(rows))
+        return self._covariance(rows, rows, scales) + single
+
+    def _density(
+        self, logs: np.ndarray, rows: np.ndarray, targets: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Negative logarithm of the posterior density of scales, and its gradient."""
+        scales = Scales.of(logs)
+        try:
+            factor = cho_factor(self._noisy(rows, scales), lower=True)
+        except LinAlgError:
+            return 1e10, np.zeros_like(logs)
+        points = self.points[rows]
+        squares = ((points[:, None, :] - points[None, :, :]) / scales.lengths) ** 2
+        steps = ROOT_OF_5 * np.sqrt(squares.sum(axis=-1))
+        decay = np.exp(-steps)
+        inverse = cho_solve(factor, np.eye(len(rows)))
+        weights = inverse @ targets
+        slope = 0.5 * (inverse - np.outer(weights, weights))
+        by_length = slope * (scales.own**2 * 5 / 3 * (1 + steps) * decay)
+        own = scales.own**2 * (1 + steps + steps**2 / 3) * decay
+        shared = scales.shared**2 * (self._deviations[rows] @ self._deviations[rows].T)
+        gradient = np.empty_like(logs)
+        gradient[:-3] = np.einsum("ij,ijk->k", by_length, squares)
+        gradient[-3] = 2 * (slope * own).sum()
+        gradient[-2] = 2 * scales.single**2 * np.trace(slope)
+        gradient[-1] = 2 * (slope * shared).sum()
+        away = (logs - self._medians) / self._vary
+        value = 0.5 * targets @ weights + np.log(np.diag(factor[0])).sum() + 0.5 * away @ away
+        return float(value), gradient + away / self._vary
