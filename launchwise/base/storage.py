@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -221,17 +222,35 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     UserError
-        When it is missing, too long or no JSON.
+        When it is missing, too long or no JSON, gives a key twice, or holds NaN or an infinity.
     """
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except RecursionError as error:
         raise UserError(path, "", "is not JSON: nested too deep") from error
     except ValueError as error:
         raise UserError(path, "", f"is not JSON: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        # Which of the two counts differs from reader to reader.
+        raise given_twice(pairs)
+    return found
+
+
+def given_twice(pairs: Iterable[tuple[str, Any]]) -> ValueError:
+    """Error for an object of JSON that gives a key twice."""
+    ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+    return ValueError(f"{name!r} is given twice")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import first_bytes
+from launchwise.base.storage import first_bytes, given_twice
 
 KNOWN = (
     "a Kernel Tuner cache or list of results, T4, KTT's JSON, Triton's *.autotune.json, "
@@ -173,7 +173,7 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 
 
 class Repeated(dict[str, Any]):
-    """An object of JSON in which a key stands more than once; the last counts."""
+    """Entries of JSON, each an object, of which a key stands more than once; the last counts."""
 
     count: int
     """Entries that others of the same key replace."""
@@ -183,6 +183,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain = dict(pairs)
     if len(plain) == len(pairs):
         return plain
+    # A run that is resumed may write an entry again. Of other values none is the one that is meant.
+    if not all(isinstance(value, dict) for _, value in pairs):
+        raise given_twice(pairs)
     found = Repeated(plain)
     found.count = len(pairs) - len(plain)
     return found

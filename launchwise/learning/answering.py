@@ -317,4 +317,4 @@ def _number(value: Any) -> float | None:
 
 
 def _interval(low: Any, high: Any) -> Interval | None:
-    return (float(low), float(high)) if math.isfinite(low) else None
+    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
@@ -20,6 +21,7 @@ from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import UNMEASURED_REGRET, MeanRegret, distances
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
+from launchwise.learning.stored import MeanRegrets
 
 
 class Untuned(Recommender):
@@ -54,6 +56,7 @@ class BestOnAverage(Recommender):
     """The configuration of least mean log(time / best) over the training cases."""
 
     title = "best on average"
+    stored: ClassVar[type[BaseModel]] = MeanRegrets
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Compute the mean regret of every configuration over the training cases."""
@@ -68,7 +71,7 @@ class BestOnAverage(Recommender):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`state` gave."""
-        self._mean_regret = MeanRegret(**state)
+        self._mean_regret = MeanRegret.read(state, self.domain)
 
     def losses(self, rows: pd.DataFrame) -> np.ndarray:
         """Mean regret in training: float64, shape (rows,)."""

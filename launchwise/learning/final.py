@@ -23,7 +23,6 @@ from launchwise.base.scripting import log
 from launchwise.base.storage import (
     digest_files,
     new_folder,
-    read_sealed_json,
     write_sealed_json,
 )
 from launchwise.experiment.study import ModelEntry, Study
@@ -45,6 +44,7 @@ from launchwise.learning.splits import (
     case_columns,
     cases_in,
 )
+from launchwise.learning.stored import read_product_facts, read_recommender_facts
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import fastest_measured_schema
@@ -302,9 +302,8 @@ class Final:
     @property
     def kinds(self) -> list[str]:
         """Kinds that the model is made of, its own and those of its members."""
-        facts = read_sealed_json(self.folder / MODEL_FOLDER / MODEL_FACTS_FILE, "parameters")
-        parameters = facts["parameters"]
-        entry = {"kind": self.facts["kind"], "parameters": parameters}
+        facts = read_recommender_facts(self.folder / MODEL_FOLDER / MODEL_FACTS_FILE)
+        entry = {"kind": self.facts["kind"], "parameters": facts.parameters}
         return kinds_of(entry, self.spec.folder)
 
     @cached_property
@@ -344,7 +343,8 @@ class Final:
         UserError
             When it is missing or damaged.
         """
-        kind = recommender_class(self.facts["kind"], workload=self.spec.folder)
+        path = self.folder / FACTS_FILE
+        kind = recommender_class(self.facts["kind"], "", self.spec.folder, path)
         return kind.load(self.folder / MODEL_FOLDER, self.domain)
 
 
@@ -359,7 +359,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
         raise UserError(folder, "", message)
-    facts = read_sealed_json(folder / FACTS_FILE, "workload", "kind")
+    facts = read_product_facts(folder / FACTS_FILE)
     if facts["workload"] != domain.spec.workload:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)

@@ -8,20 +8,23 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.storage import digest_files, read_sealed_json, write_sealed_json
+from launchwise.base.storage import digest_files, write_sealed_json
+from launchwise.base.typed import validated
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.misfits import misfit
 from launchwise.learning.one_core import on_one_thread
 from launchwise.learning.splits import Case, case_numbers
+from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
 
 if TYPE_CHECKING:
@@ -135,6 +138,9 @@ class Recommender(ABC):
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
 
+    stored: ClassVar[type[BaseModel]] = AnyState
+    """Typed model of what :meth:`state` gives: :meth:`restore` gets what it lets pass."""
+
     shareable: ClassVar[bool] = True
     """Whether a fit depends on hyper-parameters and rows alone (see :meth:`expect`)."""
 
@@ -149,14 +155,24 @@ class Recommender(ABC):
     _loaded: MutableMapping[str, Recommender] | None = None
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
-        if strange := sorted(parameters.keys() - self.defaults.keys()):
-            message = unknown("parameter", strange[0], self.defaults)
-            raise UserError("config.yaml", "models.parameters", message)
-        for name, value in parameters.items():
-            if said := misfit(name, value, self.defaults, self.allowed):
-                raise UserError("config.yaml", f"models.parameters.{name}", said)
+        self.check_parameters(parameters, "config.yaml", "models.parameters")
         self.domain = domain
         self.parameters = {**self.defaults, **parameters}
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any], where: str | Path, key: str) -> None:
+        """Insist on hyper-parameters that may be; ``where`` and ``key`` name them in messages.
+
+        Raises
+        ------
+        UserError
+            When one is unknown, of a wrong type or out of range.
+        """
+        if strange := sorted(parameters.keys() - cls.defaults.keys()):
+            raise UserError(where, key, unknown("parameter", strange[0], cls.defaults))
+        for name, value in parameters.items():
+            if said := misfit(name, value, cls.defaults, cls.allowed):
+                raise UserError(where, f"{key}.{name}", said)
 
     def get_params(self) -> dict[str, Any]:
         """Hyper-parameters by name."""
@@ -308,26 +324,28 @@ class Recommender(ABC):
         UserError
             When the folder holds none, one of another class, or a damaged one.
         """
-        facts = read_sealed_json(folder / FACTS_FILE, "parameters", "state")
-        digest = digest_files([folder / FACTS_FILE])
+        path = folder / FACTS_FILE
+        facts = read_recommender_facts(path)
+        digest = digest_files([path])
         if loaded is not None and isinstance(known := loaded.get(digest), cls):
             return known
-        if facts.get("class") != cls.__name__:
-            message = f"holds a {facts.get('class')}, not a {cls.__name__}"
-            raise UserError(folder / FACTS_FILE, "class", message)
+        if facts.name != cls.__name__:
+            raise UserError(path, "class", f"holds a {facts.name}, not a {cls.__name__}")
         # Libraries written in C++ may end the whole process when they read a truncated model.
-        whole = {path.name: digest_files([path]) for path in _own_files(folder)}
-        for name, known in facts.get("files", {}).items():
-            if whole.get(name) != known:
+        whole = {each.name: digest_files([each]) for each in _own_files(folder)}
+        for name, written in facts.files.items():
+            if whole.get(name) != written:
                 message = "cannot be read as a model: it is missing, truncated or changed"
                 raise UserError(folder / name, "", message)
+        cls.check_parameters(facts.parameters, path, "parameters")
+        state = validated(cls.stored, facts.state, path).model_dump()
         try:
-            found = cls(domain, **facts["parameters"])
+            found = cls(domain, **facts.parameters)
             found._loaded = loaded
             found.load_model(folder)
-            found.restore(facts["state"])
+            found.restore(state)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise UserError(folder, "", f"cannot be read as a model: {error}") from error
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error
         if loaded is not None:
             loaded[digest] = found
         return found

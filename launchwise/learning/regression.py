@@ -20,12 +20,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
+from launchwise.learning.stored import RegressorState
 
 TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
@@ -54,6 +56,8 @@ class TimeRegressor(Recommender):
     defaults: ClassVar[dict[str, Any]] = {"target": "regret", "focus": 2.0, "seed": 0}
 
     allowed: ClassVar[dict[str, Any]] = {"target": [*TARGETS], "focus": [(0, None)]}
+
+    stored: ClassVar[type[BaseModel]] = RegressorState
 
     columns: list[str]
     """Features that vary in the training rows."""
@@ -148,8 +152,15 @@ class TimeRegressor(Recommender):
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`state` gave."""
         self.columns, self.constant = list(state["columns"]), dict(state["constant"])
-        self._mean_regret = MeanRegret(**state["prior"])
-        self._levels = Levels.read(state["levels"])
+        self.domain.insist_on_features([*self.columns, *self.constant])
+        if self.model_width() != len(self.columns):
+            raise ValueError(f"it was fitted to {self.model_width()} features, not to columns")
+        self._mean_regret = MeanRegret.read(state["prior"], self.domain)
+        self._levels = Levels.read(state["levels"], self.domain)
+
+    def model_width(self) -> int:
+        """Number of features that the fitted model reads."""
+        return len(self.columns)
 
     def model_file(self, folder: Path, suffix: str) -> Path:
         """Path of the fitted model's file."""
@@ -204,6 +215,19 @@ class MeanRegret:
         names = pd.Series(configuration_codes(rows, self._columns, domain.spec))
         return names.map(self._regrets).fillna(UNMEASURED_REGRET).to_numpy(dtype=float)
 
+    @classmethod
+    def read(cls, plain: dict[str, Any], domain: Domain) -> MeanRegret:
+        """From the result of :meth:`plain`.
+
+        Raises
+        ------
+        ValueError
+            When a column is no tunable.
+        """
+        if strange := [name for name in plain["columns"] if name not in domain.choice_columns]:
+            raise ValueError(f"{strange[0]!r} is no tunable of {domain.spec.workload}")
+        return cls(**plain)
+
     def plain(self) -> dict[str, Any]:
         """Constructor arguments as JSON values."""
         regrets = {str(code): regret for code, regret in self._regrets.items()}
@@ -257,10 +281,20 @@ class Levels:
         }
 
     @classmethod
-    def read(cls, plain: dict[str, Any]) -> Levels:
-        """Restore from the result of :meth:`plain`."""
+    def read(cls, plain: dict[str, Any], domain: Domain) -> Levels:
+        """Restore from the result of :meth:`plain`.
+
+        Raises
+        ------
+        ValueError
+            When a column is no feature, or a case lacks one.
+        """
+        domain.insist_on_features(plain["columns"])
+        levels = np.asarray(plain["levels"], dtype=float)
         points = np.asarray(plain["points"], dtype=float)
-        return cls(plain["columns"], points, np.asarray(plain["levels"], dtype=float))
+        if points.shape != (len(levels), len(plain["columns"])):
+            raise ValueError("levels has other numbers of columns, points and levels")
+        return cls(plain["columns"], points, levels)
 
 
 def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:

@@ -120,6 +120,11 @@ def imported() -> dict[str, tuple[bytes, str]]:
             ROWS.encode() + b'{"block_size": "\\ud800x", "time": 1}\n' + ROWS.encode(),
             r"half\.jsonl:3: is not JSON: .* surrogates not allowed",
         ),
+        "twice.json": (b'[{"x": 1, "time": 1, "x": 2}]', "'x' is given twice"),
+        "twice.jsonl": (
+            ROWS.encode() + b'{"block_size": 1, "block_size": 2, "time": 1}\n' + ROWS.encode(),
+            r"twice\.jsonl:3: is not JSON: 'block_size' is given twice",
+        ),
         "damaged.jsonl": (
             ROWS.encode() + b"{]\n" + ROWS.encode(),
             r"damaged\.jsonl:3: is not JSON",

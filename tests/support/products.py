@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from samples import ROOT
+import yaml
+from samples import ROOT, STENCIL
+from stencil import GPUS, TRAINED, slice_of_card, sweep
 
 from launchwise.cli.predict.answering import read_experiment
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
-from launchwise.gpus.profile import read_profile
+from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.report.study import StudyData
-from launchwise.tables.files import read_table
+from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.rows import selected
 from launchwise.tables.times import judged_times, with_judged_times
+from launchwise.workloads.spec import load_spec
 
 RECORDED = ROOT / "data" / "recorded"
 MEMBERS = "lightgbm, knn, best_on_average, nearest_size"
@@ -84,3 +89,38 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
         answers=[entry.plain() for entry in lookup_entries(final)],
     )
     return Product(final, answer_table(final, name), study)
+
+
+STUDY = "stencil_block"
+
+
+def stencil_project(root: Path, members: str) -> Path:
+    """A project with the tests' workload alone, and the product of its study; the product's folder.
+
+    Parameters
+    ----------
+    members
+        Of the committee that answers.
+    """
+    shutil.copytree(STENCIL, root / "kernels" / "stencil")
+    spec = load_spec(root / "kernels" / "stencil")
+    sweeps = {gpu: sweep(spec, TRAINED, gpu) for gpu in GPUS}
+    for gpu, rows in sweeps.items():
+        folder = root / "data" / "recorded" / gpu
+        folder.mkdir(parents=True)
+        write_profile(folder / "profile.json", slice_of_card(gpu))
+        write_table(folder / "stencil.parquet", rows, measurement_schema(spec))
+    entry = ModelEntry(kind="committee", title="chosen", parameters={"members": members})
+    settings = {"workloads": ["kernels"], "gpus": {gpu: {"source": "recorded"} for gpu in GPUS}}
+    models = {"chosen": entry.model_dump(exclude_unset=True)}
+    (root / "config.yaml").write_text(yaml.safe_dump({**settings, "models": models}))
+    study = root / "kernels" / "stencil" / "studies" / STUDY / "study.yaml"
+    asked = {**yaml.safe_load(study.read_text()), "models": ["chosen"]}
+    study.write_text(yaml.safe_dump(asked))
+    domain = Domain(spec, {gpu: slice_of_card(gpu) for gpu in GPUS})
+    times = {gpu: judged_times(rows, None, spec) for gpu, rows in sweeps.items()}
+    product = root / "results" / "final" / STUDY
+    fit_final(
+        Study(workload="stencil", **asked), "chosen", entry, domain, sweeps, times, [], 1, product
+    )
+    return product

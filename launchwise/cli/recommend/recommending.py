@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_json
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
@@ -20,6 +19,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.light_imports import import_boosters_alone
 from launchwise.learning.splits import Case
+from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import Spec
@@ -93,7 +93,7 @@ def known_gpus(study: str, experiment: Experiment) -> list[str]:
     if not path.is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{study}"
         raise UserError(path.parent.relative_to(experiment.root), "", message)
-    return list(read_json(path)["gpus"])
+    return list(read_product_facts(path)["gpus"])
 
 
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
@@ -105,11 +105,13 @@ def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final
         When a GPU is unknown, or the product is missing or damaged.
     """
     known = known_gpus(study, experiment)
+    named_by = dict.fromkeys([*known, *gpus], COMMAND)
+    named_by |= dict.fromkeys(known, str(FINAL / study / FACTS_FILE))
     settings = experiment.studies[study]
     spec = experiment.specs[settings.workload]
     domain = Domain(
         spec,
-        {gpu: find_profile(gpu, experiment, COMMAND) for gpu in dict.fromkeys([*known, *gpus])},
+        {gpu: find_profile(gpu, experiment, where) for gpu, where in named_by.items()},
         settings.candidates,
         settings.constraints,
         settings.near_best_percent,

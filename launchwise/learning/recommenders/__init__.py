@@ -90,7 +90,10 @@ def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def recommender_class(
-    kind: str, key: str = "models", workload: Path | None = None
+    kind: str,
+    key: str = "models",
+    workload: Path | None = None,
+    where: str | Path = "config.yaml",
 ) -> type[Recommender]:
     """The recommender's class of one kind.
 
@@ -100,6 +103,8 @@ def recommender_class(
         What asks for it, for messages.
     workload
         Folder of the workload, whose own kinds count as well.
+    where
+        File that names it, for messages.
 
     Raises
     ------
@@ -110,7 +115,7 @@ def recommender_class(
 
     if kind not in kinds(workload):
         message = unknown("kind of model", kind, kinds(workload))
-        raise UserError("config.yaml", f"{key}.kind", message)
+        raise UserError(where, f"{key}.kind".lstrip("."), message)
     if workload is not None and is_own(kind, workload):
         module = import_from(workload, f"{OWN}.{kind}")
     else:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_sealed_json
+from launchwise.base.typed import validated
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
@@ -31,11 +32,13 @@ from launchwise.learning.choosing.situations import (
     new_parameters,
     validation_folds,
 )
+from launchwise.learning.choosing.stored_plans import CommitteeState
 from launchwise.learning.features import Domain
 from launchwise.learning.fits import Fits
 from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender, Tried
 from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
 from launchwise.learning.splits import Case, case_numbers
+from launchwise.learning.stored import read_recommender_facts
 
 LOG = "log time by "
 """Prefix of columns with the log of a member's predicted times."""
@@ -76,6 +79,8 @@ class CommitteeRecommender(Recommender):
 
     allowed: ClassVar[dict[str, Any]] = {"folds": [(2, None)], "most_rows": [(1, None)]}
 
+    stored: ClassVar[type[BaseModel]] = CommitteeState
+
     shareable = False
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
@@ -101,16 +106,17 @@ class CommitteeRecommender(Recommender):
         """Validate only for the situations of these cases."""
         self._expected = cases
 
-    def _made(self) -> dict[str, Recommender]:
-        """Members, not fitted."""
+    def _made(
+        self, where: str | Path = "config.yaml", key: str = "models.parameters.members"
+    ) -> dict[str, Recommender]:
+        """Members, not fitted; ``where`` and ``key`` name them in messages."""
         found: dict[str, Recommender] = {}
         for name in self._names:
             kind = BASELINES.get(name) or recommender_class(
-                name, "models.parameters.members", self.domain.spec.folder
+                name, key, self.domain.spec.folder, where
             )
             if issubclass(kind, CommitteeRecommender):
-                message = "a committee is no member of a committee"
-                raise UserError("config.yaml", "models.parameters.members", message)
+                raise UserError(where, key, "a committee is no member of a committee")
             seeded = {"seed": self.parameters["seed"]} if "seed" in kind.defaults else {}
             found[name] = kind(self.domain, **seeded)
         return found
@@ -165,7 +171,9 @@ class CommitteeRecommender(Recommender):
         found: dict[str, Plan] = {}
         parts = []
         for one in self._tried:
-            state = read_sealed_json(one.folder / FACTS_FILE, "state")["state"]
+            path = one.folder / FACTS_FILE
+            given = read_recommender_facts(path).state
+            state = validated(self.stored, given, path).model_dump()
             plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
             for situation, plan in plans.items():
                 known = found.get(situation)
@@ -368,7 +376,12 @@ class CommitteeRecommender(Recommender):
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
         self._plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
+        if strange := {n for plan in self._plans.values() for n in plan.members} - {*self._names}:
+            raise ValueError(f"plans name {min(strange)!r}, which is no member")
         self._known = Known.read(state["known"])
+        columns = self.domain.spec.problem_columns
+        if strange := {*self._known.ranges, *self._known.values} - {*columns}:
+            raise ValueError(f"known has {min(strange)!r}, which is no problem parameter")
         self._cards = dict(state["cards"])
 
     def save_model(self, folder: Path) -> None:
@@ -378,7 +391,8 @@ class CommitteeRecommender(Recommender):
 
     def load_model(self, folder: Path) -> None:
         """Read what :meth:`save_model` wrote."""
-        kinds = {name: type(member) for name, member in self._made().items()}
+        made = self._made(folder / FACTS_FILE, "parameters.members")
+        kinds = {name: type(member) for name, member in made.items()}
         self._members = {
             name: kind.load(folder / name, self.domain, self._loaded)
             for name, kind in kinds.items()

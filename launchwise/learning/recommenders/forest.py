@@ -74,6 +74,10 @@ class ForestRecommender(TimeRegressor):
         """Write ``model.npz``."""
         save_trees(self.model_file(folder, "npz"), self._trees)
 
+    def model_width(self) -> int:
+        """Number of features of the trees."""
+        return self._trees.features
+
     def load_model(self, folder: Path) -> None:
         """Read ``model.npz``, arrays only."""
         self._trees = load_trees(self.model_file(folder, "npz"))

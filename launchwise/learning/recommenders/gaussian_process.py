@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
@@ -14,6 +15,7 @@ from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, po
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets
+from launchwise.learning.stored import ProcessState
 
 POINTS_FILE = "points.npz"
 VARIANT_DISTANCE = 2.0
@@ -32,6 +34,8 @@ class GaussianProcessRecommender(Recommender):
     with a probability in proportion to (best / time)^2, and the length scales are fitted to
     ``rows_for_scales`` of those in ``iterations`` steps of L-BFGS.
     """
+
+    stored: ClassVar[type[BaseModel]] = ProcessState
 
     defaults: ClassVar[dict[str, Any]] = {
         "most_rows": 1500,
@@ -124,6 +128,10 @@ class GaussianProcessRecommender(Recommender):
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
         self._columns, self._variants = list(state["columns"]), list(state["variants"])
+        self.domain.insist_on_features(self._columns)
+        axes = len(self._columns) + len(self._variants)
+        if {len(state["scales"]), self._known.shape[1]} != {axes}:
+            raise ValueError("columns, variants and scales are not those of its points")
         self._mean, self._deviation = float(state["mean"]), float(state["deviation"])
         scales = np.array(state["scales"], dtype=float)
         self._kernel = Kernel(float(state["amplitude"]), scales, float(state["noise"]))

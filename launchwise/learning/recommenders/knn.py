@@ -134,6 +134,10 @@ class KnnRecommender(TimeRegressor):
                 file, points=self._points, target=self._values, of_problem=self._of_problem
             )
 
+    def model_width(self) -> int:
+        """Number of features of the known rows."""
+        return int(self._points.shape[1])
+
     def load_model(self, folder: Path) -> None:
         """Read ``model.npz``, arrays only."""
         path = self.model_file(folder, "npz")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.learning.boosters import (
@@ -20,6 +21,7 @@ from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
+from launchwise.learning.stored import RankerState
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 """Log time relative to the best of the case below which a row gains one more grade."""
@@ -35,6 +37,8 @@ class LambdarankRecommender(Recommender):
     are fitted to swaps that raise the normalised discounted cumulative gain of the first
     ``truncation`` places. Nothing says how long a configuration takes.
     """
+
+    stored: ClassVar[type[BaseModel]] = RankerState
 
     defaults: ClassVar[dict[str, Any]] = {
         "rounds": 100,
@@ -107,7 +111,7 @@ class LambdarankRecommender(Recommender):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
-        self._mean_regret = MeanRegret(**state["prior"])
+        self._mean_regret = MeanRegret.read(state["prior"], self.domain)
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.txt``."""

@@ -61,6 +61,10 @@ class LightgbmRecommender(TimeRegressor):
         """Write ``model.txt``."""
         write_booster(self.model_file(folder, "txt"), self._booster)
 
+    def model_width(self) -> int:
+        """Number of features of the booster."""
+        return int(self._booster.num_feature())
+
     def load_model(self, folder: Path) -> None:
         """Read ``model.txt``."""
         self._booster = read_booster(self.model_file(folder, "txt"))

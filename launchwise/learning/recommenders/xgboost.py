@@ -73,6 +73,10 @@ class XgboostRecommender(TimeRegressor):
         with whole_file(self.model_file(folder, "ubj")) as scratch:
             scratch.write_bytes(self._booster.save_raw(raw_format="ubj"))
 
+    def model_width(self) -> int:
+        """Number of features of the booster."""
+        return int(self._booster.num_features())
+
     def load_model(self, folder: Path) -> None:
         """Read ``model.ubj``."""
         import xgboost

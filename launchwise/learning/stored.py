@@ -1,0 +1,142 @@
+"""Typed models of what a product holds as JSON: it comes from other people, too.
+
+A digest tells damage and not intent (:func:`launchwise.base.storage.read_sealed_json`): whoever
+edits a file can compute it anew. What these models let pass has the types and the ranges that an
+answer is computed from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
+
+from launchwise.base.storage import read_sealed_json
+from launchwise.base.typed import Strict, validated
+
+LARGEST_LOG = 100.0
+"""Largest logarithm of a time in ms, or of a ratio of times, and of what is added to one."""
+
+Log = Annotated[FiniteFloat, Field(ge=-LARGEST_LOG, le=LARGEST_LOG)]
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+Code = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""Number of a configuration."""
+
+
+class Measured(Strict):
+    """With what and when a GPU was measured (:func:`launchwise.learning.final.measurements`)."""
+
+    drivers: list[str]
+    toolkits: list[str]
+    days: list[str]
+
+
+class TimeIntervals(Strict):
+    """As :class:`launchwise.learning.calibration.Calibration`."""
+
+    problems: Count
+    covered: Annotated[float, Field(ge=0, le=1)]
+    stretch: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
+
+
+class ProductFacts(BaseModel):
+    """Content of ``final.json``; a model's own summary stands beside these keys."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+    __pydantic_extra__: dict[str, JsonValue]
+
+    study: str
+    workload: str
+    model: str
+    kind: str
+    gpus: Annotated[dict[str, str], Field(min_length=1)]
+    measurements: dict[str, Measured]
+    commits: list[str]
+    rows: Count
+    rows_left_out: Count
+    cases: Count
+    seed: int
+    sweeps: str
+    versions: dict[str, str]
+    time_intervals: TimeIntervals | None
+
+
+class RecommenderFacts(Strict):
+    """Content of ``recommender.json``; ``state`` has a model of its own per class."""
+
+    name: Annotated[str, Field(alias="class")]
+    parameters: dict[str, Any]
+    state: dict[str, Any]
+    files: dict[str, str]
+
+
+class AnyState(BaseModel):
+    """State of a recommender that checks it itself."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class MeanRegrets(Strict):
+    """State of :class:`launchwise.learning.regression.MeanRegret`."""
+
+    columns: list[str]
+    regrets: dict[Code, Log]
+
+
+class StoredLevels(Strict):
+    """State of :class:`launchwise.learning.regression.Levels`."""
+
+    columns: list[str]
+    points: list[list[FiniteFloat]]
+    levels: Annotated[list[Log], Field(min_length=1)]
+
+
+class RankerState(Strict):
+    """State of a recommender that ranks, without times."""
+
+    prior: MeanRegrets
+
+
+class RegressorState(RankerState):
+    """State of a :class:`launchwise.learning.regression.TimeRegressor`."""
+
+    columns: Annotated[list[str], Field(min_length=1)]
+    constant: dict[str, FiniteFloat]
+    levels: StoredLevels
+
+
+class ProcessState(Strict):
+    """State of a Gaussian process."""
+
+    columns: list[str]
+    variants: list[str]
+    mean: Log
+    deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
+    amplitude: Annotated[float, Field(gt=0, le=1e12)]
+    scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
+    noise: Annotated[float, Field(ge=0, le=1e12)]
+
+
+def read_product_facts(path: Path) -> dict[str, Any]:
+    """Content of a product's ``final.json``.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, was changed, or is not what it must be.
+    """
+    return validated(ProductFacts, read_sealed_json(path), path).model_dump()
+
+
+def read_recommender_facts(path: Path) -> RecommenderFacts:
+    """Content of a ``recommender.json``.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, was changed, or is not what it must be.
+    """
+    return validated(RecommenderFacts, read_sealed_json(path), path)

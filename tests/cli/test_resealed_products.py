@@ -1,0 +1,156 @@
+"""Products that somebody edited and sealed anew: an answer of the same kind, or one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from products import STUDY, stencil_project
+
+from launchwise.base.storage import read_sealed_json, write_json, write_sealed_json
+from launchwise.cli.app import main
+
+MEMBERS = "gaussian_process, knn, forest, lightgbm, xgboost, nearest_size"
+ASKED = ["recommend", STUDY, "--gpu", "card.sm16", "dtype=float32", "order=8"]
+BETWEEN, MEASURED = [*ASKED, "n=400"], [*ASKED, "n=256"]
+STRANGE: tuple[Any, ...] = (
+    *(None, True, -1, 0.5, 1e308, 10**40, "x", "", "\n", [], {}, [[1]], [None], {"x": None}),
+)
+EDITS = 24
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("made")
+    stencil_project(root, MEMBERS)
+    return root
+
+
+@pytest.fixture
+def product(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The product of a project that is the current folder."""
+    root = tmp_path / "project"
+    shutil.copytree(made, root)
+    monkeypatch.chdir(root)
+    return root / "results" / "final" / STUDY
+
+
+def keys(content: Any) -> Iterator[tuple[Any, ...]]:
+    """Ways to each key, to the first entries of each list and of each long mapping."""
+    if not isinstance(content, dict | list):
+        return
+    every = list(content) if isinstance(content, dict) else list(range(len(content)))
+    for key in every[: 2 if isinstance(content, list) or len(content) > 20 else None]:
+        yield (key,)
+        yield from ((key, *rest) for rest in keys(content[key]))
+
+
+def edited(content: dict[str, Any], way: tuple[Any, ...], strange: Any) -> dict[str, Any]:
+    """With another value at one key; without the key where the value is ``...``."""
+    changed = copy.deepcopy(content)
+    inside: Any = changed
+    for key in way[:-1]:
+        inside = inside[key]
+    if strange is ...:
+        del inside[way[-1]]
+    else:
+        inside[way[-1]] = strange
+    return changed
+
+
+def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a command ends with."""
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "way", "strange", "said"),
+    [
+        ("", ("time_intervals",), [1], "time_intervals: must be"),
+        ("", ("time_intervals",), {"problems": 30, "covered": 1, "stretch": 1e308}, "stretch: "),
+        ("", ("gpus",), ["card.sm16"], "gpus: must be a mapping"),
+        ("", ("gpus",), {"card.sm99": "x"}, "unknown GPU or card 'card.sm99'"),
+        ("", ("kind",), "oracle", "kind: unknown kind of model 'oracle'"),
+        ("", ("measurements", "card.sm16", "days"), 7, "measurements.card.sm16.days: must be"),
+        ("recommender", ("parameters",), [], "parameters: must be a mapping"),
+        ("recommender", ("parameters", "members"), "knn, oracle", "unknown kind of model 'oracle'"),
+        ("recommender", ("parameters", "folds"), 1, "parameters.folds: must be an integer of"),
+        ("recommender", ("state", "plans", "within", "members"), ["oracle"], "is no member"),
+        ("recommender", ("state", "known", "ranges", "m"), [1, 2], "which is no problem parameter"),
+        ("recommender/lightgbm", ("state", "columns"), ["n"], "was fitted to"),
+        ("recommender/xgboost", ("state", "columns"), ["n"], "was fitted to"),
+        ("recommender/forest", ("state", "columns"), ["n"], "was fitted to"),
+        ("recommender/knn", ("state", "columns"), ["n"], "was fitted to"),
+        ("recommender/knn", ("state", "constant", "color"), 1.0, "'color' is no feature of"),
+        ("recommender/knn", ("state", "levels", "levels"), [1.0], "other numbers of columns"),
+        ("recommender/gaussian_process", ("state", "scales"), [1.0], "are not those of its points"),
+        ("recommender/best_on_average", ("state", "columns"), ["color"], "'color' is no tunable"),
+        ("recommender/best_on_average", ("state", "regrets"), {"x": 1.0}, "regrets.x: "),
+    ],
+)
+def test_what_no_product_holds_is_named_with_its_file(
+    product: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    way: tuple[str, ...],
+    strange: Any,
+    said: str,
+) -> None:
+    path = product / (f"{name}/recommender.json" if name else "final.json")
+    write_sealed_json(path, edited(read_sealed_json(path), way, strange))
+    line = told(BETWEEN, capsys)
+    assert str(path.relative_to(product)) in line
+    assert said in line
+
+
+def test_an_edit_that_is_sealed_anew_gives_no_traceback(
+    product: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(product.rglob("*.json"))
+    contents = {path: read_sealed_json(path) for path in files}
+    places = [(path, way) for path in files for way in keys(contents[path])]
+    dice = random.Random(11)
+    refused = 0
+    for path, way in dice.sample(places, EDITS):
+        strange = dice.choice([..., *STRANGE])
+        write_sealed_json(path, edited(contents[path], way, strange))
+        code = main(BETWEEN if dice.random() < 0.7 else MEASURED)
+        said, where = capsys.readouterr(), (path.name, way, strange)
+        if code:
+            assert (code, said.out, said.err.count("\n")) == (2, "", 1), where
+            refused += 1
+        else:
+            first, *_, last = said.out.splitlines()
+            assert first.startswith("n="), where
+            assert last.startswith("why: "), where
+        write_sealed_json(path, contents[path])
+    assert EDITS / 3 < refused < EDITS
+
+
+def test_a_key_that_is_given_twice_is_refused(
+    product: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = product / "final.json"
+    path.write_text(path.read_text().replace('"kind":', '"kind": "knn", "kind":'))
+    assert "final.json: is not JSON: 'kind' is given twice" in told(MEASURED, capsys)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_what_is_no_number_is_refused(
+    product: Path, capsys: pytest.CaptureFixture[str], number: str
+) -> None:
+    path = product / "final.json"
+    write_json(path, {**json.loads(path.read_text()), "remark": "number"})
+    path.write_text(path.read_text().replace('"number"', number))
+    line = told(MEASURED, capsys)
+    assert "final.json" in line
