@@ -50,6 +50,18 @@ def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
     assert line.startswith(f"{COMMAND_LINE}: {STUDY}.near_best: unknown key 'near_best'")
 
 
+@pytest.mark.parametrize("number", [".nan", "-.nan", ".inf", "-.inf"])
+def test_a_file_is_blamed_for_what_is_no_number(home: Path, number: str) -> None:
+    seed = yaml.safe_load(number)
+    assert line_of({"seed": seed}).startswith("overlay0.yaml: seed: must be")
+    path = home / "config.yaml"
+    path.write_text(yaml.safe_dump({**BASE, "seed": seed}))
+    assert line_of({"models": {}}).startswith("config.yaml: seed: must be")
+    assert line_of(said={"seed": seed}).startswith("config.yaml: seed: must be")
+    path.write_text(yaml.safe_dump(BASE))
+    assert line_of(said={"seed": seed}).startswith(f"{COMMAND_LINE}: seed: must be")
+
+
 def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) -> None:
     assert experiment().sweeps["stencil"].strategy == Strategy(kind="exhaustive")
     said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
