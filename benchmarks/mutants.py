@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -157,10 +157,21 @@ def cloned(root: Path) -> Path:
     return root
 
 
-def settled_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of an earlier result that were noticed, by :func:`identity`."""
-    rows = read_json(result)["rows"]
-    return {identity(row): row for row in rows if row["outcome"] == "noticed"}
+def settled_in(
+    result: Path, only: Sequence[str] | None = None
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of an earlier result that were noticed or lie in no file of ``only``, by identity."""
+    return {
+        identity(row): row
+        for row in read_json(result)["rows"]
+        if row["outcome"] == "noticed" or (only is not None and row["file"] not in only)
+    }
+
+
+def first_counts(result: Path) -> dict[str, Any]:
+    """What an earlier result says of the one that it repeats, if it repeats any."""
+    known = read_json(result)
+    return {name: known[name] for name in ("before",) if name in known}
 
 
 def found_again(root: Path, result: Path) -> list[Mutant]:
@@ -232,11 +243,14 @@ def main() -> None:
     parser.add_argument(
         "--again", type=Path, help="an earlier result: its mutants, not new ones, where they stand"
     )
+    parser.add_argument(
+        "--only", nargs="+", help="with --again: files whose mutants are planted, others keep rows"
+    )
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
-    before = {} if given.again is None else settled_in(given.again)
+    before = {} if given.again is None else settled_in(given.again, given.only)
     with tempfile.TemporaryDirectory() as folder:
         copies = [cloned(Path(folder, str(number))) for number in range(given.workers)]
         if given.smallest:
@@ -266,7 +280,9 @@ def main() -> None:
     counts = Counter(row["outcome"] for row in rows)
     open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
     counted = {"mutants": len(rows), "unexplained": len(open_ones), **counts}
-    write_json(given.output, {**provenance(), "seed": given.seed, **counted, "rows": rows})
+    first = {} if given.again is None else first_counts(given.again)
+    found = {**provenance(), "seed": given.seed, **counted, **first, "rows": rows}
+    write_json(given.output, found)
     print(counted)
     raise SystemExit(1 if open_ones else 0)
 

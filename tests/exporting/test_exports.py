@@ -107,6 +107,16 @@ def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path
         module["recommend"]("card", n=1)
 
 
+def test_the_python_module_is_indented_by_steps_of_four(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "out", table)
+    text = (tmp_path / "out" / "tiles.py").read_text()
+    launches = text[text.index("_LAUNCHES = {") :].partition("\n}\n")[0].splitlines()
+    blanks = [len(line) - len(line.lstrip()) for line in launches]
+    # A variant, its kernels, and the bracket that closes them below the variant's name.
+    assert blanks[:4] == [0, 4, 8, 4]
+    assert set(blanks) == {0, 4, 8}
+
+
 def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: Path) -> None:
     write_answers(tmp_path / "out", table)
     recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]

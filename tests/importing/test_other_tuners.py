@@ -204,3 +204,16 @@ def test_packed_files_are_read(tmp_path: Path, exact: ForeignSweep) -> None:
         packed.writestr("again.json", text)
     with pytest.raises(UserError, match=r"several results \(results/cache.json, again.json\)"):
         read(tmp_path / "a.zip")
+
+
+def test_a_summary_lists_the_fastest_of_five_problems_and_counts_the_rest(tmp_path: Path) -> None:
+    rows = [f"{n},{block},{n / block}" for n in range(1, 9) for block in (32, 64)]
+    (tmp_path / "rows.csv").write_text("\n".join(["n,block,ms", *rows]))
+    (tmp_path / "columns.yaml").write_text("{tunables: [block], problem: [n], time: ms, unit: ms}")
+    path, places = tmp_path / "rows.csv", (tmp_path / "k", tmp_path / "r")
+    devices = [f"{path}=NVIDIA RTX A4000"]
+    columns = tmp_path / "columns.yaml"
+    lines = told(import_sweeps([path], "x", *places, devices=devices, columns=columns))
+    listed = [line for line in lines if line.startswith("fastest on ")]
+    assert len(listed) == 6
+    assert listed[-1] == "fastest on a4000: 3 more with --json"

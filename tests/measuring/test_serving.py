@@ -36,3 +36,7 @@ def test_a_task_releases_its_buffers(
     serve(device, workload, QUICK, [Task(PROBLEM, listed, **how)], 1, said.append)
     assert said[-1]["event"] == "done"
     assert device.free_bytes == free
+    if "explore" in how:
+        # As many as the budget allows, the baseline first.
+        rows = [each for each in said if each["event"] == "row"]
+        assert [row["status"] for row in rows] == ["ok", "ok"]

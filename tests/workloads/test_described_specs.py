@@ -195,6 +195,27 @@ def test_a_mistake_is_one_line_with_file_and_key(folder: Path, what: str) -> Non
     assert "\n" not in str(refused.value)
 
 
+STRANGERS = Path(__file__).resolve().parents[1] / "strangers"
+
+
+def test_repetitions_of_a_kernel_know_the_problem_and_the_counters_around_them(
+    tmp_path: Path,
+) -> None:
+    inner = load_spec(STRANGERS / "bitonic_sort").variants["global_memory"].kernels[0].repeat
+    assert inner == {"stage": "log_n", "step": "stage + 1"}
+    folder = Path(shutil.copytree(STRANGERS / "red_black", tmp_path / "red_black"))
+
+    def repeat(**counters: str) -> Callable[[dict[str, Any]], Any]:
+        return lambda raw: raw["variants"]["global_memory"]["kernels"][0].update(repeat=counters)
+
+    load_spec(changed(folder, repeat(again="sweep + nx")))
+    for name in ("sweep", "nx"):
+        with pytest.raises(UserError, match=f"0.repeat.{name}: is already a name of the spec"):
+            load_spec(changed(folder, repeat(**{name: "2"})))
+    with pytest.raises(UserError, match="unknown name 'swep'"):
+        load_spec(changed(folder, repeat(again="swep")))
+
+
 def test_without_arguments_work_is_required(folder: Path) -> None:
     def change(raw: dict[str, Any]) -> None:
         del raw["arguments"], raw["reference"]
