@@ -3,11 +3,14 @@
     python benchmarks/search_on_a_new_gpu.py benchmarks/results/search.json
 
 In simulation, on the public sweeps (``data/public``), each card in turn: launchwise's search
-(:mod:`launchwise.search.transfer_search`) knows the other cards of the workload; Kernel Tuner's
-strategies know nothing, as it is made, and run in its own simulation mode with many seeds. Both
-count distinct evaluated configurations, failed ones included, until one is within 5 % and within
-1 % of the best of the sweep. ``ended`` says after how many ``stop_below_percent: 1`` ends
-launchwise's search, and what it has found by then. Needs kernel_tuner, and no GPU.
+(:mod:`launchwise.search.transfer_search`) knows the other cards of the workload that are of the
+same vendor; ``alone`` is the same search without them, in as many orders of the candidates as there
+are seeds. Kernel Tuner's strategies know nothing, as it is made, and run in its own simulation mode
+with many seeds. All count distinct evaluated configurations, failed ones included, until one is
+within 5 % and within 1 % of the best of the sweep. ``ended`` says after how many
+``stop_below_percent: 2`` ends launchwise's search, and what it has found by then. Needs
+kernel_tuner, and no GPU. ``--rivals`` takes Kernel Tuner's side, which does not depend on this
+project, from an earlier result.
 """
 
 from __future__ import annotations
@@ -29,14 +32,14 @@ import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
-from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, share
+from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, others_of, share
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.importing.command import export_sweep
-from launchwise.measuring.explore_transfer import SETTLED_AFTER
+from launchwise.measuring.explore_transfer import LEAST_ROWS, SURE
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -96,30 +99,32 @@ def times_table(spec: Spec, paths: Mapping[str, Path]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def guided(table: pd.DataFrame, gpu: str, budget: int) -> tuple[list[float | None], int | None]:
+def guided(
+    table: pd.DataFrame, gpu: str, others: Sequence[str], budget: int
+) -> tuple[list[float | None], int | None]:
     """Times in the order in which launchwise's search evaluates configurations of ``gpu``.
 
     Until one is within 1 % of the best and the search would have ended; after how many that was.
     """
-    others = np.log(table.drop(columns=gpu)) - np.log(table.drop(columns=gpu).min())
+    known = table[list(others)]
+    losses = np.log(known) - np.log(known.min())
     points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
     search = TransferSearch(
-        points.to_numpy(dtype=float), others.fillna(np.inf).to_numpy(dtype=float)
+        points.to_numpy(dtype=float), losses.fillna(np.inf).to_numpy(dtype=float)
     )
     own = table[gpu].to_numpy(dtype=float)
     target = NEAR["within_1_percent"] * np.nanmin(own)
     found: list[float | None] = []
-    settled_for, ended, reached = 0, None, False
+    ended, reached = None, False
     while len(found) < min(budget, len(own)) and not (reached and ended):
-        settled = 100 * search.expected_gain() < STOP_BELOW_PERCENT
-        settled_for = settled_for + 1 if settled else 0
         candidate = search.propose()
         time_ms = None if np.isnan(own[candidate]) else float(own[candidate])
         search.tell(candidate, time_ms)
         found.append(time_ms)
         reached = reached or (time_ms is not None and time_ms <= target)
-        if settled_for == SETTLED_AFTER and ended is None:
-            ended = len(found)
+        if ended is None and len(found) >= LEAST_ROWS:
+            sure = search.chance_left(STOP_BELOW_PERCENT / 100) <= SURE
+            ended = len(found) if sure else None
     return found, ended
 
 
@@ -167,10 +172,20 @@ def median(counts: Sequence[int | None]) -> float | None:
     return None if found == float("inf") else float(found)
 
 
-def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
-    """The card, and how its search by launchwise went."""
+def alone(workload: str, gpu: str, seed: int, budget: int) -> dict[str, int | None]:
+    """Evaluations of launchwise's search without other cards, candidates in an order of its own."""
     _, table, best_ms = _card(workload, gpu)
-    own, ended = guided(table, gpu, budget)
+    own, _ = guided(table.sample(frac=1.0, random_state=seed), gpu, [], budget)
+    return evaluations(own, best_ms)
+
+
+def of_launchwise(
+    workload: str, gpu: str, seeds: int, budget: int, processes: int
+) -> dict[str, Any]:
+    """The card, and how its searches by launchwise went."""
+    _, table, best_ms = _card(workload, gpu)
+    own, ended = guided(table, gpu, others_of(gpu, table), budget)
+    runs = in_parallel(lambda seed: alone(workload, gpu, seed, budget), range(seeds), processes)
     shares = {f"best_of_{k}": share(own[:k], best_ms) for k in (1, 5, 20)}
     return {
         "workload": workload,
@@ -179,6 +194,7 @@ def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
         "within_5_percent_of_the_best": needle(table[gpu]),
         "launchwise": {**evaluations(own, best_ms), **shares},
         "ended": {"evaluations": ended, "best_of_all": share(own[:ended], best_ms)},
+        "alone": {name: median([run[name] for run in runs]) for name in NEAR},
     }
 
 
@@ -228,6 +244,20 @@ def best_of(rivals: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[
     return found
 
 
+def _with_rivals_of(earlier: Path, output: Path, processes: int) -> None:
+    """Search anew; Kernel Tuner's side stays, with the commit at which it ran."""
+    known = read_json(earlier)
+    seeds, budget = known["seeds"], known["budget"]
+    found = []
+    for card in known["cards"]:
+        own = of_launchwise(card["workload"], card["gpu"], seeds, budget, processes)
+        rivals = {name: card[name] for name in ("kernel_tuner", "best_of_kernel_tuner")}
+        found.append({**own, **rivals})
+    facts = provenance(kernel_tuner=known["versions"]["kernel_tuner"])
+    at = {"kernel_tuner_at": known.get("kernel_tuner_at", known["commit"])}
+    write_json(output, {**facts, **at, "seeds": seeds, "budget": budget, "cards": found})
+
+
 def main() -> None:
     """Run both sides on every card and write the file."""
     parser = arguments(__doc__ or "")
@@ -236,8 +266,12 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, help="folder of finished strategies, from which a later run goes on"
     )
+    parser.add_argument("--rivals", type=Path, help="earlier result that has Kernel Tuner's side")
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     asked = parser.parse_args()
+    if asked.rivals:
+        _with_rivals_of(asked.rivals, asked.output, asked.processes)
+        return
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
     strategies = asked.strategies[:1] if asked.smallest else asked.strategies
     try:
@@ -260,7 +294,7 @@ def main() -> None:
     found = []
     for card in cards:
         rivals = {strategy: theirs[strategy][card[1]] for strategy in strategies}
-        own = of_launchwise(*card, budget)
+        own = of_launchwise(*card, seeds, budget, asked.processes)
         found.append({**own, "kernel_tuner": rivals, "best_of_kernel_tuner": best_of(rivals)})
     facts = provenance(kernel_tuner=peer)
     write_json(asked.output, {**facts, "seeds": seeds, "budget": budget, "cards": found})

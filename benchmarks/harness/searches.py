@@ -7,8 +7,19 @@ from collections.abc import Sequence
 import pandas as pd
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
-STOP_BELOW_PERCENT = 1.0
-"""Limit of a search that ends where less is expected to be gained."""
+STOP_BELOW_PERCENT = 2.0
+"""Limit of a search that ends once it is sure that nothing is faster by more."""
+
+OF_AMD = frozenset({"mi250x", "w6600", "w7800"})
+
+
+def others_of(gpu: str, table: pd.DataFrame) -> list[str]:
+    """Cards of a table that a search of ``gpu`` may know: those of its vendor, no slice of it."""
+    return [
+        each
+        for each in map(str, table)
+        if each.split(".")[0] != gpu.split(".")[0] and (each in OF_AMD) == (gpu in OF_AMD)
+    ]
 
 
 def needle(times: pd.Series, percent: float = 5.0) -> int:

@@ -132,8 +132,17 @@ class Strategy(Strict, title="strategy"):
         gt=0,
         lt=100,
         description=(
-            "a problem ends early when no configuration was expected to be faster than the best "
-            "by more than this before any of the last ten; transfer only"
+            "a problem ends early once the chance that a configuration is left that is faster than "
+            "the best by more than this is at most a tenth; transfer only"
+        ),
+    )
+
+    known: dict[str, str] | None = Field(
+        None,
+        min_length=1,
+        description=(
+            "names of GPUs to Parquet files of sweeps that the search starts from, beside the "
+            "recorded GPUs; transfer only"
         ),
     )
 
@@ -148,6 +157,8 @@ class Strategy(Strict, title="strategy"):
             raise ValueError(f"exhaustive measures every configuration: remove {strange[0]}")
         if self.kind != "transfer" and self.stop_below_percent is not None:
             raise ValueError(f"{self.kind} expects no gain: remove stop_below_percent")
+        if self.kind != "transfer" and self.known is not None:
+            raise ValueError(f"{self.kind} starts from nothing: remove known")
         return self
 
 

@@ -49,6 +49,9 @@ class Explorer(Protocol):
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
         """Record the time of a configuration in ms, or None if it has none."""
 
+    def conclusion(self) -> dict[str, float]:
+        """What the search says at its end; nothing where it does not know."""
+
 
 class RandomDraws:
     """Configurations drawn at random, each feasible one as likely as any other.
@@ -124,6 +127,10 @@ class RandomDraws:
     def _dice(self, purpose: str = "") -> random.Random:
         """Random state of the next proposal; it does not depend on draws before a kill."""
         return random.Random(f"{self._seed} {len(self._told)} {purpose}")
+
+    def conclusion(self) -> dict[str, float]:
+        """Nothing: random draws do not know."""
+        return {}
 
     def _drawn(self) -> Configuration | None:
         return self._draws.draw(self._dice(), self._told)

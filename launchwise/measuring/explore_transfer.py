@@ -26,11 +26,14 @@ SAMPLED_CANDIDATES = 5_000
 CANDIDATES_FROM_ELSEWHERE = 10_000
 """Most candidates taken from other GPUs: those that were fastest there."""
 
-SETTLED_AFTER = 10
-"""Consecutive rows with little expected gain that end the search.
+SURE = 0.1
+"""A search ends once the chance that something clearly faster is left is at most this."""
 
-One row is not enough: after a wrong prediction, the next row corrects the process.
-"""
+LEAST_ROWS = 5
+"""Rows before which no search ends."""
+
+STATED_PERCENT = 2.0
+"""What a search without a limit is asked at its end."""
 
 CENTRES = 5
 NEIGHBOURS_EVERY = 10
@@ -52,8 +55,8 @@ class TransferExplorer(RandomDraws):
         For each other GPU its configurations and times of this problem or of one that is near (see
         :mod:`launchwise.measuring.priors`). Without any the process starts from nothing.
     stop_below_percent
-        The search ends when no candidate was expected to be faster than the best by more than this,
-        in percent, before any of the last :data:`SETTLED_AFTER` rows; None: not before the budget.
+        The search ends once the chance that a candidate is left that is faster than the best by
+        more than this, in percent, is at most :data:`SURE`; None: not before the budget.
     """
 
     def __init__(
@@ -70,7 +73,6 @@ class TransferExplorer(RandomDraws):
     ) -> None:
         self._prior = prior
         self._stop_below_percent = stop_below_percent
-        self._settled_for = 0
         super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
 
     def _prepare(self) -> None:
@@ -146,7 +148,7 @@ class TransferExplorer(RandomDraws):
             yield [float(value == text) for value in values]
 
     def _drawn(self) -> Configuration | None:
-        if self._settled_for >= SETTLED_AFTER:
+        if self._is_sure():
             return None
         if self._search is not None:
             try:
@@ -155,13 +157,21 @@ class TransferExplorer(RandomDraws):
                 pass
         return super()._drawn()
 
+    def conclusion(self) -> dict[str, float]:
+        """``within_percent``; ``chance_left``, that something faster by more than it is left."""
+        within = STATED_PERCENT if self._stop_below_percent is None else self._stop_below_percent
+        if self._search is None:
+            return {}
+        return {"within_percent": within, "chance_left": self._search.chance_left(within / 100)}
+
+    def _is_sure(self) -> bool:
+        if self._stop_below_percent is None or len(self._told) < LEAST_ROWS:
+            return False
+        return self.conclusion().get("chance_left", 1.0) <= SURE
+
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
         if self._search is None:
             return
-        if self._stop_below_percent is not None:
-            # Counted here, not when proposing: a journal that is told must come to the same count.
-            settled = 100 * self._search.expected_gain() < self._stop_below_percent
-            self._settled_for = self._settled_for + 1 if settled else 0
         if self._draws.key(configuration) not in self._places:
             if not self._search.learns(time_ms):
                 return

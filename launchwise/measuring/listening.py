@@ -190,6 +190,8 @@ class Listener:
             self._energies.append(event)
         elif kind == "problem":
             self._hear_problem(event)
+        elif kind == "concluded":
+            self._kind["concluded"] = event
         elif kind == "done":
             self.done += 1
             self._add_seconds(event["seconds"])
@@ -214,7 +216,8 @@ class Listener:
     def _note_what_is_done(self, problem: dict[str, Any]) -> None:
         """Note the end of a task whose rows do not show it."""
         if self._kind.get("explored"):
-            self.journal.note("explored", problem=problem, **explored(self.shard))
+            how = explored(self.shard) | self._kind.get("concluded", {})
+            self.journal.note("explored", problem=problem, **how)
         if self._kind.get("energy"):
             self.journal.note("energies", problem=problem)
 

@@ -226,3 +226,4 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
                 break
     finally:
         runs.close()
+    context.say({"event": "concluded", **explorer.conclusion()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,17 @@ def claims_of(
     return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
 
+def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``.
+
+    Of a problem that was searched in several visits, the last one counts.
+    """
+    kept = ("problem", "within_percent", "chance_left")
+    ends = [note for note in notes if note["note"] == "explored" and "chance_left" in note]
+    last = {tuple(note["problem"].items()): note for note in ends}
+    return [{name: note[name] for name in kept} for note in last.values()]
+
+
 def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> None:
     """Write the table of a shard."""
     from launchwise.tables.files import write_table
@@ -146,6 +157,7 @@ def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> N
         **({"fingerprint": measured.fingerprint} if measured.fingerprint else {}),
         "versions": versions(),
         "seconds": seconds_of(measured.notes),
+        "searched": searched(measured.notes),
         "states": dict.fromkeys(sorted(set(table["commit"])), state),
     }
     write_table(output, table, measurement_schema(spec), facts)

@@ -1,8 +1,20 @@
-"""When a search may end: the chance that something clearly faster was left."""
+"""When a search may end: the chance that something clearly faster was left.
+
+A process that has learnt little is too sure of itself. So what it says is held against cards that
+were kept apart: ``benchmarks/stopping.py`` searches every recorded and public sweep, with and
+without other cards, and fits how often something faster by more than asked was really left. The
+numbers below are its ``coefficients``, in ``benchmarks/results/stopping.json``.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
+"""Coefficients of the log odds (see :func:`terms`)."""
+
+LEAST_EXPECTED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -13,24 +25,31 @@ class Evidence:
     ----------
     expected
         Expected number of them that are faster than the best by more than asked.
-    largest
-        Largest chance of one of them.
     since
         Measurements since the best one.
-    measured, candidates
-        How many were measured, and how many there are.
-    others
-        Other GPUs that are known.
+    left
+        How many there are.
     """
 
     expected: float
-    largest: float
     since: int
-    measured: int
-    candidates: int
-    others: int
+    left: int
+
+
+def terms(evidence: Evidence) -> tuple[float, float, float, float]:
+    """What the log odds are a sum of, by the coefficients above."""
+    return (
+        1.0,
+        math.log(evidence.expected + LEAST_EXPECTED),
+        math.log1p(evidence.since),
+        math.log(evidence.left),
+    )
 
 
 def chance_left(evidence: Evidence) -> float:
-    """Largest chance that one of them is faster by more than asked: the sum of their chances."""
-    return min(1.0, evidence.expected)
+    """Chance that one of them is faster by more than asked; 0 where none is left."""
+    if not evidence.left:
+        return 0.0
+    coefficients = CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT
+    odds = sum(a * b for a, b in zip(coefficients, terms(evidence), strict=True))
+    return 1 / (1 + math.exp(-odds))

@@ -169,15 +169,8 @@ class TransferSearch:
         mean, variance = self._beliefs()
         single = self._process.scales.single
         away = (np.log1p(-within) - mean) / np.sqrt(variance + single**2)
-        chances = ndtr(away[self._open])
-        return Evidence(
-            expected=float(chances.sum()),
-            largest=float(chances.max()),
-            since=self._since,
-            measured=len(self._tried),
-            candidates=len(self._open),
-            others=self._medians.size,
-        )
+        left = int(self._open.sum())
+        return Evidence(float(ndtr(away[self._open]).sum()), self._since, left)
 
     def _improvements(self) -> np.ndarray:
         """Expected improvement of each candidate: (candidates,).

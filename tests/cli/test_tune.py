@@ -310,7 +310,7 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
     first = tune(workload, "w=32", "h=16", "--minutes", "0.03", "--json", cards=cards)
     assert first.returncode == 0, first.stderr[-3000:]
     assert settings(here / "tuned/convolution")["sweeps"]["convolution"]["strategy"] == {
-        "kind": "tpe",
+        "kind": "transfer",
         "minutes": 0.03,
     }
     tried = sum(json.loads(first.stdout)["answers"][0]["statuses"].values())
@@ -419,3 +419,56 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
     _, said = done.stderr.splitlines()
     assert said.startswith("launchwise: config.yaml: gpus.local: ")
     assert "no NVIDIA GPU" in said
+
+
+def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    earlier = tune(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
+    assert earlier.returncode == 0, earlier.stderr[-3000:]
+    asked = [workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "4"]
+    done = tune(*asked, "--within", "1%", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "launchwise: starts from rows of elsewhere" in done.stderr
+    (answer,) = json.loads(done.stdout)["answers"]
+    # The baseline, then what was fastest elsewhere.
+    assert 1 < sum(answer["statuses"].values()) <= 4
+    assert answer["search"]["within_percent"] == 1
+    assert 0 < answer["search"]["chance_left"] < 1
+    assert answer["search"]["seconds_per_row"] > 0
+    again = tune(*asked, "--within", "1%")
+    assert "Nothing to be done" in again.stderr
+    more = tune(workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "6")
+    assert "chance that another is faster by more than 2 %" in more.stdout
+    # With --within alone a search goes on until it is sure, or nothing is left.
+    sure = tune(workload, "w=32", "h=16", "--known", "earlier", "--within", "50%", "--json")
+    (answer,) = json.loads(sure.stdout)["answers"]
+    assert answer["search"]["chance_left"] <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--within", "none"], "--within: 'none' is no percentage above 0 and below 100"),
+        (["--within", "0"], "--within: '0' is no percentage above 0 and below 100"),
+        (["--known", "nowhere"], "nowhere: holds no sweep of convolution; expected one of: "),
+        (["--known", "cache.json"], "cache.json: is not convolution.parquet: bring other tools'"),
+        (["--known", "odd"], "is of another space: tunable 'tile_size_y' is missing"),
+        (["--known", "broken"], "broken/convolution.parquet: is no Parquet file"),
+        (["--evaluations", "0"], "Invalid value for '--evaluations'"),
+    ],
+)
+def test_bad_searches_are_one_line(
+    tune: Tune, workload: Path, tmp_path: Path, words: list[str], said: str
+) -> None:
+    here = tmp_path / "here"
+    (here / "cache.json").write_text("{}")
+    for name in ("odd", "broken"):
+        (here / name).mkdir()
+    columns = ["block_size_x", "block_size_y", "tile_size_x", "variant", "w", "h"]
+    pd.DataFrame(columns=columns).to_parquet(here / "odd" / "convolution.parquet")
+    (here / "broken" / "convolution.parquet").write_text("no table")
+    done = tune(workload, "w=32", "h=16", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -331,14 +331,14 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
         method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
         return make_shard(PROBLEM, method=method)
 
-    # Of the first row nothing was expected yet; none of ten more promised to halve the time.
+    # Nothing may take a hundredth of the time.
     rows, _ = run(shard(99), tmp_path / "j")
-    assert len(rows) == 11
+    assert len(rows) == 5
     for same in (99, 99.5):
         again, _ = run(shard(same), tmp_path / "j")
         assert again == rows
     every, _ = run(shard(None), tmp_path / "j")
-    assert every[:11] == rows
+    assert every[:5] == rows
     assert len(every) == 14
     assert run(shard(99), tmp_path / "j")[0] == every
 

@@ -26,11 +26,27 @@ def tune(
         str | None,
         typer.Option(help="Part of the GPU's device name, where the machine has several models."),
     ] = None,
-    minutes: Annotated[
-        float | None,
+    known: Annotated[
+        list[Path] | None,
         typer.Option(
-            min=0.01,
-            help="Time to measure; TPE proposes configurations. Left out: all are measured.",
+            metavar="DIR|FILE",
+            help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
+            "starts from.",
+        ),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most configurations that a search measures of each problem."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Most time that a search measures.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="A search ends once it is 90 % sure that nothing is faster by more than this, "
+            "such as 1%.",
         ),
     ] = None,
     folder: Annotated[
@@ -47,6 +63,9 @@ def tune(
 ) -> None:
     """Measure a workload on this machine's GPU and print the fastest configurations.
 
+    All configurations are measured. With --known, --evaluations, --minutes or --within a search
+    proposes each next one; it starts from other GPUs' rows where there are some.
+
     Writes a settings file and makes the files of a Snakemake line, which it prints: for single
     stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
@@ -60,7 +79,10 @@ def tune(
         problem=problem or [],
         gpu=gpu,
         device=device,
+        known=known or [],
+        evaluations=evaluations,
         minutes=minutes,
+        within=running.percent(within),
         folder=folder,
         cores=cores or os.cpu_count() or 1,
         dry_run=dry_run,

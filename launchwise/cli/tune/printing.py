@@ -70,6 +70,12 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
             lines.append(f"  macros   {macros}")
         if answer["tied"]:
             lines.append(f"  tied     {answer['tied']} others, within the measurement error")
+    if search := answer.get("search"):
+        chance, percent = search["chance_left"], search["within_percent"]
+        lines.append(
+            f"  left     {chance:.0%} chance that another is faster by more than {percent:g} %; "
+            f"ten more rows take {10 * search['seconds_per_row']:.2g} s"
+        )
     lines.append(f"  rows     {_counted(answer['statuses'])}")
     lines += [_outcome(status, each, spec) for status, each in answer["outcomes"].items()]
     return lines

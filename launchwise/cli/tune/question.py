@@ -15,7 +15,10 @@ class Question:
     problem: Sequence[str]
     gpu: str
     device: str | None
+    known: Sequence[Path]
+    evaluations: int | None
     minutes: float | None
+    within: float | None
     folder: Path | None
     cores: int
     dry_run: bool

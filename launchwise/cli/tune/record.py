@@ -20,7 +20,7 @@ from launchwise.base.imports import ROOT
 from launchwise.base.storage import digest, write_json
 from launchwise.measuring.cards import Card
 
-VERSION = 1
+VERSION = 2
 
 WHOLE_BYTES = 1 << 22
 """Larger files of a workload are told apart by size and time."""
@@ -50,7 +50,7 @@ class Asked:
     problem: list[str]
     gpu: str
     device: str | None
-    minutes: float | None
+    search: list[Any]
     folder: Path
 
     @property
@@ -119,7 +119,7 @@ def inputs_of(asked: Asked, present: Iterable[Card]) -> str | None:
     return digest(
         [
             [str(asked.workload.resolve()), str(asked.folder.resolve())],
-            [asked.problem, asked.gpu, asked.device, asked.minutes],
+            [asked.problem, asked.gpu, asked.device, asked.search],
             [[str(path), _content(path)] for path in own],
             [[str(path), *_state(path)] for path in _project_files()],
             [sys.version, sorted(path.name for path in packages.glob("*.dist-info"))],

@@ -28,6 +28,25 @@ INTERRUPTED = 128
 NOTHING = "Nothing to be done: answers and their inputs are as they were."
 
 
+def percent(text: str | None) -> float | None:
+    """A number of percent, such as ``1%`` or ``0.5``.
+
+    Raises
+    ------
+    UserError
+        When it is none between 0 and 100.
+    """
+    if text is None:
+        return None
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 100:
+        raise UserError("--within", "", f"{text!r} is no percentage above 0 and below 100")
+    return number
+
+
 def run(asked: Question, as_json: bool) -> int:
     """Make and print the answers.
 
@@ -55,7 +74,7 @@ def _run(
         problem=list(asked.problem),
         gpu=asked.gpu,
         device=asked.device,
-        minutes=asked.minutes,
+        search=[asked.evaluations, asked.minutes, asked.within, *map(str, asked.known)],
         folder=asked.folder or Path("tuned", workload.name),
     )
     if not asked.dry_run and (found := record.recorded(known, present.result)):
@@ -67,6 +86,8 @@ def _run(
     from launchwise.cli.tune import tuning
 
     project = tuning.prepared(asked)
+    if project.known:
+        print(f"launchwise: starts from rows of {', '.join(project.known)}", file=sys.stderr)
     line = tuning.command(project, asked)
     if asked.dry_run:
         run_snakemake(line)
@@ -127,7 +148,7 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     except ValueError as error:
         raise UserError(SETTINGS, f"gpus.{asked.gpu}", str(error)) from error
     strategy = project.experiment.sweeps[project.spec.workload].strategy
-    if strategy.guesses is not None or strategy.kind == "transfer":
+    if strategy.guesses is not None or project.known:
         run_snakemake(answers_line(project, asked), say=False)
     else:
         Stages(project, asked.device, arch, asked.cores, present).run()

@@ -16,6 +16,7 @@ from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
+from launchwise.cli.tune.known import known_sweeps
 from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
@@ -28,6 +29,12 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
+WITHIN_PERCENT = 2.0
+"""What a search that is given no limit is to be sure of."""
+
+MOST_EVALUATIONS = 10_000
+"""Rows per problem of a search that ends when it is sure."""
+
 SNAKEFILE = ROOT / "Snakefile"
 
 
@@ -41,12 +48,15 @@ class Project:
         Where Snakemake runs.
     experiment
         Its settings, checked.
+    known
+        Other GPUs whose rows a search starts from.
     """
 
     folder: Path
     spec: Spec
     gpu: str
     experiment: Experiment
+    known: list[str]
 
     @property
     def answers(self) -> str:
@@ -86,7 +96,8 @@ def prepared(asked: Question) -> Project:
     check_signatures(workload, spec)
     check_own_functions(workload, spec)
     folder = asked.folder or Path("tuned", spec.workload)
-    settings = _settings(workload, spec, asked)
+    known = known_sweeps(workload, spec, asked.gpu, asked.known) if _strategy(asked) else {}
+    settings = _settings(workload, spec, asked, known)
     path = folder / SETTINGS
     if path.is_file() and not path.read_text(encoding="utf-8").startswith(HEADER):
         message = "was not written by launchwise tune: name another place with --folder"
@@ -96,10 +107,26 @@ def prepared(asked: Question) -> Project:
     folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)
-    return Project(folder, spec, asked.gpu, experiment)
+    return Project(folder, spec, asked.gpu, experiment, [*known])
 
 
-def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
+def _strategy(asked: Question) -> dict[str, Any]:
+    """Strategy of a search; empty where all configurations are measured."""
+    if not asked.known and (asked.evaluations, asked.minutes, asked.within) == (None, None, None):
+        return {}
+    unlimited = asked.evaluations is None and asked.minutes is None
+    within = WITHIN_PERCENT if unlimited and asked.within is None else asked.within
+    limits = {
+        "budget": MOST_EVALUATIONS if unlimited else asked.evaluations,
+        "minutes": asked.minutes,
+        "stop_below_percent": within,
+    }
+    return {"kind": "transfer", **{key: each for key, each in limits.items() if each is not None}}
+
+
+def _settings(
+    workload: Path, spec: Spec, asked: Question, known: Mapping[str, Path]
+) -> dict[str, Any]:
     # Shards are for clusters: here they would be measured one after the other.
     gpu: dict[str, Any] = {"source": "live", "workloads": [spec.workload], "shards": 1}
     if asked.device is not None:
@@ -113,8 +140,9 @@ def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
     if not _asks_for_energy(workload):
         # No answer needs energies, which take longer than a small sweep.
         sweep["energy_ms"] = 0
-    if asked.minutes is not None:
-        sweep["strategy"] = {"kind": "tpe", "minutes": asked.minutes}
+    if strategy := _strategy(asked):
+        known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
+        sweep["strategy"] = {**strategy, **known_to}
     return {
         "seed": SEED,
         "workloads": [str(workload)],

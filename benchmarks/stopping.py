@@ -1,0 +1,234 @@
+"""How sure a search may be of what it found: its chances, held against cards that were kept apart.
+
+    python benchmarks/stopping.py benchmarks/results/stopping.json
+
+Every recorded and public sweep is searched in simulation, each card in turn, with the other cards
+of its vendor as prior and without any, in several orders of the candidates. After every measurement
+two things are noted: what the process says of the candidates that are left, and whether one of them
+is faster than the best by more than 2 %. A logistic regression of the second on the first gives the
+``coefficients`` of :mod:`launchwise.search.stopping`; each card of a workload has the same weight.
+
+``held_out`` says how they would have done: the coefficients are fitted anew without a workload, and
+each of its searches ends once the chance is at most a tenth. ``right`` is the share of searches
+that were within 2 % by then, ``measured`` the median number of measurements. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from harness.command_line import arguments, provenance
+from harness.projects import ROOT
+from harness.searches import others_of
+from search_on_a_new_gpu import WORKLOADS, sweeps_of, times_table
+from sklearn.linear_model import LogisticRegression
+
+from launchwise.base.parallel import in_parallel
+from launchwise.base.storage import write_json
+from launchwise.search.stopping import terms
+from launchwise.search.transfer_search import TransferSearch
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.statuses import MEASURED, UNVERIFIED
+
+WITHIN = 0.02
+CHANCE = 0.1
+LONGEST = 300
+"""Measurements after which a search ends whatever it says."""
+
+LEAST = 5
+"""Measurements before which no search ends."""
+
+SEEDS = 3
+OWN = {"acoustic": 60, "granger": 20, "sentiment": 30, "tridiagonal": 40}
+"""Workloads of the project, and of how many problems both cards are searched by turns."""
+
+LEAST_ROWS = 20
+CAUTION = 0.6
+"""Added to the log odds: where a search ends is where they happened to be small."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sweep to search: times in ms of all candidates on each card.
+
+    inf where it failed, NaN where it was not measured, which is nowhere so on ``gpu``.
+    """
+
+    workload: str
+    gpu: str
+    times: pd.DataFrame
+    seed: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a search said after each measurement, and what was true.
+
+    Parameters
+    ----------
+    said
+        Terms of the log odds: float64, shape (measurements, terms).
+    left
+        Whether something faster by more than :data:`WITHIN` was left: bool, (measurements,).
+    whole
+        Whether the search came to the end of its candidates.
+    """
+
+    workload: str
+    gpu: str
+    with_others: bool
+    said: np.ndarray
+    left: np.ndarray
+    whole: bool
+
+
+def cases(smallest: bool) -> Iterator[Case]:
+    """Every sweep that is searched."""
+    for workload in WORKLOADS:
+        spec, paths = sweeps_of(workload)
+        table = times_table(spec, paths).fillna(np.inf)
+        for gpu in table:
+            seeds = range(1 if smallest else SEEDS)
+            yield from (Case(workload, str(gpu), table, seed) for seed in seeds)
+    for workload, count in OWN.items():
+        problems = _recorded(workload)
+        order = np.random.default_rng(1).permutation(len(problems))
+        for place, number in enumerate(order[: 2 if smallest else count]):
+            yield Case(workload, ("h100", "h200")[place % 2], problems[number], place)
+
+
+def _recorded(workload: str) -> list[pd.DataFrame]:
+    """Times of each problem that both whole cards measured: candidates by cards."""
+    spec = load_spec(ROOT / "kernels" / workload)
+    found: dict[Any, dict[str, pd.Series]] = {}
+    for path in sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet")):
+        rows = read_table(path, measurement_schema(spec))
+        rows = rows[rows["status"] != UNVERIFIED]
+        rows = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED), np.inf))
+        groups: Any = rows.groupby(spec.problem_columns, observed=True)
+        for problem, part in groups:
+            times = part.drop_duplicates(spec.tunable_columns).set_index(spec.tunable_columns)
+            found.setdefault(problem, {})[path.parent.name] = times["time_ms"]
+    whole = [pd.DataFrame(each) for each in found.values() if {"h100", "h200"} <= {*each}]
+    tables = [each.dropna(subset=["h100", "h200"]) for each in whole]
+    return [each for each in tables if np.isfinite(each["h100"]).sum() >= LEAST_ROWS]
+
+
+def searched(case: Case, with_others: bool) -> Trace | None:
+    """A search of the case in an order of its own; None where nothing has a time."""
+    table = case.times.sample(frac=1.0, random_state=case.seed)
+    own = table[case.gpu].to_numpy(dtype=float)
+    known = table[others_of(case.gpu, table) if with_others else []]
+    losses = (np.log(known) - np.log(known.min())).to_numpy(dtype=float)
+    points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
+    search = TransferSearch(points.to_numpy(dtype=float), losses)
+    fastest, best = own.min(), np.inf
+    said, left = [], []
+    while len(search.tried) < min(LONGEST, len(own) - 1):
+        candidate = search.propose()
+        time_ms = float(own[candidate])
+        search.tell(candidate, time_ms)
+        best = min(best, time_ms)
+        if np.isfinite(best) and len(search.tried) >= LEAST:
+            said.append(terms(search.evidence(WITHIN)))
+            left.append(bool(fastest < best * (1 - WITHIN)))
+    if not said:
+        return None
+    whole = len(search.tried) >= len(own) - 1
+    return Trace(case.workload, case.gpu, with_others, np.array(said), np.array(left), whole)
+
+
+def fitted(traces: Sequence[Trace]) -> np.ndarray:
+    """Coefficients of the terms; each card of a workload weighs the same: float64, (terms,)."""
+    cards = [(each.workload, each.gpu) for each in traces]
+    weights = np.concatenate(
+        [
+            np.full(len(each.left), 1 / len(each.left) / cards.count(card))
+            for each, card in zip(traces, cards, strict=True)
+        ]
+    )
+    model = LogisticRegression(C=1e3, fit_intercept=False, max_iter=10_000)
+    said = np.concatenate([each.said for each in traces])
+    model.fit(said, np.concatenate([each.left for each in traces]), weights / weights.mean())
+    return np.asarray(model.coef_[0] + np.array([CAUTION, 0.0, 0.0, 0.0]))
+
+
+def ended(trace: Trace, coefficients: np.ndarray) -> tuple[int, bool] | None:
+    """After how many measurements the search ends, and whether it is right; None if it does not."""
+    small = 1 / (1 + np.exp(-trace.said @ coefficients)) <= CHANCE
+    if small.any():
+        place = int(np.argmax(small))
+        return place + LEAST, not trace.left[place]
+    return (len(small) + LEAST, True) if trace.whole else None
+
+
+def judged(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]:
+    """How the searches of one kind end."""
+    ends = [ended(each, coefficients) for each in traces]
+    done = [each for each in ends if each is not None]
+    return {
+        "searches": len(ends),
+        "ended": len(done),
+        "right": statistics.mean(each[1] for each in done) if done else None,
+        "measured": statistics.median(each[0] for each in done) if done else None,
+    }
+
+
+def by_kind(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]:
+    """The same for each card, with and without others."""
+    found: dict[str, Any] = {}
+    for with_others in (True, False):
+        for gpu in sorted({each.gpu for each in traces}):
+            part = [each for each in traces if (each.gpu, each.with_others) == (gpu, with_others)]
+            found.setdefault("with_others" if with_others else "alone", {})[gpu] = judged(
+                part, coefficients
+            )
+    return found
+
+
+def main() -> None:
+    """Search everything, fit, judge, write."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--processes", type=int, default=1)
+    asked = parser.parse_args()
+    jobs = [(case, flag) for case in cases(asked.smallest) for flag in (True, False)]
+    found = in_parallel(lambda job: searched(*job), jobs, asked.processes)
+    traces = [trace for trace in found if trace is not None]
+    workloads = sorted({each.workload for each in traces})
+    held_out, ends = {}, []
+    for workload in workloads:
+        inside = [each for each in traces if each.workload == workload]
+        without = fitted([each for each in traces if each.workload != workload])
+        held_out[workload] = by_kind(inside, without)
+        ends += [(each.with_others, ended(each, without)) for each in inside]
+    right = {
+        name: statistics.mean(end[1] for known, end in ends if end is not None and known == flag)
+        for name, flag in (("with_others", True), ("alone", False))
+    }
+    coefficients = fitted(traces)
+    write_json(
+        asked.output,
+        {
+            **provenance(),
+            "within": WITHIN,
+            "chance": CHANCE,
+            "coefficients": [round(float(each), 4) for each in coefficients],
+            "right_held_out": right,
+            "held_out": held_out,
+            "all": {
+                workload: by_kind([t for t in traces if t.workload == workload], coefficients)
+                for workload in workloads
+            },
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
