@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import psutil
 import pytest
@@ -25,17 +23,11 @@ from launchwise.measuring.source_states import (
     earlier_fingerprints,
     fingerprint,
 )
-from launchwise.workloads import space
-from launchwise.workloads.builds import Build, by_source
+from launchwise.workloads.builds import by_source
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order
-
-ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
-REAL_PROBLEMS: list[dict[str, list[Any]]] = [
-    {"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
-]
-"""At 1300 an array has more than 2^31 elements: its indices are long long."""
+from tests.support.nvcc import kept_nvcc, needs_nvcc
 
 SAID = """\
 kernel.cu
@@ -52,16 +44,6 @@ ptxas info    : Used 255 registers, used 1 barriers, 72 bytes cumulative stack s
 ptxas info    : Function properties for helper
     8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
 """
-
-needs_nvcc = [
-    pytest.mark.nvcc,
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
-    ),
-]
-kept_nvcc = [*needs_nvcc, pytest.mark.usefixtures("kept_cubins")]
-"""For what need not be compiled anew where it was compiled before."""
 
 
 def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel() -> None:
@@ -176,61 +158,6 @@ def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     acoustic = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
     assert python_of("acoustic") == {*acoustic, inputs}
     assert python_of("granger") == {"kernels/granger/host/workload.py"}
-
-
-@pytest.fixture(scope="module")
-def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
-    """Builds of a small and of a large problem, all orders and types.
-
-    Of the many of a kernel that streams, six for each order and type, over the whole range of its
-    tunables: the recorded sweeps compiled all of them.
-    """
-    workload = load_workload(acoustic_folder, acoustic_spec)
-    alike: dict[tuple[str, ...], list[Build]] = {}
-    for build in builds_in_order(workload, space.problems(acoustic_spec, REAL_PROBLEMS)):
-        defines = dict(build.defines)
-        kind = (build.source, str(defines["REAL"]), str(defines.get("RADIUS")))
-        alike.setdefault(kind, []).append(build)
-    return {each for own in alike.values() for each in own[:: max(1, len(own) // 6)]}
-
-
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-class TestWithNvcc:
-    """One bundle an architecture."""
-
-    pytestmark = kept_nvcc
-
-    def test_every_variant_compiles_and_spills_nothing(
-        self,
-        arch: str,
-        tmp_path: Path,
-        acoustic_folder: Path,
-        acoustic_spec: Spec,
-        acoustic_builds: set[Build],
-    ) -> None:
-        from kernels.acoustic.host.workload import STREAMING
-
-        path = tmp_path / "x.cubins"
-        compile_bundle(acoustic_folder, acoustic_spec, acoustic_builds, arch, path, 2)
-        bundle = Bundle(path)
-        assert bundle.arch == arch
-        sources = {variant.source: name for name, variant in acoustic_spec.variants.items()}
-        for build in acoustic_builds:
-            if build.source in sources:
-                kernels = [sources[build.source]]
-            else:
-                kernels = ["fill", "reference", "compare"]
-            for name in kernels:
-                kernel = bundle.kernel(build, name)
-                assert kernel.symbol == build.symbol(name)
-                assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
-                # Before sm_90, what needs the copy engine stops at once.
-                least = 1 if name == "stream_tensor" and arch == "sm_75" else 8
-                assert least <= kernel.registers <= 255
-                # Where registers are limited on purpose, a sweep measures what a spill costs.
-                if name not in (*STREAMING, "shared_tile"):
-                    assert kernel.spill_bytes == 0, (name, build)
-                assert kernel.shared_bytes == 0
 
 
 class TestOneArchitecture:

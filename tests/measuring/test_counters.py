@@ -3,105 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.counted import run
-from launchwise.experiment.study import Counters
-from launchwise.measuring.counters import fastest_by, joined, parse, read_counters
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import counters_schema
-from launchwise.workloads.spec import Spec, load_spec
-from tests.support.host_device import HostDevice
+from launchwise.measuring.counters import joined, parse, read_counters
+from launchwise.workloads.spec import load_spec
+from tests.support.profiled import LOG, Switch, Watched
 
 FOLDER = ROOT / "kernels" / "tridiagonal"
-LOG = Path(__file__).resolve().parents[1] / "support" / "logs" / "ncu_h200.csv"
-"""Of an H200: a staged run of 1 000 rows and a blockwise one of 20 000, both with m = 10."""
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    """The tridiagonal workload's."""
-    return load_spec(FOLDER)
-
-
-def made(spec: Spec, variant: str, **changes: Any) -> dict[str, Any]:
-    """A configuration with m = 10 and 64 threads."""
-    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
-    return {"variant": variant, **neutral, "m": 10, "threads": 64, "stage2": "device", **changes}
-
-
-def problem(n: int, memory: str = "device") -> dict[str, Any]:
-    """One float64 system."""
-    return {"n": n, "dtype": "float64", "memory": memory, "batch": 1}
-
-
-class Switch:
-    """A profiler that counts how often it is on."""
-
-    def __init__(self) -> None:
-        self.on = False
-        self.times = 0
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        assert not self.on
-        self.on, self.times = True, self.times + 1
-        yield
-        self.on = False
-
-
-class Watched(HostDevice):
-    """Counts what is launched while the profiler is on, as Nsight Compute would."""
-
-    switch: Switch
-    seen: list[str]
-
-    def launch(self, launch: Any, stream: Any = None) -> None:
-        """Launch, and see it."""
-        if self.switch.on:
-            self.seen.append(launch.build.symbol(launch.kernel))
-        super().launch(launch, stream)
-
-
-@pytest.fixture
-def device(spec: Spec, tmp_path: Path) -> Watched:
-    """The CPU under a profiler."""
-    found = Watched(FOLDER, spec.headers, cache=tmp_path)
-    found.switch, found.seen = Switch(), []
-    return found
-
-
-def test_only_the_launches_of_a_run_are_profiled(spec: Spec, device: Watched) -> None:
-    runs = [
-        {"problem": problem(1000), "configuration": made(spec, "staged")},
-        {"problem": problem(1000), "configuration": made(spec, "interleaved")},
-        {
-            "problem": problem(1000, "pinned"),
-            "configuration": made(spec, "strided", stage2="host", streams=2),
-        },
-        {"problem": problem(20000), "configuration": made(spec, "blockwise")},
-    ]
-    free = device.free_bytes
-    found = run({"folder": str(FOLDER), "seed": 1, "runs": runs}, device, device.switch)
-    assert [launch["symbol"] for each in found for launch in each] == device.seen
-    assert device.switch.times == len(runs)
-    assert [launch["kernel"] for launch in found[0]] == ["reduce", "finish", "substitute"]
-    # Two streams, two launches of each stage; the host does stage 2.
-    assert [launch["kernel"] for launch in found[2]] == ["reduce"] * 2 + ["substitute"] * 2
-    assert found[3][0] == {
-        "symbol": found[3][0]["symbol"],
-        **{"kernel": "reduce", "grid_blocks": 32, "block_threads": 64},
-    }
-    assert device.free_bytes == free
 
 
 def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_path: Path) -> None:
@@ -127,22 +42,6 @@ def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_pat
         counted("no_duplicates")
 
 
-def test_a_real_log_is_read(spec: Spec, device: Watched) -> None:
-    runs = [
-        {"problem": problem(1000), "configuration": made(spec, "staged")},
-        {"problem": problem(20000), "configuration": made(spec, "blockwise")},
-    ]
-    launched = run({"folder": str(FOLDER), "seed": 1, "runs": runs}, device, device.switch)
-    seen = parse(LOG.read_text())
-    # The log is of the build that the CPU runs: the same names in the same order.
-    (first, finish, last), (other, *_) = joined(launched, seen)
-    assert (first["kernel"], finish["kernel"], last["kernel"]) == ("reduce", "finish", "substitute")
-    assert (first["occupancy"], first["achieved_occupancy"]) == pytest.approx((0.2812, 0.0312))
-    assert (finish["occupancy"], finish["dram_throughput"]) == pytest.approx((0.5469, 0.0011))
-    assert other["grid_blocks"] == 32
-    assert other["achieved_occupancy"] == pytest.approx(0.0309)
-
-
 def test_what_a_card_cannot_count_is_missing() -> None:
     text = LOG.read_text().replace('"%","0.23"', '"%","n/a"')
     first, second = parse(text)[:2]
@@ -163,13 +62,6 @@ def test_a_counter_that_is_no_share_keeps_its_value() -> None:
     first, second = parse(LOG.read_text().replace(line, f"{line}\n{line.replace(old, new)}"))[:2]
     assert first["instructions_per_cycle"] == 2.15
     assert np.isnan(second["instructions_per_cycle"])
-
-
-def test_counters_that_were_recorded_before_one_was_added_are_read(spec: Spec) -> None:
-    path = ROOT / "data" / "recorded" / "h200" / "tridiagonal_device.counters.parquet"
-    found = read_table(path, counters_schema(spec))
-    assert found["instructions_per_cycle"].isna().all()
-    assert found["dram_throughput"].notna().any()
 
 
 def test_other_launches_than_were_made_are_refused() -> None:
@@ -211,24 +103,3 @@ def test_a_profiled_process_that_fails_or_writes_nothing_is_told(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(UserError, match="no such device"):
         read_counters({}, {})
-
-
-def test_the_fastest_of_every_value_is_profiled(spec: Spec) -> None:
-    rows = pd.DataFrame(
-        [
-            {**problem(n), **made(spec, "staged", threads=threads, m=m), "time_ms": time}
-            for n, threads, m, time in [
-                *((1000, 32, 10, 2.0), (1000, 32, 20, 1.0)),
-                *((1000, 64, 10, 3.0), (2000, 64, 10, 1.0)),
-            ]
-        ]
-    )
-    chosen = fastest_by(rows, spec, Counters(by=["threads"]))
-    assert chosen[["n", "threads", "m"]].to_numpy().tolist() == [
-        [1000, 32, 20],
-        [1000, 64, 10],
-        [2000, 64, 10],
-    ]
-    assert set(chosen.columns) == {*spec.problem_columns, *spec.tunable_columns}
-    large = fastest_by(rows, spec, Counters(by=["threads"], among={"n": [2000, 3000]}))
-    assert large[["n", "threads", "m"]].to_numpy().tolist() == [[2000, 64, 10]]

@@ -1,7 +1,9 @@
-"""Recorded rows of walked tiles, which the published recipe and C4.5 learn from."""
+"""Recorded rows of walked tiles, which the published recipe and C4.5 learn from; a small copy."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +14,9 @@ from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import Workload
 
 GPU = "h200.sm16"
 
@@ -35,3 +39,37 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
     return rows.astype({name: object for name in ("gpu", "dtype", "variant")}).reset_index(
         drop=True
     )
+
+
+@pytest.fixture
+def acoustic_copy(tmp_path: Path, acoustic_folder: Path) -> Path:
+    """A copy of the acoustic workload with a small space, free to be changed."""
+    folder = tmp_path / "kernels" / "acoustic"
+    # What is usual names values that this smaller space does not have.
+    ignored = shutil.ignore_patterns("usual.yaml")
+    shutil.copytree(acoustic_folder, folder, ignore=ignored)
+    text = (folder / "spec.yaml").read_text()
+    for name, values in {
+        "bx": "[8, 64]",
+        "by": "[1, 8]",
+        "bz": "[1, 8]",
+        "tx": "[1, 2]",
+        "ty": "[1, 2]",
+        "tz": "[1, 2]",
+        # Kernels that stream along z have no such tile.
+        "tile_x": "[64]",
+        "tile_y": "[8]",
+    }.items():
+        head, name_and_kind, tail = re.split(
+            rf"^(  {name}:\n    kind: \w+\n    values: ).*$", text, maxsplit=1, flags=re.MULTILINE
+        )
+        text = f"{head}{name_and_kind}{values}{tail}"
+    (folder / "spec.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
+    """Spec and workload of the small copy."""
+    spec = load_spec(acoustic_copy)
+    return spec, load_workload(acoustic_copy, spec)
