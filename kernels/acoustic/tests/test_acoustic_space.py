@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads import space
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations
@@ -87,3 +88,12 @@ def test_the_builds_of_the_acoustic_workload_serve_every_configuration(
     assert len(plain) == 2 * 5 + 1
     index = {dict(build.defines).get("INDEX") for build in found}
     assert index == {"int", "long long", None}
+
+
+def test_host_code_that_the_workload_imports_decides_what_is_measured(
+    acoustic_folder: Path, root: Path
+) -> None:
+    found = {path.relative_to(root).as_posix() for path in deciding_files(acoustic_folder)}
+    own = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
+    python = {path for path in found if path.endswith(".py")}
+    assert python == {*own, "launchwise/workloads/inputs.py"}

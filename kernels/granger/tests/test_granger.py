@@ -11,6 +11,7 @@ import pytest
 
 from launchwise.experiment.method import Method
 from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
@@ -261,3 +262,8 @@ def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, spec).self_check(device, SMALL, 1)
     assert "differs from numpy.linalg.lstsq" in said
+
+
+def test_only_the_host_code_of_its_folder_decides_what_is_measured() -> None:
+    found = [path for path in deciding_files(FOLDER) if path.suffix == ".py"]
+    assert found == [FOLDER / "host" / "workload.py"]
