@@ -17,21 +17,21 @@ from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
-STUDY = "acoustic_tile"
+STUDY = "stencil_block"
 SLICES = ("big", "big.sm16")
 
 
 @pytest.fixture
-def project(tmp_path: Path, acoustic_spec: Spec) -> Path:
+def project(tmp_path: Path, stencil_spec: Spec) -> Path:
     """A study of a card and its slice, with problems that are left out on one of them."""
-    rows = measurements(acoustic_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
+    rows = measurements(stencil_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
     for gpu in SLICES:
         folder = tmp_path / "data" / "recorded" / gpu
         described = profile(gpu, device_name="Big", card="0123456789abcdef")
         write_profile(folder / "profile.json", described)
-        schema = measurement_schema(acoustic_spec)
-        write_table(folder / "acoustic.parquet", rows.assign(gpu=gpu), schema, {"made": "up"})
-    folder = tmp_path / "kernels" / "acoustic" / "studies" / STUDY
+        schema = measurement_schema(stencil_spec)
+        write_table(folder / "stencil.parquet", rows.assign(gpu=gpu), schema, {"made": "up"})
+    folder = tmp_path / "kernels" / "stencil" / "studies" / STUDY
     folder.mkdir(parents=True)
     study = {"splits": {"it": {}}, "leave_out": {"big": {"n": [7]}}}
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
@@ -41,12 +41,12 @@ def project(tmp_path: Path, acoustic_spec: Spec) -> Path:
     return tmp_path
 
 
-def test_a_copy_is_a_card_of_its_own_with_other_times(project: Path, acoustic_spec: Spec) -> None:
+def test_a_copy_is_a_card_of_its_own_with_other_times(project: Path, stencil_spec: Spec) -> None:
     assert multiply_gpus(project, 3, [STUDY]) == 6
     gpus = read_settings(project)["gpus"]
     assert len(gpus) == 7
-    schema = measurement_schema(acoustic_spec)
-    recorded = read_table(project / "data/recorded/big/acoustic.parquet", schema)
+    schema = measurement_schema(stencil_spec)
+    recorded = read_table(project / "data/recorded/big/stencil.parquet", schema)
     seen = [recorded["time_ms"].to_numpy()]
     for number in (1, 2):
         copies = [f"{gpu}.copy{number}" for gpu in SLICES]
@@ -56,7 +56,7 @@ def test_a_copy_is_a_card_of_its_own_with_other_times(project: Path, acoustic_sp
             (f"Big {number}", profiles[0].card)
         }
         assert profiles[0].card != "0123456789abcdef"
-        path = project / gpus[copies[0]]["path"] / "acoustic.parquet"
+        path = project / gpus[copies[0]]["path"] / "stencil.parquet"
         rows = read_table(path, schema)
         assert read_facts(path) == {"made": "up"}
         assert set(rows["gpu"]) == {copies[0]}
@@ -75,5 +75,5 @@ def test_copies_are_the_same_again(project: Path, tmp_path_factory: pytest.TempP
     shutil.copytree(project, again)
     for folder in (project, again):
         multiply_gpus(folder, 2, [STUDY])
-    name = "data/recorded/big.copy1/acoustic.parquet"
+    name = "data/recorded/big.copy1/stencil.parquet"
     assert (project / name).read_bytes() == (again / name).read_bytes()

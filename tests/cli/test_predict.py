@@ -78,21 +78,21 @@ def ranked(spec: Spec, *times: float) -> pd.DataFrame:
     return pd.DataFrame([{**row, "predicted_ms": time} for time in times])
 
 
-def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(acoustic_spec: Spec) -> None:
-    assert acoustic_spec.cost is not None
-    some = prediction("analytical", ranked(acoustic_spec, 1.0, 1.005, 1.5), acoustic_spec, 1)
+def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec: Spec) -> None:
+    assert stencil_spec.cost is not None
+    some = prediction("analytical", ranked(stencil_spec, 1.0, 1.005, 1.5), stencil_spec, 1)
     assert (some.tied, len(some.choices), some.no_basis) == (2, 1, "")
     assert some.choices[0].speedup == 2.0
     shown = as_text(Answer("s", "g", {"n": 1}, {"bytes": 1, "flop": 1, "roofline": 1}, [some]))
     assert shown.endswith("2 configurations are within 1 % of the fastest")
-    all_equal = prediction("analytical", ranked(acoustic_spec, 1.0, 1.0), acoustic_spec, 1)
+    all_equal = prediction("analytical", ranked(stencil_spec, 1.0, 1.0), stencil_spec, 1)
     assert (all_equal.choices, all_equal.tied) == ([], 2)
-    alone = prediction("analytical", ranked(acoustic_spec, 1.0), acoustic_spec, 1)
+    alone = prediction("analytical", ranked(stencil_spec, 1.0), stencil_spec, 1)
     assert len(alone.choices) == 1
 
 
-def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(acoustic_spec: Spec) -> None:
-    spec = acoustic_spec.model_copy(update={"cost": None})
+def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(stencil_spec: Spec) -> None:
+    spec = stencil_spec.model_copy(update={"cost": None})
     rows = ranked(spec, 1.0, 1.005, 1.5)
     assert prediction("analytical", rows, spec, 1).choices == []
     # Trees know measured rows.

@@ -30,23 +30,21 @@ from launchwise.workloads.spec import Spec
 from tests.support.samples import ROOT, profile
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
-STUDIES = {path.parent.name: None for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
-"""All of them, left out."""
-
-
-def swept() -> list[dict[str, list[Any]]]:
-    """Problems that the acoustic workload measures."""
-    path = ROOT / "kernels" / "acoustic" / "sweep.yaml"
-    problems: list[dict[str, list[Any]]] = yaml.safe_load(path.read_text())["problems"]
-    return problems
+ALIKE = {"dtype": ["float32", "float64"], "order": [2, 8, 16]}
+SWEPT: list[dict[str, list[Any]]] = [
+    {"n": [256, 512, 1024], **ALIKE},
+    {"n": [200, 300, 400, 450, 500, 650, 800, 1000], **ALIKE},
+    {"n": [*range(200, 1150, 50)], **ALIKE, "only": {"variant": ["linear", "block3d"]}},
+]
+"""Many problems; blocks overlap."""
 
 
 def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> Experiment:
     """The default settings with other GPUs and, if given, another sweep."""
     config = copy.deepcopy(CONFIG)
     config["gpus"] = gpus
-    config["sweeps"] = {"acoustic": sweep or {}}
-    config["studies"] = {**STUDIES, "acoustic_tile": {"splits": {"transfer": None}}}
+    config["workloads"] = ["tests/support/kernels"]
+    config["sweeps"] = {"stencil": {"problems": SWEPT, **(sweep or {})}}
     return load_experiment(config, [ROOT / "config.yaml"], ROOT)
 
 
@@ -86,30 +84,30 @@ def test_a_gpu_is_sought_where_its_entry_says() -> None:
     assert {anywhere.place("a", what) for what in ("partition", "model", "constraint")} == {None}
 
 
-def test_rows_are_counted_from_some_problems_of_those_alike(acoustic_spec: Spec) -> None:
-    blocks = swept()
-    listed = problems(acoustic_spec, blocks)
-    parts = narrowings(acoustic_spec, blocks)
+def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec: Spec) -> None:
+    blocks = SWEPT
+    listed = problems(stencil_spec, blocks)
+    parts = narrowings(stencil_spec, blocks)
     # Blocks overlap: what one of them measures whole counts once.
     rows = sum(
-        len(configurations(acoustic_spec, problem, None, parts[tuple(problem.values())]))
+        len(configurations(stencil_spec, problem, None, parts[tuple(problem.values())]))
         for problem in listed
     )
-    found = volume(acoustic_spec, blocks, None)
+    found = volume(stencil_spec, blocks, None)
     assert found.rows == pytest.approx(rows, rel=0.05)
-    assert volume(acoustic_spec, blocks, 7).rows == 7 * len(listed)
+    assert volume(stencil_spec, blocks, 7).rows == 7 * len(listed)
 
 
-def test_a_part_of_a_space_takes_a_part_of_the_time(acoustic_spec: Spec) -> None:
+def test_a_part_of_a_space_takes_a_part_of_the_time(stencil_spec: Spec) -> None:
     block = {"n": [256, 512], "dtype": ["float32"], "order": [2]}
     part = {**block, "only": {"variant": ["block3d"], "bx": [32], "by": [4], "bz": [1, 2]}}
-    whole, some = (volume(acoustic_spec, [each], None) for each in (block, part))
+    whole, some = (volume(stencil_spec, [each], None) for each in (block, part))
     assert 2 <= some.rows / 2 <= 6 < whole.rows / 2
     assert some.seconds(1000) < whole.seconds(1000) / 10
 
 
-def test_a_slower_card_takes_longer(acoustic_spec: Spec) -> None:
-    found = volume(acoustic_spec, swept(), None)
+def test_a_slower_card_takes_longer(stencil_spec: Spec) -> None:
+    found = volume(stencil_spec, SWEPT, None)
     assert found.seconds(300) > 5 * found.seconds(3000) > 0
 
 
@@ -120,37 +118,37 @@ def test_shards_are_as_few_as_the_longest_job_allows() -> None:
 
 
 def test_shards_follow_the_estimate_unless_they_are_given() -> None:
-    assert cluster(arch="sm_100").shards("a", "acoustic") == 1
-    slow = cluster(arch="sm_75").shards("a", "acoustic")
+    assert cluster(arch="sm_100").shards("a", "stencil") == 1
+    slow = cluster(arch="sm_75").shards("a", "stencil")
     assert slow > 1
-    assert cluster(arch="sm_75", shards=3).shards("a", "acoustic") == 3
+    assert cluster(arch="sm_75", shards=3).shards("a", "stencil") == 3
     # Each would compile everything.
-    assert cluster(arch="sm_75", compile="alongside").shards("a", "acoustic") == 1
+    assert cluster(arch="sm_75", compile="alongside").shards("a", "stencil") == 1
 
 
 def test_the_number_of_shards_does_not_follow_what_was_measured(tmp_path: Path) -> None:
     asked = cluster(arch="sm_75")
-    before = asked.shards("a", "acoustic")
+    before = asked.shards("a", "stencil")
     path = tmp_path / "a.json"
     ceilings = Ceilings(copy_bandwidth_gbs=9000.0, launch_overhead_us=2.0)
     write_profile(path, profile("a", ceilings=ceilings))
-    asked.minutes("a", "acoustic", str(path), 1)
-    assert asked.shards("a", "acoustic") == before
+    asked.minutes("a", "stencil", str(path), 1)
+    assert asked.shards("a", "stencil") == before
 
 
 def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) -> None:
     asked = cluster(arch="sm_90", shards=1)
-    nominal = asked.minutes("a", "acoustic", str(tmp_path / "none.json"), 1)
+    nominal = asked.minutes("a", "stencil", str(tmp_path / "none.json"), 1)
     path = tmp_path / "a.json"
     ceilings = Ceilings(
         copy_bandwidth_gbs=4 * nominal_bandwidth_gbs("sm_90"), launch_overhead_us=2.0
     )
     write_profile(path, profile("a", ceilings=ceilings))
-    measured = asked.minutes("a", "acoustic", str(path), 1)
+    measured = asked.minutes("a", "stencil", str(path), 1)
     assert 15 < measured < nominal
-    assert asked.minutes("a", "acoustic", str(path), 2) == 2 * measured
+    assert asked.minutes("a", "stencil", str(path), 2) == 2 * measured
     path.write_text("damaged")
-    assert asked.minutes("a", "acoustic", str(path), 1) == nominal
+    assert asked.minutes("a", "stencil", str(path), 1) == nominal
     assert limit_minutes(0, 1, 1) == 15
     assert limit_minutes(3600, 2, 1) == 15 + 90
 
@@ -175,23 +173,24 @@ def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
     monkeypatch.setattr(estimate, "read_cards", read)
     estimate._slowest_bandwidths.cache_clear()
     given = cluster(shards=3)
-    assert given.shards("a", "acoustic") == 3
+    assert given.shards("a", "stencil") == 3
     assert given.place("a", "partition") is None
-    assert given.memory_mb("a", "acoustic", 1) > 0
+    assert given.memory_mb("a", "stencil", 1) > 0
     assert reads == []
     for arch in ("sm_90", "sm_70"):
-        cluster(arch=arch).shards("a", "acoustic")
-        cluster(arch=arch).minutes("a", "acoustic", "none.json", 1)
+        cluster(arch=arch).shards("a", "stencil")
+        cluster(arch=arch).minutes("a", "stencil", "none.json", 1)
     assert reads == [ROOT / CARDS_FILE]
 
 
-def test_memory_holds_the_arrays_of_the_host(tridiagonal_spec: Spec, acoustic_spec: Spec) -> None:
-    block = {"n": [10**8], "dtype": ["float64"], "memory": ["pinned"], "batch": [1]}
-    needed = memory_mb(tridiagonal_spec, [block], 1)
-    assert needed > 5 * 8e8 / 1e6
-    assert memory_mb(tridiagonal_spec, [block], 2) == 2 * needed
-    on_the_card = {"n": [1100], "dtype": ["float64"], "order": [2]}
-    assert memory_mb(acoustic_spec, [on_the_card], 1) == 4000
+def test_memory_holds_the_arrays_of_the_host(stencil_spec: Spec) -> None:
+    work = stencil_spec.work.model_copy(update={"host_bytes": "5 * itemsize * points"})
+    by_host = stencil_spec.model_copy(update={"work": work})
+    block = {"n": [1100], "dtype": ["float64"], "order": [2]}
+    needed = memory_mb(by_host, [block], 1)
+    assert needed > 5 * 8 * 1098**3 / 1e6
+    assert memory_mb(by_host, [block], 2) == 2 * needed
+    assert memory_mb(stencil_spec, [block], 1) == 4000
 
 
 def test_problems_that_gpus_share_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,11 +201,11 @@ def test_problems_that_gpus_share_are_listed_once(monkeypatch: pytest.MonkeyPatc
         return problems(*given)
 
     live = {"source": "live", "arch": "sm_90"}
-    few = {"problems": {"acoustic": [{"n": [64], "dtype": ["float32"], "order": [2]}]}}
+    few = {"problems": {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}}
     given = Cluster(
         experiment(None, a=live, b=live, c={**live, **few}), dict.fromkeys("abc", "sm_90")
     )
     monkeypatch.setattr(estimate, "problems", counted)
-    needed = [given.memory_mb(gpu, "acoustic", attempt) for attempt in (1, 2) for gpu in "abc"]
+    needed = [given.memory_mb(gpu, "stencil", attempt) for attempt in (1, 2) for gpu in "abc"]
     assert needed[3:] == [2 * each for each in needed[:3]]
     assert len(listed) == 2
