@@ -8,21 +8,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
-from samples import ROOT
+from samples import SAXPY, STENCIL
+from stencil import slice_of_card, sweep
 
 from launchwise.cli.app import main
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.experiment.study import ModelEntry
-from launchwise.gpus.profile import read_profile
+from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import fit_final
-from launchwise.tables.files import read_table
+from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import judged_times
+from launchwise.workloads.spec import load_spec
 
-STUDY, GPU = "acoustic_tile", "h200"
+STUDY, GPU = "stencil_block", "card"
 SIZES = (200, 256, 400, 512)
 MEASURED = ["n=256", "dtype=float32", "order=2"]
 BETWEEN = ["n=333", "dtype=float32", "order=2"]
@@ -34,27 +37,35 @@ SETTINGS = {"workloads": ["kernels"], "gpus": {GPU: {"source": "recorded"}}}
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of two workloads, with the product of a study."""
     root = tmp_path_factory.mktemp("project")
-    for workload in ("acoustic", "granger"):
-        shutil.copytree(ROOT / "kernels" / workload, root / "kernels" / workload)
-    shutil.copytree(ROOT / "kernels" / "common", root / "kernels" / "common")
-    (root / "data").symlink_to(ROOT / "data")
+    shutil.copytree(STENCIL, root / "kernels" / "stencil")
+    shutil.copytree(SAXPY, root / "kernels" / "saxpy")
+    question = root / "kernels" / "stencil" / "studies" / STUDY / "study.yaml"
+    split = {
+        "kind": "problems",
+        "title": "t",
+        "train": {"n": [200]},
+        "test": {"n": [256, 400, 512]},
+    }
+    content = {**yaml.safe_load(question.read_text()), "splits": {"sizes": split}}
+    question.write_text(yaml.safe_dump({**content, "models": ["chosen"]}))
+    spec, card = load_spec(root / "kernels" / "stencil"), slice_of_card(GPU)
+    parts = [sweep(spec, SIZES, GPU, dtype, order=2) for dtype in ("float32", "float64")]
+    rows = pd.concat(parts, ignore_index=True)
+    recorded = root / "data" / "recorded" / GPU
+    write_table(recorded / "stencil.parquet", rows, measurement_schema(spec))
+    write_profile(recorded / "profile.json", card)
+    (recorded / "saxpy.parquet").touch()
     models = {"models": {"chosen": {"kind": "committee", "title": "x"}}}
     (root / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, **models}))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         study = read_experiment([Path("config.yaml")], root, STUDY)
-    asked, spec = study.studies[STUDY], study.specs["acoustic"]
-    folder = ROOT / "data" / "recorded" / GPU
-    profiles = {GPU: read_profile(folder / "profile.json", GPU)}
-    question = (asked.candidates, asked.constraints, asked.near_best_percent, asked.features)
-    usual = [each.model_dump() for each in asked.usual or ()]
-    domain = Domain(spec, profiles, *question, usual)
-    sweep = read_table(folder / "acoustic.parquet", measurement_schema(spec))
-    sweep = sweep[sweep["n"].isin(SIZES) & (sweep["order"] == 2)].reset_index(drop=True)
+    asked = study.studies[STUDY]
+    domain = Domain(spec, {GPU: card})
     entry = ModelEntry(kind="committee", title="x", parameters={"members": MEMBERS})
     place = root / "results" / "final" / STUDY
-    times = {GPU: judged_times(sweep, None, spec)}
-    fit_final(asked, "chosen", entry, domain, {GPU: sweep}, times, [], 1, place)
+    times = {GPU: judged_times(rows, None, spec)}
+    fit_final(asked, "chosen", entry, domain, {GPU: rows}, times, [], 1, place)
     return root
 
 
@@ -119,17 +130,17 @@ def test_a_measured_problem_needs_no_model(
 def test_a_question_about_a_study_reads_no_other(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["recommend", "acoustic_tiles", *MEASURED]) == 2
-    assert "unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?" in (
+    assert main(["recommend", "stencil_blocks", *MEASURED]) == 2
+    assert "unknown study 'stencil_blocks', did you mean 'stencil_block'?" in (
         capsys.readouterr().err
     )
-    path = project / "kernels" / "granger" / "spec.yaml"
+    path = project / "kernels" / "saxpy" / "spec.yaml"
     path.write_text(f"{path.read_text()}\nstrange: 1\n")
     assert main(["recommend", STUDY, *MEASURED]) == 0
     assert main(["predict", STUDY, GPU, *BETWEEN]) == 0
     capsys.readouterr()
     # Its own are checked.
-    own = project / "kernels" / "acoustic" / "studies" / STUDY / "study.yaml"
+    own = project / "kernels" / "stencil" / "studies" / STUDY / "study.yaml"
     own.write_text(f"{own.read_text()}\nstrange: 1\n")
     assert main(["recommend", STUDY, *MEASURED]) == 2
     assert "study.yaml: strange: unknown key 'strange'" in capsys.readouterr().err

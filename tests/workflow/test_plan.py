@@ -199,32 +199,47 @@ def test_a_rule_has_the_code_of_its_own_script_among_its_parameters(name: str, t
         assert f'"{module.replace(".", "/")}.py"' in code.group()
 
 
-def experiment(**gpus: dict[str, Any]) -> Experiment:
-    """The project's settings with these GPUs, h200.sm72 for ``h200_sm72``."""
+def experiment(root: Path = ROOT, **gpus: dict[str, Any]) -> Experiment:
+    """The project's settings with these GPUs and with the tests' workload, of many problems."""
     path = ROOT / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["gpus"] = {}
-    left_out = {path.parent.name: None for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
-    config["studies"] = {**left_out, "acoustic_tile": {}}
+    config["workloads"] = [str(ROOT / "tests" / "support" / "kernels")]
+    by_gpu = {"kind": "leave_one_gpu_out", "title": "x"}
+    config["studies"] = {"stencil_block": {"splits": {"interpolation": None, "gpus": by_gpu}}}
+    swept = {"n": [256, 512, 1024, *range(200, 1150, 50)]}
+    swept |= {"dtype": ["float32", "float64"], "order": [2, 8, 16]}
+    config["sweeps"] = {"stencil": {"problems": [swept]}}
     update_config(config, {"gpus": gpus})
-    return load_experiment(config, [path], ROOT)
+    return load_experiment(config, [path], root)
+
+
+@pytest.fixture
+def at_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, to work in, where the GPU ``h200`` has recorded rows."""
+    folder = tmp_path / "data" / "recorded" / "h200"
+    folder.mkdir(parents=True)
+    (folder / "stencil.parquet").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def test_several_shards_begin_with_the_heaviest_problems() -> None:
     one = experiment(a={"source": "live", "arch": "sm_90"})
-    as_written = workflow.in_order(one, "a", "acoustic", 1)
-    heaviest_first = workflow.in_order(one, "a", "acoustic", 5)
-    assert as_written == one.problems_of("a", "acoustic") != heaviest_first
+    as_written = workflow.in_order(one, "a", "stencil", 1)
+    heaviest_first = workflow.in_order(one, "a", "stencil", 5)
+    assert as_written == one.problems_of("a", "stencil") != heaviest_first
     assert sorted(map(str, as_written)) == sorted(map(str, heaviest_first))
     assert heaviest_first[0] == {"n": 1100, "dtype": "float64", "order": 16}
-    bytes_of = [one.specs["acoustic"].value("n**3", problem) for problem in heaviest_first]
+    bytes_of = [one.specs["stencil"].value("n**3", problem) for problem in heaviest_first]
     assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
 
 
-def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
-    own = {"acoustic": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
-    other = {"acoustic": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
+def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures(at_recorded: Path) -> None:
+    own = {"stencil": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
+    other = {"stencil": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
     found = experiment(
+        at_recorded,
         a={"source": "live", "arch": "sm_90", "problems": own},
         b={"source": "live", "arch": "sm_90", "problems": other},
         c={"source": "live", "arch": "sm_80", "problems": {**own}},
@@ -232,14 +247,15 @@ def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
     )
     archs = workflow.architectures(found)
     assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
-    sizes = [p["n"] for p in workflow.problems_for(found, archs, "acoustic", "sm_90")]
+    sizes = [p["n"] for p in workflow.problems_for(found, archs, "stencil", "sm_90")]
     assert sizes == [64, 65]
-    assert len(workflow.problems_for(found, archs, "acoustic", "sm_80")) == 1
-    assert workflow.problems_for(found, archs, "acoustic", "sm_75") == []
+    assert len(workflow.problems_for(found, archs, "stencil", "sm_80")) == 1
+    assert workflow.problems_for(found, archs, "stencil", "sm_75") == []
 
 
-def test_a_described_gpu_is_its_own_card_unless_it_names_one() -> None:
+def test_a_described_gpu_is_its_own_card_unless_it_names_one(at_recorded: Path) -> None:
     found = experiment(
+        at_recorded,
         a100={"source": "described"},
         old={"source": "described", "card": "titan_black"},
         h200={"source": "recorded"},
@@ -258,12 +274,11 @@ def test_a_pattern_matches_its_names_and_nothing_else() -> None:
 
 
 def test_sources_are_what_kernels_are_made_from() -> None:
-    found = workflow.sources("kernels/acoustic")
-    assert {"kernels/acoustic/linear.cu", "kernels/acoustic/spec.yaml"} <= set(found)
-    assert {"kernels/common/uniform.cuh", "kernels/common/largest.cuh"} <= set(found)
-    assert "kernels/common/bulk_copy.cuh" in found
-    assert "kernels/common/bulk_copy.cuh" not in workflow.sources("kernels/granger")
-    assert "kernels/acoustic/README.md" not in found
+    folder = "tests/support/kernels/stencil"
+    found = workflow.sources(folder)
+    assert {f"{folder}/linear.cu", f"{folder}/stencil.cuh", f"{folder}/spec.yaml"} <= set(found)
+    assert "kernels/common/largest.cuh" in found
+    assert "kernels/common/bulk_copy.cuh" not in found
     assert found == sorted(found)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.plan import sources
 from launchwise.workloads import space
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import configurations
@@ -97,3 +98,11 @@ def test_host_code_that_the_workload_imports_decides_what_is_measured(
     own = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
     python = {path for path in found if path.endswith(".py")}
     assert python == {*own, "launchwise/workloads/inputs.py"}
+
+
+def test_sources_are_what_kernels_are_made_from() -> None:
+    found = sources("kernels/acoustic")
+    assert {"kernels/acoustic/linear.cu", "kernels/acoustic/spec.yaml"} <= set(found)
+    assert {"kernels/common/uniform.cuh", "kernels/common/largest.cuh"} <= set(found)
+    assert "kernels/common/bulk_copy.cuh" in found
+    assert "kernels/acoustic/README.md" not in found
