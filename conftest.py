@@ -73,18 +73,6 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def acoustic_folder() -> Path:
-    """Folder of the acoustic workload."""
-    return ROOT / "kernels" / "acoustic"
-
-
-@pytest.fixture(scope="session")
-def acoustic_spec(acoustic_folder: Path) -> Spec:
-    """Spec of the acoustic workload."""
-    return load_spec(acoustic_folder)
-
-
-@pytest.fixture(scope="session")
 def saxpy_spec() -> Spec:
     """Spec of the tutorial's workload, the small one where any will do."""
     return load_spec(SAXPY)
@@ -94,12 +82,6 @@ def saxpy_spec() -> Spec:
 def stencil_spec() -> Spec:
     """Spec of the tests' own workload, which has a cost model and made-up times."""
     return load_spec(STENCIL)
-
-
-@pytest.fixture(scope="session")
-def tridiagonal_spec() -> Spec:
-    """Spec of the tridiagonal workload, which has stages."""
-    return load_spec(ROOT / "kernels" / "tridiagonal")
 
 
 @pytest.fixture(scope="session")

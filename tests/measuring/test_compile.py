@@ -18,16 +18,17 @@ from launchwise.base.imports import ROOT
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import (
-    deciding_files,
     digest_of_sources,
     earlier_fingerprints,
     fingerprint,
 )
+from launchwise.workloads import space
 from launchwise.workloads.builds import by_source
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order
 from tests.support.nvcc import kept_nvcc, needs_nvcc
+from tests.support.samples import SAXPY, STENCIL
 
 SAID = """\
 kernel.cu
@@ -88,26 +89,32 @@ def test_the_release_is_what_nvcc_says(
         assert str(caught.value) == said
 
 
+@pytest.mark.parametrize(
+    ("workload", "names"),
+    [
+        (STENCIL, ("linear.cu", "stencil.cuh", "spec.yaml")),
+        (SAXPY, ("saxpy.cu", "host/workload.py", "spec.yaml")),
+    ],
+    ids=["declared", "with host code"],
+)
 def test_the_fingerprint_follows_every_source_and_the_compiler(
-    tmp_path: Path, acoustic_folder: Path
+    tmp_path: Path, workload: Path, names: tuple[str, ...]
 ) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(acoustic_folder, folder)
+    folder = tmp_path / workload.name
+    shutil.copytree(workload, folder)
     seen = {fingerprint(folder, "13.0"), fingerprint(folder, "12.4")}
-    for name in ("linear.cu", "stencil.cuh", "host/workload.py", "spec.yaml"):
+    for name in names:
         with open(folder / name, "a") as file:
             file.write("\n")
         seen.add(fingerprint(folder, "13.0"))
-    assert len(seen) == 6
+    assert len(seen) == 2 + len(names)
     (folder / "README.md").write_text("changed")
     assert fingerprint(folder, "13.0") in seen
 
 
-def test_a_predecessor_has_the_fingerprint_that_its_folder_had(
-    tmp_path: Path, acoustic_folder: Path
-) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(acoustic_folder, folder)
+def test_a_predecessor_has_the_fingerprint_that_its_folder_had(tmp_path: Path) -> None:
+    folder = tmp_path / "stencil"
+    shutil.copytree(STENCIL, folder)
     before, sources = fingerprint(folder, "13.0"), digest_of_sources(folder)
     state = f"- {{sources: {sources}, commit: abc1234, why: a comment}}\n"
     (folder / "predecessors.yaml").write_text(state)
@@ -131,9 +138,9 @@ def test_every_workload_goes_on_with_journals_of_its_predecessors() -> None:
         assert len(earlier_fingerprints(path.parent, "13.0")) >= 1
 
 
-def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path, acoustic_folder: Path) -> None:
-    folder = tmp_path / "acoustic"
-    shutil.copytree(acoustic_folder, folder)
+def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "stencil"
+    shutil.copytree(STENCIL, folder)
     with open(folder / "linear.cu", "a") as file:
         file.write('#include "deep/more.cuh"\n')
     (folder / "deep").mkdir()
@@ -142,59 +149,42 @@ def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path, acoustic_fo
     assert fingerprint(folder, "13.0") != before
 
 
-def test_host_code_that_the_workload_imports_decides_as_well() -> None:
-    def python_of(workload: str) -> set[str]:
-        found = deciding_files(ROOT / "kernels" / workload)
-        return {path.relative_to(ROOT).as_posix() for path in found if path.suffix == ".py"}
-
-    host = "kernels/tridiagonal/host"
-    # How streams are driven is half of what is measured; calling the solver from Python is not.
-    wanted = ("plan", "launches", "host_solution", "stage_times", "thomas", "accuracy", "workload")
-    inputs = "launchwise/workloads/inputs.py"
-    own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
-    assert python_of("tridiagonal") == {*own, inputs}
-    # The compiled part of the host's code decides, too.
-    assert ROOT / host / "thomas.c" in deciding_files(ROOT / "kernels" / "tridiagonal")
-    acoustic = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
-    assert python_of("acoustic") == {*acoustic, inputs}
-    assert python_of("granger") == {"kernels/granger/host/workload.py"}
-
-
 class TestOneArchitecture:
     """What need not be tried on all of them."""
 
     pytestmark = needs_nvcc
 
-    def test_two_compilations_give_the_same_bytes(
-        self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
-    ) -> None:
-        workload = load_workload(acoustic_folder, acoustic_spec)
+    def test_two_compilations_give_the_same_bytes(self, tmp_path: Path, stencil_spec: Spec) -> None:
+        workload = load_workload(STENCIL, stencil_spec)
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         # Of every source some, in several groups.
         builds = [build for own in by_source(builds).values() for build in own[:2]]
         for name in "ab":
             path = tmp_path / name
-            compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_90", path, 2)
+            compile_bundle(STENCIL, stencil_spec, builds, "sm_90", path, 2)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
     @pytest.mark.usefixtures("kept_cubins")
     @pytest.mark.parametrize(
-        ("file", "old", "new", "said"),
+        ("workload", "old", "new", "said"),
         [
-            ("linear.cu", "const INDEX plane", "const INDXE plane", '"INDXE" is undefined'),
-            ("stencil.cuh", "#pragma once", '#include "none.cuh"', "none.cuh: No such file"),
+            (STENCIL, "const long long own", "const INDXE own", '"INDXE" is undefined'),
+            (SAXPY, "// z = a x", '#include "none.cuh"\n// z = a x', "none.cuh: No such file"),
         ],
+        ids=["a mistake", "a header that is not there"],
     )
     def test_what_nvcc_refuses_is_shown_in_one_line_and_nothing_is_written(
-        self, tmp_path: Path, acoustic_folder: Path, file: str, old: str, new: str, said: str
+        self, tmp_path: Path, workload: Path, old: str, new: str, said: str
     ) -> None:
-        folder = tmp_path / "acoustic"
-        shutil.copytree(acoustic_folder, folder)
+        folder = tmp_path / workload.name
+        shutil.copytree(workload, folder)
+        spec = load_spec(folder)
+        file = spec.variants[str(space.baseline(spec)["variant"])].source
         text = (folder / file).read_text()
         assert old in text
         (folder / file).write_text(text.replace(old, new, 1))
-        spec = load_spec(folder)
-        problem = {"n": 64, "dtype": "float32", "order": 2}
+        sizes = {"n": 64, "dtype": "float32", "order": 2}
+        problem = {name: sizes[name] for name in spec.problem}
         builds = builds_in_order(load_workload(folder, spec), [problem])
         path = tmp_path / "out" / "x.cubins"
         with pytest.raises(UserError) as caught:
@@ -207,21 +197,19 @@ class TestOneArchitecture:
         assert not path.exists()
 
     def test_an_architecture_that_nvcc_does_not_know_is_one_line(
-        self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
+        self, tmp_path: Path, stencil_spec: Spec
     ) -> None:
-        workload = load_workload(acoustic_folder, acoustic_spec)
+        workload = load_workload(STENCIL, stencil_spec)
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
-            compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_20", tmp_path / "x", 2)
+            compile_bundle(STENCIL, stencil_spec, builds, "sm_20", tmp_path / "x", 2)
         assert "\n" not in str(caught.value)
 
-    def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(
-        self, acoustic_folder: Path, acoustic_spec: Spec
-    ) -> None:
-        workload = load_workload(acoustic_folder, acoustic_spec)
+    def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec: Spec) -> None:
+        workload = load_workload(STENCIL, stencil_spec)
         build = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])[0]
         with (
-            Compiler(acoustic_folder, acoustic_spec, "sm_90") as compiler,
+            Compiler(STENCIL, stencil_spec, "sm_90") as compiler,
             ThreadPoolExecutor(1) as pool,
         ):
             compiled = pool.submit(compiler.compile, [build])

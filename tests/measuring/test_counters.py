@@ -8,38 +8,41 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import ROOT
+import yaml
+from samples import STENCIL
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.counted import run
 from launchwise.measuring.counters import joined, parse, read_counters
+from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
 from tests.support.profiled import LOG, Switch, Watched
 
-FOLDER = ROOT / "kernels" / "tridiagonal"
-
 
 def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_path: Path) -> None:
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER.parent / "granger", folder)
-    # Regressions explain another series than the reference's.
-    path = folder / "matrices.cuh"
+    folder = tmp_path / "stencil"
+    shutil.copytree(STENCIL, folder)
+    spec = yaml.safe_load((folder / "spec.yaml").read_text())
+    spec["variants"]["column"]["verified"] = False
+    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    path = folder / "stencil.cuh"
     text = path.read_text()
-    assert text.count("return m == 1 ? 0 : 1") == 1
-    path.write_text(text.replace("return m == 1 ? 0 : 1", "return m == 1 ? 1 : 0"))
-    spec = load_spec(folder)
-    device = Watched(folder, spec.headers, cache=tmp_path)
+    assert text.count("(sum / (6 * radius))") == 1
+    path.write_text(text.replace("(sum / (6 * radius))", "(sum / (7 * radius))"))
+    device = Watched(folder, load_spec(folder).headers, cache=tmp_path)
     device.switch, device.seen = Switch(), []
-    fits = {"county": 5, "countx": 2, "rows": 32, "cols": 4, "dtype": "float32"}
+    problem = {"n": 20, "dtype": "float32", "order": 2}
+    neutral = space.baseline(load_spec(folder))
 
-    def counted(variant: str) -> list[list[dict[str, Any]]]:
-        one = {"problem": fits, "configuration": {"variant": variant, "threads": 128}}
+    def counted(**chosen: Any) -> list[list[dict[str, Any]]]:
+        one = {"problem": problem, "configuration": {**neutral, **chosen}}
         return run({"folder": str(folder), "seed": 1, "runs": [one]}, device, device.switch)
 
-    ((launch,),) = counted("published")
-    assert (launch["grid_blocks"], launch["block_threads"]) == (25, 1024)
-    with pytest.raises(UserError, match=r"no_duplicates.*coefficients off by"):
-        counted("no_duplicates")
+    ((launch,),) = counted(variant="column", tz=2)
+    # 18 x 18 columns of 9 threads.
+    assert (launch["grid_blocks"], launch["block_threads"]) == (46, 64)
+    with pytest.raises(UserError, match=r"linear.*off"):
+        counted(variant="linear")
 
 
 def test_what_a_card_cannot_count_is_missing() -> None:

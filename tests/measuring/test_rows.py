@@ -18,7 +18,7 @@ from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 102, "dtype": "float32", "order": 2}
 LABELS = {
-    "gpu": "g", "workload": "acoustic", "card": "c", "driver": "d", "toolkit": "t",
+    "gpu": "g", "workload": "stencil", "card": "c", "driver": "d", "toolkit": "t",
     "backend": "b", "commit": "x",
 }  # fmt: skip
 TIMED = {"status": "ok", "time_ms": 0.1, "times_ms": [0.1, 0.11, 0.09], "repeats": 3}
@@ -36,47 +36,47 @@ def key(spec: Spec, row: dict[str, Any]) -> list[Any]:
     return [row[name] for name in spec.key_columns]
 
 
-def test_rates_are_the_problems_work_by_its_time(acoustic_spec: Spec) -> None:
-    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
+def test_rates_are_the_problems_work_by_its_time(stencil_spec: Spec) -> None:
+    table = rows_to_table(rows(stencil_spec, TIMED), [], stencil_spec)
     (row,) = table.to_dict("records")
-    # 100^3 points: three arrays read and one written, 14 operations a point at radius 1.
+    # 100^3 points: three arrays read and one written, 9 operations a point at radius 1.
     assert row["bandwidth_gbs"] == pytest.approx(100**3 * 16 / 1e-4 / 1e9)
-    assert row["flop_rate_gflops"] == pytest.approx(100**3 * 14 / 1e-4 / 1e9)
+    assert row["flop_rate_gflops"] == pytest.approx(100**3 * 9 / 1e-4 / 1e9)
 
 
-def test_what_was_not_measured_has_no_time_and_no_rate(acoustic_spec: Spec) -> None:
-    found = rows(acoustic_spec, TIMED, {"status": "timeout", "reason": "no event"})
-    table = rows_to_table(found, [], acoustic_spec)
+def test_what_was_not_measured_has_no_time_and_no_rate(stencil_spec: Spec) -> None:
+    found = rows(stencil_spec, TIMED, {"status": "timeout", "reason": "no event"})
+    table = rows_to_table(found, [], stencil_spec)
     lost = table[table["status"] == "timeout"]
     assert lost[["time_ms", "bandwidth_gbs", "flop_rate_gflops"]].isna().all(axis=None)
 
 
-def test_notes_reach_their_rows_and_no_others(acoustic_spec: Spec, tmp_path: Path) -> None:
-    found = rows(acoustic_spec, TIMED, TIMED, TIMED)
-    keys = [key(acoustic_spec, row) for row in found]
-    names = {name: found[1][name] for name in acoustic_spec.key_columns}
+def test_notes_reach_their_rows_and_no_others(stencil_spec: Spec, tmp_path: Path) -> None:
+    found = rows(stencil_spec, TIMED, TIMED, TIMED)
+    keys = [key(stencil_spec, row) for row in found]
+    names = {name: found[1][name] for name in stencil_spec.key_columns}
     notes = [
         {"note": "control", "ratio": 1.5, "rows": [keys[0]]},
         {"note": "control", "ratio": 1.01, "rows": [keys[0], keys[1]]},
         {"note": "energy", "names": names, "energy_j": 0.02},
         {"note": "seconds", "total": 2.0, "spent": {"time": 1.0}, "rows": 3},
     ]
-    table = rows_to_table(found, notes, acoustic_spec)
-    by_key = table.set_index(acoustic_spec.key_columns)
+    table = rows_to_table(found, notes, stencil_spec)
+    by_key = table.set_index(stencil_spec.key_columns)
     # The later control counts: the row may have been measured again.
     assert [by_key.loc[tuple(one), "control_ratio"] for one in keys[:2]] == [1.01, 1.01]
     assert by_key["control_ratio"].isna().sum() == 1
     assert by_key.loc[tuple(keys[1]), "energy_j"] == 0.02
     assert by_key["energy_j"].notna().sum() == 1
     # And the schema accepts it, there and back.
-    schema = measurement_schema(acoustic_spec)
+    schema = measurement_schema(stencil_spec)
     write_table(tmp_path / "t.parquet", table, schema)
     assert len(read_table(tmp_path / "t.parquet", schema)) == 3
 
 
 @pytest.mark.parametrize("column", ["driver", "toolkit", "backend"])
-def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(acoustic_spec: Spec, column: str) -> None:
-    table = rows_to_table(rows(acoustic_spec, TIMED, TIMED), [], acoustic_spec)
+def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(stencil_spec: Spec, column: str) -> None:
+    table = rows_to_table(rows(stencil_spec, TIMED, TIMED), [], stencil_spec)
     check_one_way(table, "sweep.parquet")
     table.loc[0, column] = "another"
     with pytest.raises(UserError, match="differs between rows of one sweep") as caught:
@@ -85,16 +85,16 @@ def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(acoustic_spec: Spec, c
     assert "another" in str(caught.value)
 
 
-def test_seconds_of_every_visit_are_added(acoustic_spec: Spec) -> None:
+def test_seconds_of_every_visit_are_added(stencil_spec: Spec) -> None:
     visit = {"note": "seconds", "total": 2.0, "spent": {"time": 1.0, "start": 0.5}, "rows": 3}
     other = {"note": "seconds", "total": 1.0, "spent": {"time": 0.25}, "rows": 1}
     note = {"note": "control", "ratio": 1.0, "rows": []}
     assert seconds_of([visit, note, other]) == {"total": 3.0, "time": 1.25, "start": 0.5}
 
 
-def test_a_row_that_an_older_journal_holds_has_neutral_values(acoustic_spec: Spec) -> None:
-    (row,) = rows(acoustic_spec, TIMED)
+def test_a_row_that_an_older_journal_holds_has_neutral_values(stencil_spec: Spec) -> None:
+    (row,) = rows(stencil_spec, TIMED)
     old = {name: value for name, value in row.items() if name not in ("throttle", "power_w", "l2")}
-    (found,) = rows_to_table([old], [], acoustic_spec).to_dict("records")
+    (found,) = rows_to_table([old], [], stencil_spec).to_dict("records")
     assert (found["throttle"], found["l2"]) == ("unknown", "")
     assert pd.isna(found["power_w"])

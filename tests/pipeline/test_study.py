@@ -29,7 +29,9 @@ from launchwise.tables.folds import rows_of_fold
 from launchwise.tables.learning import evaluation_schema, training_schema
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workflow.server import MODELS
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
+
+pytestmark = pytest.mark.workloads
 
 GPUS = ("h200", "h200.sm16")
 TRAIN, TEST = [256, 512], [300, 550]
@@ -62,6 +64,11 @@ RULE = "train_acoustic_tile"
 EVALUATION = "results/evaluation/acoustic_tile.parquet"
 REPORT = "results/report/index.html"
 MODELS_PAGE = "results/report/acoustic_tile/models.html"
+
+
+@pytest.fixture(scope="module")
+def acoustic_spec() -> Spec:
+    return load_spec(ASKED.parents[1])
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,18 @@ from launchwise.workloads.workload import Workload
 GPU = "h200.sm16"
 
 
+@pytest.fixture(scope="session")
+def acoustic_folder() -> Path:
+    """Folder of the acoustic workload."""
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def acoustic_spec(acoustic_folder: Path) -> Spec:
+    """Spec of the acoustic workload."""
+    return load_spec(acoustic_folder)
+
+
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec, root: Path) -> Domain:
     """The acoustic workload on one recorded slice, walked tiles alone."""
