@@ -341,6 +341,7 @@ def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: se
     assert not heavy & set(done.stdout.split())
 
 
+@pytest.mark.workloads
 def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
     done = tune("acoustic", "n=20", "dtype=float32", "order=2", "-n")
     assert done.returncode == 0, done.stderr[-3000:]
