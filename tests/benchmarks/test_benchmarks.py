@@ -96,6 +96,14 @@ def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
         assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
 
 
+def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
+    result = result_of("stopping", tmp_path)
+    assert len(result["coefficients"]) == 4
+    assert 0 <= result["right_held_out"]["with_others"] <= 1
+    cards = result["held_out"]["tridiagonal"]["alone"]
+    assert cards["h100"]["searches"] + cards["h200"]["searches"] == 2
+
+
 def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     result = result_of("answers", tmp_path)
     row, other = result["studies"]

@@ -139,7 +139,7 @@ def test_a_search_ends_where_little_is_to_be_gained() -> None:
     # Told its journal it ends at the same row, and with a smaller limit it goes on.
     for rows in (1, len(careful) - 3, len(careful)):
         assert careful[:rows] + searched(30.0, careful[:rows]) == careful
-    assert coarse + searched(0.1, coarse) == careful
+    assert coarse + searched(30.0, coarse) == careful
 
 
 def test_how_sure_a_search_is_is_said_at_its_end() -> None:

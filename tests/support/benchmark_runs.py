@@ -34,6 +34,7 @@ ANYWHERE = (
     ),
     "search_on_a_new_gpu",
     "search_on_a_real_card",
+    "stopping",
     "unseen_cards",
 )
 """Benchmarks that run on any machine."""
