@@ -17,7 +17,7 @@ def predict(
     gpu: Annotated[
         str,
         typer.Argument(
-            help="A GPU of the settings, a card of data/cards.csv, or (part of) a device's name."
+            help="A GPU of the settings, a card of data/cards.csv, or (words of) a device's name."
         ),
     ],
     problem: Annotated[

@@ -18,7 +18,7 @@ def recommend(
     gpu: Annotated[
         str | None,
         typer.Option(
-            help="A GPU of the settings, a card of data/cards.csv, or (part of) a device's name.",
+            help="A GPU of the settings, a card of data/cards.csv, or (words of) a device's name.",
             show_default="the only one that was measured",
         ),
     ] = None,
