@@ -14,6 +14,7 @@ from launchwise.cli.check.command import check
 from launchwise.cli.compare.command import compare
 from launchwise.cli.importing.command import export_sweep, import_
 from launchwise.cli.new.command import new
+from launchwise.cli.plan.command import plan
 from launchwise.cli.predict.command import predict
 from launchwise.cli.recheck.command import recheck
 from launchwise.cli.recommend.command import recommend
@@ -34,6 +35,7 @@ app.command("export")(export)
 app.command("export-sweep")(export_sweep)
 app.command("import")(import_)
 app.command("new")(new)
+app.command("plan")(plan)
 app.command("predict")(predict)
 app.command("recheck")(recheck)
 app.command("recommend")(recommend)

@@ -255,3 +255,15 @@ def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them
         rule, members = chosen["rules"][workload].split("; ")
         assert shares[rule, members][other] == max(each[other] for each in shares.values())
         assert chosen["workloads"][workload] == shares[rule, members][workload]
+
+
+def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path: Path) -> None:
+    result = result_of("next_problems", tmp_path)
+    (study,) = result["studies"]
+    assert (study["problems"], study["held_out"]) == (6, 4)
+    assert set(study["orders"]) == {"plan", "sweep", "largest_gap", "random"}
+    for one in study["orders"].values():
+        assert len(one["qualities"]) == len(result["shares"])
+        assert 0.5 < one["at_a_third"] < 1.1
+    assert [each["share"] for each in study["expected"]] == [0.1, 0.2, 1 / 3, 0.5]
+    assert all(each["expected_percent"] > 0 for each in study["expected"])

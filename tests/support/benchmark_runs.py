@@ -25,6 +25,7 @@ ANYWHERE = (
         "dag",
         "main_job",
         "mutants",
+        "next_problems",
         "paper_recipe",
         "prediction_errors",
         "predictions",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,30 @@ def draw_problems(
         When a parameter is missing, unknown or out of the workload's range, or when the ranges
         hold too few problems.
     """
+    used = {tuple(each[name] for name in domain.spec.problem_columns) for each in measured}
+    drawn = distinct_problems(blind, domain, gpu, used, f"blind {seed}")
+    found = list(itertools.islice(drawn, blind.problems))
+    if len(found) < blind.problems:
+        message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
+        raise UserError(domain.spec.workload, "blind.parameters", message)
+    return found
+
+
+def distinct_problems(
+    blind: Blind, domain: Domain, gpu: str, used: set[tuple[Any, ...]], seed: str
+) -> Iterator[Problem]:
+    """Problems of the ranges of a blind test, each once, as long as draws find new ones.
+
+    Parameters
+    ----------
+    used
+        Values of problems that are left out; those that are drawn are added.
+
+    Raises
+    ------
+    UserError
+        When a parameter is missing, unknown or out of the workload's range.
+    """
     spec = domain.spec
     facts = gpu_facts(domain.profiles[gpu].model_dump())
     strange = [name for name in blind.parameters if name not in spec.problem]
@@ -71,25 +96,17 @@ def draw_problems(
     if strange or missing:
         what = f"has no {missing[0]}" if missing else f"{strange[0]} is no problem parameter"
         raise UserError(spec.workload, "blind.parameters", what)
-    used = {tuple(each[name] for name in spec.problem_columns) for each in measured}
-    dice = random.Random(f"blind {seed}")
-    found: list[Problem] = []
+    dice = random.Random(seed)
     most = MOST_DRAWS * blind.problems
     moved = MOST_MOVED * blind.problems if spec.problem_constraints else 0
     for number in range(most + moved):
-        if len(found) == blind.problems:
-            break
         problem = _problem(blind, spec, dice, move=number >= most)
         key = tuple((problem or {}).values())
         if problem is None or key in used:
             continue
         used.add(key)
         if Draws(domain.narrowed, problem, facts, 0).draw(dice, set()) is not None:
-            found.append(problem)
-    if len(found) < blind.problems:
-        message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
-        raise UserError(spec.workload, "blind.parameters", message)
-    return found
+            yield problem
 
 
 def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Problem | None:

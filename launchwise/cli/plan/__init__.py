@@ -1,0 +1,1 @@
+"""``launchwise plan``: which problems to measure next, and an overlay that measures them."""

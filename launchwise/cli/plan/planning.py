@@ -1,0 +1,334 @@
+"""Which problems of a study to measure next, for ``launchwise plan``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_text
+from launchwise.cli.gpu_names import gpu_named
+from launchwise.cli.plan.costs import RowTime
+from launchwise.cli.plan.overlay import as_text, blocks_like, settings_of, trained_on
+from launchwise.cli.predict.answering import find_profile, read_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.study import Blind, Range, Study
+from launchwise.experiment.unknown_study import unknown_study
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.learning.blind.answering import distinct_problems
+from launchwise.learning.design.greedy import Design, design
+from launchwise.learning.design.kriging import Kriging
+from launchwise.learning.design.landscapes import Distances, Landscapes
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case, asked_about, cases_in
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.space import configurations, gpu_facts, narrowings
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
+
+COMMAND = "plan"
+
+TARGETS = 96
+"""Problems per GPU that stand for the declared ranges: drawn as a blind test draws them."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Arguments of the command.
+
+    Parameters
+    ----------
+    minutes
+        Time to measure, on all GPUs together.
+    gpus
+        Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
+    files
+        Settings; each file overrides those before it.
+    """
+
+    study: str
+    minutes: float
+    gpus: Sequence[str]
+    files: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A case that may be measured.
+
+    Parameters
+    ----------
+    blocks
+        Problem blocks that measure it.
+    rows
+        Configurations.
+    minutes
+        Estimated time.
+    """
+
+    case: Case
+    blocks: list[dict[str, Any]]
+    rows: int
+    minutes: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure next.
+
+    Parameters
+    ----------
+    design
+        Cases, their minutes, and what is expected of answers before and after each.
+    candidates
+        The cases, with their rows.
+    settings
+        Overlay that measures them.
+    """
+
+    question: Question
+    design: Design
+    candidates: list[Candidate]
+    settings: dict[str, Any]
+
+    def write(self, path: Path) -> None:
+        """Write the overlay."""
+        head = (
+            f"Problems that `launchwise plan {self.question.study}` chose, behind those of today."
+        )
+        write_text(path, as_text(self.settings, head))
+
+
+def planned(asked: Question, root: Path) -> Plan:
+    """Plan for the project in ``root``.
+
+    Raises
+    ------
+    UserError
+        When there is no such study or live GPU, its ranges are open, the time is too short for any
+        problem, or nothing is left to gain.
+    """
+    experiment = read_experiment(asked.files, root)
+    study = _study(asked.study, experiment)
+    spec = experiment.specs[study.workload]
+    gpus = _live_gpus(asked, experiment)
+    ranges = declared_ranges(study, spec)
+    rows = _rows(asked.study, gpus, experiment)
+    profiles = {gpu: _profile(gpu, experiment) for gpu in {**rows, **dict.fromkeys(gpus)}}
+    domain = _domain(study, spec, profiles)
+    targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
+    candidates = [
+        each
+        for gpu in gpus
+        for each in _candidates(gpu, targets[gpu], rows.get(gpu), study, domain, experiment)
+    ]
+    known = _landscapes(rows, domain)
+    wanted = [case for cases in targets.values() for case in cases]
+    cases = [each.case for each in candidates]
+    model = Kriging.fitted(known, Distances.over([*wanted, *cases, *known.cases]))
+    costs = np.array([each.minutes for each in candidates])
+    found = design(model, known.cases, cases, wanted, costs, asked.minutes)
+    if not found.steps:
+        raise UserError(COMMAND, "--minutes", _nothing(asked, model, known, wanted, candidates))
+    by_case = {each.case.key: each for each in candidates}
+    chosen = [_lean(by_case[step.case.key], spec) for step in found.steps]
+    blocks = {
+        gpu: [block for each in chosen if each.case.gpu == gpu for block in each.blocks]
+        for gpu in gpus
+        if any(each.case.gpu == gpu for each in chosen)
+    }
+    settings = settings_of(experiment, asked.study, [each.case for each in chosen], blocks)
+    return Plan(asked, found, chosen, settings)
+
+
+def _nothing(
+    asked: Question,
+    model: Kriging,
+    known: Landscapes,
+    wanted: Sequence[Case],
+    candidates: Sequence[Candidate],
+) -> str:
+    """Why nothing is chosen: too little time, or nothing to gain."""
+    cheapest = min(candidates, key=lambda each: each.minutes, default=None)
+    if cheapest is not None and cheapest.minutes > asked.minutes:
+        return (
+            f"{asked.minutes:g} min are too few: the shortest problem takes "
+            f"{cheapest.minutes:.2g} min on {cheapest.case.gpu}"
+        )
+    deviations = np.sqrt(np.maximum(np.diag(model.posterior(known.cases, wanted)), 0))
+    percent = 100 * np.expm1(model.slope * deviations.mean())
+    return (
+        f"nothing is left to gain: answers in the declared ranges are expected within "
+        f"{percent:.2g} % of the best, and no further problem would change that"
+    )
+
+
+def _study(name: str, experiment: Experiment) -> Study:
+    if name not in experiment.studies:
+        raise UserError(COMMAND, "", unknown_study(name, experiment))
+    study = experiment.studies[name]
+    if not experiment.specs[study.workload].has_kernel:
+        message = f"{study.workload} has no kernel: nothing of it can be measured here"
+        raise UserError(COMMAND, name, f"{message}; launchwise import adds sweeps")
+    return study
+
+
+def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:
+    """GPUs that may measure: those that are named, or all of the study."""
+    entries = experiment.settings.gpus
+    own = [gpu for gpu in experiment.gpus_of(asked.study) if entries[gpu].source == "live"]
+    named = [gpu_named(each, experiment, COMMAND, "--gpu") for each in asked.gpus]
+    for gpu in named:
+        if gpu in own:
+            continue
+        source = entries[gpu].source if gpu in entries else "described"
+        is_known = {
+            "recorded": f"{gpu} is recorded: to measure more, let it be live with extend: true",
+            "described": f"{gpu} is known from its datasheet alone: add a live GPU to the settings",
+        }
+        message = is_known.get(source, f"{gpu} is no GPU of {asked.study}")
+        raise UserError(COMMAND, "--gpu", message)
+    if not own:
+        message = f"{asked.study} has no live GPU: add one to the settings, gpus: "
+        raise UserError(COMMAND, "--gpu", message + "{local: {source: live}}")
+    return list(dict.fromkeys(named)) or own
+
+
+def declared_ranges(study: Study, spec: Spec) -> Blind:
+    """Problems that a study is asked about: those of its blind test, else all of the workload.
+
+    Raises
+    ------
+    UserError
+        When a parameter has no largest value.
+    """
+    if study.blind is not None:
+        return study.blind.model_copy(update={"problems": TARGETS})
+    found: dict[str, Any] = {}
+    for name, parameter in spec.problem.items():
+        if parameter.values is not None:
+            found[name] = list(parameter.values)
+        elif parameter.maximum is None:
+            message = f"problem.{name} has no maximum: give it one, or the study ranges (blind)"
+            raise UserError(COMMAND, study.workload, message)
+        else:
+            low = max(1, parameter.minimum or 1)
+            found[name] = Range(minimum=low, maximum=parameter.maximum, scale="logarithmic")
+    return Blind(problems=TARGETS, parameters=found)
+
+
+def _profile(gpu: str, experiment: Experiment) -> GpuProfile:
+    """Profile of a GPU; an extended one keeps that of its recorded rows."""
+    if experiment.settings.gpus[gpu].extend:
+        return read_profile(experiment.root / experiment.recorded_in(gpu) / "profile.json", gpu)
+    return find_profile(gpu, experiment, COMMAND)
+
+
+def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
+    """Rows of the study's problems on every GPU that has been measured."""
+    asked = experiment.studies[study]
+    spec = experiment.specs[asked.workload]
+    columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]
+    found = {}
+    for gpu in dict.fromkeys([*experiment.gpus_of(study), *gpus]):
+        entry = experiment.settings.gpus[gpu]
+        own = Path("results", "sweeps", gpu)
+        folders = [own, Path(experiment.recorded_in(gpu))] if entry.extend else [own]
+        if entry.source == "recorded":
+            folders = [Path(experiment.recorded_in(gpu))]
+        paths = [experiment.root / folder / f"{spec.workload}.parquet" for folder in folders]
+        for path in [path for path in paths if path.is_file()][:1]:
+            rows = read_table(path, measurement_schema(spec), columns)
+            # Of other problems, a sweep may hold what other studies compare.
+            found[gpu] = rows[asked_about(asked, rows)].reset_index(drop=True)
+    return found
+
+
+def _domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
+    return Domain(
+        spec,
+        profiles,
+        study.candidates,
+        study.constraints,
+        study.near_best_percent,
+        study.features,
+        [each.model_dump() for each in study.usual or ()],
+    )
+
+
+def _drawn(ranges: Blind, domain: Domain, gpu: str) -> list[Case]:
+    """Problems of the declared ranges: the same for every GPU that can run them."""
+    drawn = distinct_problems(ranges, domain, gpu, set(), COMMAND)
+    return [Case(gpu, problem) for problem in itertools.islice(drawn, TARGETS)]
+
+
+def _landscapes(rows: Mapping[str, pd.DataFrame], domain: Domain) -> Landscapes:
+    """Measured candidates of all GPUs."""
+    tables = [each[each["status"].isin(MEASURED)] for each in rows.values()]
+    tables = [each[domain.is_candidate(each)] for each in tables if len(each)]
+    if not tables:
+        return Landscapes((), np.zeros((0, 0)))
+    return Landscapes.of(pd.concat(tables, ignore_index=True), domain)
+
+
+def _lean(candidate: Candidate, spec: Spec) -> Candidate:
+    """The same without blocks that measure nothing beside the others."""
+    problem = candidate.case.problem
+
+    def count(blocks: list[dict[str, Any]]) -> int:
+        part = narrowings(spec, blocks)[tuple(problem.values())]
+        return len(configurations(spec, problem, None, part))
+
+    kept: list[dict[str, Any]] = []
+    for block in sorted(candidate.blocks, key=lambda each: -count([each])):
+        if not kept or count([*kept, block]) > count(kept):
+            kept.append(block)
+    return replace(candidate, blocks=kept)
+
+
+def _candidates(
+    gpu: str,
+    targets: Sequence[Case],
+    rows: pd.DataFrame | None,
+    study: Study,
+    domain: Domain,
+    experiment: Experiment,
+) -> list[Candidate]:
+    """Drawn problems, and those of the sweep, that a GPU has not measured."""
+    spec, profile = domain.spec, domain.profiles[gpu]
+    swept = [Case(gpu, each) for each in experiment.problems_of(gpu, study.workload)]
+    listed = [case for case in swept if trained_on(study, case.problem) == {}] or swept
+    known = {case.key for case in cases_in(rows, spec)} if rows is not None else set()
+    sweep = experiment.sweeps[study.workload]
+    blocks = experiment.blocks_of(gpu, study.workload)
+    asked = list({case.key: case for case in (*listed, *targets)}.values())
+    asked = [
+        case
+        for case in asked
+        if case.key not in known and trained_on(study, case.problem) is not None
+    ]
+    if not asked:
+        return []
+    apart = Distances.over([*listed, *asked]).between(asked, listed).sum(axis=0)
+    cost = RowTime.of_sweep(
+        pd.DataFrame() if rows is None else rows, spec, profile.memory_bandwidth_gbs
+    )
+    facts = gpu_facts(profile.model_dump())
+    found = []
+    for case, distances in zip(asked, apart, strict=True):
+        nearest = listed[int(np.argmin(distances))].problem
+        own = blocks_like(nearest, case.problem, blocks, spec, study)
+        part = narrowings(spec, own)[tuple(case.problem.values())]
+        count = len(configurations(spec, case.problem, facts, part))
+        count = min(count, sweep.strategy.budget or count)
+        if count:
+            minutes = max(cost.minutes(spec, case.problem, count), 1e-6)
+            found.append(Candidate(case, own, count, minutes))
+    return found

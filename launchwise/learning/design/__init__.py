@@ -1,0 +1,1 @@
+"""Which problems to measure next, from how alike the times of measured problems are."""

@@ -1,0 +1,215 @@
+"""``launchwise plan``: what is measured next, the overlay that measures it, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from command_line import complaint, launchwise
+from forks import forked, run_snakemake
+from samples import ROOT, SAXPY, measurements, profile
+
+from launchwise.base.merging import laid_over
+from launchwise.base.typed import read_yaml
+from launchwise.cli.app import main
+from launchwise.experiment.loading import load_experiment
+from launchwise.gpus.profile import write_profile
+from launchwise.tables.files import write_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.spec import load_spec
+
+STUDY = "saxpy_block"
+MEASURED = [4096, 65536, 16777216]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose live GPU has measured three sizes of a study."""
+    workload = tmp_path / "kernels" / "saxpy"
+    shutil.copytree(SAXPY, workload)
+    settings = {"workloads": ["kernels"], "gpus": {"local": {"source": "live", "arch": "sm_90"}}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(settings))
+    write_profile(tmp_path / "results" / "gpus" / "local.json", profile("local"))
+    measured(tmp_path, MEASURED, ["float32"], drift=1 / 3)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def measured(here: Path, sizes: list[int], types: list[str], drift: float) -> None:
+    """Write a sweep, a row per second, whose best number of threads grows with the size."""
+    spec = load_spec(here / "kernels" / "saxpy")
+    rows = measurements(spec, [{"n": sizes, "dtype": types}], "local")
+    apart = np.log2(rows["threads"]) - 5 - drift * (np.log2(rows["n"]) - 12)
+    rows["time_ms"] = rows["n"] * 1e-6 * (1 + 0.1 * apart**2 + 0.01 * rows["items"])
+    rows["times_ms"] = [np.full(3, each) for each in rows["time_ms"]]
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rows["measured_at"] = [
+        (start + timedelta(seconds=place)).isoformat() for place in range(len(rows))
+    ]
+    path = here / "results" / "sweeps" / "local" / "saxpy.parquet"
+    write_table(path, rows, measurement_schema(spec))
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """The plan as JSON."""
+    assert main(["plan", STUDY, "--json", *words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_overlay_measures_the_plan_behind_what_is_measured_today(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(capsys, "--minutes", "4")
+    minutes = [each["minutes"] for each in found["problems"]]
+    assert len(minutes) > 1
+    assert sum(minutes) <= 4
+    expected = [each["expected_percent_over_best"] for each in (found, *found["problems"])]
+    assert expected == sorted(expected, reverse=True)
+    overlay = Path(found["overlay"])
+    assert overlay == Path("plan_saxpy_block.yaml")
+    files = [Path("config.yaml"), overlay]
+    merged = laid_over(read_yaml(files[0]), read_yaml(overlay))
+    experiment = load_experiment(merged, files, here)
+    swept = [each["n"] for each in read_yaml(here / "kernels/saxpy/sweep.yaml")["problems"]]
+    asked = [each["problem"] for each in found["problems"]]
+    problems = experiment.problems_of("local", "saxpy")
+    listed = [each for each in problems if each in asked]
+    assert len(listed) == len(asked)
+    assert {each["n"] for each in problems} == {n for ns in swept for n in ns} | {
+        each["n"] for each in asked
+    }
+    # The study learns from the new sizes, and tests what it tested.
+    split = experiment.studies[STUDY].splits["interpolation"]
+    before = read_yaml(here / "kernels/saxpy/studies/saxpy_block/study.yaml")["splits"]
+    assert split.test == before["interpolation"]["test"]
+    assert {each["n"] for each in asked} <= {*split.train["n"], *split.test["n"]}
+    # A row took a second.
+    assert minutes == pytest.approx([each["rows"] / 60 for each in found["problems"]], rel=0.1)
+
+
+def test_snakemake_plans_what_the_command_says(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", STUDY, "--minutes", "2"]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    _, _, command = line.partition("run: snakemake ")
+    assert command == (
+        "--cores all --configfile config.yaml plan_saxpy_block.yaml -- final_saxpy_block"
+    )
+    words = ["--snakefile", str(ROOT / "Snakefile"), "-n", "--cores", "1", *command.split()[2:]]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)}
+    done = forked(run_snakemake, words, here, environment, seconds=100)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "rule sweep:" in done.stdout + done.stderr
+
+
+def test_more_time_gains_more_and_nothing_is_measured_twice(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few, many = (planned(capsys, "--minutes", minutes) for minutes in ("1", "10"))
+    assert (
+        few["problems"][-1]["expected_percent_over_best"]
+        > (many["problems"][-1]["expected_percent_over_best"])
+    )
+    sizes = [(one["problem"]["n"], one["problem"]["dtype"]) for one in many["problems"]]
+    assert len(set(sizes)) == len(sizes)
+    assert not {(size, "float32") for size in MEASURED} & set(sizes)
+
+
+def test_a_gpu_that_measured_nothing_yet_is_planned_for(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "results" / "sweeps" / "local" / "saxpy.parquet").unlink()
+    found = planned(capsys, "--minutes", "1", "--gpu", "local")
+    assert found["problems"]
+    # Without a sweep the time follows from the bandwidth: 5 ms per row at least.
+    assert all(each["minutes"] >= each["rows"] * 0.005 / 60 for each in found["problems"])
+
+
+def test_two_gpus_share_the_time(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = read_yaml(here / "config.yaml")
+    settings["gpus"]["other"] = {"source": "live", "arch": "sm_90"}
+    (here / "config.yaml").write_text(yaml.safe_dump(settings))
+    write_profile(here / "results" / "gpus" / "other.json", profile("other"))
+    found = planned(capsys, "--minutes", "1")
+    assert {each["gpu"] for each in found["problems"]} >= {"other"}
+    assert sum(each["minutes"] for each in found["problems"]) <= 1
+
+
+def changed(path: str, **changes: Any) -> Any:
+    """An edit of a YAML file of the project: keys with dots to values, None removes."""
+
+    def edit(here: Path) -> None:
+        content = read_yaml(here / path)
+        for keys, value in changes.items():
+            *above, last = keys.split("__")
+            place = content
+            for key in above:
+                place = place[key]
+            if value is None:
+                del place[last]
+            else:
+                place[last] = value
+        (here / path).write_text(yaml.safe_dump(content, sort_keys=False))
+
+    return edit
+
+
+def nothing(here: Path) -> None:
+    """No edit."""
+
+
+@pytest.mark.parametrize(
+    ("edit", "words", "said"),
+    [
+        (nothing, ["saxpy_blocks"], "plan: unknown study 'saxpy_blocks', did you mean"),
+        (nothing, [STUDY, "--gpu", "locla"], "plan: --gpu: unknown GPU or card 'locla'"),
+        (nothing, [STUDY, "--gpu", "a100"], "plan: --gpu: a100 is known from its datasheet alone"),
+        (nothing, [STUDY, "--minutes", "0.02"], "0.02 min are too few: the shortest problem takes"),
+        (nothing, [STUDY, "--minutes", "0"], "plan: Invalid value for '--minutes'"),
+        (
+            changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
+            [STUDY, "--gpu", "local"],
+            "plan: --gpu: local is recorded: to measure more, let it be live with extend: true",
+        ),
+        (
+            changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
+            [STUDY],
+            "plan: --gpu: saxpy_block has no live GPU",
+        ),
+        (
+            changed("kernels/saxpy/spec.yaml", problem__n__maximum=None),
+            [STUDY],
+            "plan: saxpy: problem.n has no maximum: give it one, or the study ranges (blind)",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_is_one_line(
+    here: Path, edit: Any, words: list[str], said: str
+) -> None:
+    (here / "data" / "local").mkdir(parents=True)
+    shutil.copy(here / "results/sweeps/local/saxpy.parquet", here / "data" / "local")
+    edit(here)
+    given = words if "--minutes" in words else [*words, "--minutes", "5"]
+    assert said in complaint(launchwise("plan", *given, folder=here))
+    assert not list(here.glob("plan_*.yaml"))
+
+
+def test_what_has_no_kernel_is_not_planned() -> None:
+    said = complaint(launchwise("plan", "convolution_transfer", "--minutes", "5"))
+    assert said.startswith("plan: convolution_transfer: convolution has no kernel")
+
+
+def test_where_nothing_is_left_to_gain_it_says_so(here: Path) -> None:
+    measured(here, [4**power for power in range(6, 13)], ["float32", "float64"], drift=0.0)
+    ranges = {"n": {"minimum": 4190000, "maximum": 4200000}, "dtype": ["float32", "float64"]}
+    changed("kernels/saxpy/studies/saxpy_block/study.yaml", blind={"parameters": ranges})(here)
+    said = complaint(launchwise("plan", STUDY, "--minutes", "30", folder=here))
+    assert said.startswith("plan: --minutes: nothing is left to gain: answers in the declared")
