@@ -143,6 +143,17 @@ def test_two_gpus_share_the_time(here: Path, capsys: pytest.CaptureFixture[str])
     assert sum(each["minutes"] for each in found["problems"]) <= 1
 
 
+def test_a_search_measures_its_budget_of_each_problem(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed("kernels/saxpy/sweep.yaml", strategy={"kind": "random", "budget": 7})(here)
+    found = planned(capsys, "--minutes", "1")
+    assert {each["rows"] for each in found["problems"]} == {7}
+    changed("kernels/saxpy/sweep.yaml", strategy={"kind": "random", "minutes": 7})(here)
+    said = complaint(launchwise("plan", STUDY, "--minutes", "1", folder=here))
+    assert "kernels/saxpy/sweep.yaml: strategy: give a budget" in said
+
+
 def changed(path: str, **changes: Any) -> Any:
     """An edit of a YAML file of the project: keys with dots to values, None removes."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.plan.costs import RowTime
-from launchwise.cli.plan.overlay import as_text, blocks_like, settings_of, trained_on
+from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
+from launchwise.cli.plan.overlay import as_text, settings_of
 from launchwise.cli.predict.answering import find_profile, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
@@ -26,10 +26,9 @@ from launchwise.learning.design.greedy import Design, design
 from launchwise.learning.design.kriging import Kriging
 from launchwise.learning.design.landscapes import Distances, Landscapes
 from launchwise.learning.features import Domain
-from launchwise.learning.splits import Case, asked_about, cases_in
+from launchwise.learning.splits import Case, asked_about
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.space import configurations, gpu_facts, narrowings
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -37,6 +36,10 @@ COMMAND = "plan"
 
 TARGETS = 96
 """Problems per GPU that stand for the declared ranges: drawn as a blind test draws them."""
+
+
+MOST_CASES = 2000
+"""Measured cases that the model is fitted to: its time grows with the cube of their number."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +60,6 @@ class Question:
     minutes: float
     gpus: Sequence[str]
     files: Sequence[Path]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A case that may be measured.
-
-    Parameters
-    ----------
-    blocks
-        Problem blocks that measure it.
-    rows
-        Configurations.
-    minutes
-        Estimated time.
-    """
-
-    case: Case
-    blocks: list[dict[str, Any]]
-    rows: int
-    minutes: float
 
 
 @dataclass(frozen=True)
@@ -127,9 +110,9 @@ def planned(asked: Question, root: Path) -> Plan:
     candidates = [
         each
         for gpu in gpus
-        for each in _candidates(gpu, targets[gpu], rows.get(gpu), study, domain, experiment)
+        for each in candidates_on(gpu, targets[gpu], rows.get(gpu), study, domain, experiment)
     ]
-    known = _landscapes(rows, domain)
+    known = _landscapes(rows, domain, gpus)
     wanted = [case for cases in targets.values() for case in cases]
     cases = [each.case for each in candidates]
     model = Kriging.fitted(known, Distances.over([*wanted, *cases, *known.cases]))
@@ -138,7 +121,7 @@ def planned(asked: Question, root: Path) -> Plan:
     if not found.steps:
         raise UserError(COMMAND, "--minutes", _nothing(asked, model, known, wanted, candidates))
     by_case = {each.case.key: each for each in candidates}
-    chosen = [_lean(by_case[step.case.key], spec) for step in found.steps]
+    chosen = [lean(by_case[step.case.key], spec) for step in found.steps]
     blocks = {
         gpu: [block for each in chosen if each.case.gpu == gpu for block in each.blocks]
         for gpu in gpus
@@ -269,66 +252,15 @@ def _drawn(ranges: Blind, domain: Domain, gpu: str) -> list[Case]:
     return [Case(gpu, problem) for problem in itertools.islice(drawn, TARGETS)]
 
 
-def _landscapes(rows: Mapping[str, pd.DataFrame], domain: Domain) -> Landscapes:
-    """Measured candidates of all GPUs."""
+def _landscapes(
+    rows: Mapping[str, pd.DataFrame], domain: Domain, gpus: Sequence[str]
+) -> Landscapes:
+    """Measured candidates of all GPUs; of very many those of ``gpus`` first."""
     tables = [each[each["status"].isin(MEASURED)] for each in rows.values()]
     tables = [each[domain.is_candidate(each)] for each in tables if len(each)]
+    tables = [each for each in tables if len(each)]
     if not tables:
         return Landscapes((), np.zeros((0, 0)))
-    return Landscapes.of(pd.concat(tables, ignore_index=True), domain)
-
-
-def _lean(candidate: Candidate, spec: Spec) -> Candidate:
-    """The same without blocks that measure nothing beside the others."""
-    problem = candidate.case.problem
-
-    def count(blocks: list[dict[str, Any]]) -> int:
-        part = narrowings(spec, blocks)[tuple(problem.values())]
-        return len(configurations(spec, problem, None, part))
-
-    kept: list[dict[str, Any]] = []
-    for block in sorted(candidate.blocks, key=lambda each: -count([each])):
-        if not kept or count([*kept, block]) > count(kept):
-            kept.append(block)
-    return replace(candidate, blocks=kept)
-
-
-def _candidates(
-    gpu: str,
-    targets: Sequence[Case],
-    rows: pd.DataFrame | None,
-    study: Study,
-    domain: Domain,
-    experiment: Experiment,
-) -> list[Candidate]:
-    """Drawn problems, and those of the sweep, that a GPU has not measured."""
-    spec, profile = domain.spec, domain.profiles[gpu]
-    swept = [Case(gpu, each) for each in experiment.problems_of(gpu, study.workload)]
-    listed = [case for case in swept if trained_on(study, case.problem) == {}] or swept
-    known = {case.key for case in cases_in(rows, spec)} if rows is not None else set()
-    sweep = experiment.sweeps[study.workload]
-    blocks = experiment.blocks_of(gpu, study.workload)
-    asked = list({case.key: case for case in (*listed, *targets)}.values())
-    asked = [
-        case
-        for case in asked
-        if case.key not in known and trained_on(study, case.problem) is not None
-    ]
-    if not asked:
-        return []
-    apart = Distances.over([*listed, *asked]).between(asked, listed).sum(axis=0)
-    cost = RowTime.of_sweep(
-        pd.DataFrame() if rows is None else rows, spec, profile.memory_bandwidth_gbs
-    )
-    facts = gpu_facts(profile.model_dump())
-    found = []
-    for case, distances in zip(asked, apart, strict=True):
-        nearest = listed[int(np.argmin(distances))].problem
-        own = blocks_like(nearest, case.problem, blocks, spec, study)
-        part = narrowings(spec, own)[tuple(case.problem.values())]
-        count = len(configurations(spec, case.problem, facts, part))
-        count = min(count, sweep.strategy.budget or count)
-        if count:
-            minutes = max(cost.minutes(spec, case.problem, count), 1e-6)
-            found.append(Candidate(case, own, count, minutes))
-    return found
+    known = Landscapes.of(pd.concat(tables, ignore_index=True), domain)
+    order = sorted(range(len(known.cases)), key=lambda place: known.cases[place].gpu not in gpus)
+    return known.only(order[:MOST_CASES])
