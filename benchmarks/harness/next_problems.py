@@ -7,7 +7,7 @@ Problems of a recorded sweep are measured in an order; after each share of its r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -40,9 +40,11 @@ class Simulation:
     training
         Rows of all of them, with features.
     numbers
-        Place in ``pool`` of each training row: int64, shape (rows,).
+        Number of each training row's problem: int64, shape (rows,).
     choices
         Candidates of the held-out problems, with features.
+    places
+        Number in ``numbers`` of each problem of the pool.
     """
 
     domain: Domain
@@ -53,6 +55,7 @@ class Simulation:
     choices: pd.DataFrame
     truth: Truth
     landscapes: Landscapes
+    places: list[int]
     _known: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     @property
@@ -62,7 +65,7 @@ class Simulation:
 
     def quality(self, places: Sequence[int]) -> float:
         """Mean share of the best of the answers to the held-out problems."""
-        key = tuple(sorted(places))
+        key = tuple(sorted(self.places[place] for place in places))
         if key not in self._known:
             self._known[key] = self._quality(key)
         return self._known[key]
@@ -82,6 +85,18 @@ class Simulation:
         first = order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
         found = self.truth.beside(self.choices[spec.key_columns].iloc[first])
         return float((found["best_ms"] / found["time_ms"]).fillna(0.0).mean())
+
+    def reduced(self, share: float, seed: int) -> Simulation:
+        """The same with a drawn share of the pool, in its order; qualities are shared."""
+        count = int(np.ceil(share * len(self.pool)))
+        kept = np.sort(np.random.default_rng(seed).permutation(len(self.pool))[:count]).tolist()
+        return replace(
+            self,
+            pool=[self.pool[place] for place in kept],
+            rows=self.rows[kept],
+            landscapes=self.landscapes.only(kept),
+            places=[self.places[place] for place in kept],
+        )
 
     def within(self, order: Sequence[int], share: float) -> list[int]:
         """The first problems of an order that have at most a share of the rows, one at least."""
@@ -114,6 +129,7 @@ def simulation(study: str, gpu: str, split: str) -> Simulation:
         choices=domain.keeping_features(domain.choices(held)),
         truth=Truth({gpu: sweep}, domain),
         landscapes=landscapes.only([places[case.key] for case in pool]),
+        places=list(range(len(pool))),
     )
 
 
