@@ -185,6 +185,7 @@ def nothing(here: Path) -> None:
         (nothing, [STUDY, "--gpu", "a100"], "plan: --gpu: a100 is known from its datasheet alone"),
         (nothing, [STUDY, "--minutes", "0.02"], "0.02 min are too few: the shortest problem takes"),
         (nothing, [STUDY, "--minutes", "0"], "plan: Invalid value for '--minutes'"),
+        (nothing, [STUDY, "--minutes", "inf"], "plan: Invalid value for '--minutes'"),
         (
             changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
             [STUDY, "--gpu", "local"],

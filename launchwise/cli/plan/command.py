@@ -13,7 +13,10 @@ from launchwise.cli.settings import ConfigFiles, settings_files
 def plan(
     study: Annotated[str, typer.Argument(help="A study of the settings.")],
     minutes: Annotated[
-        float, typer.Option(metavar="M", min=0.01, help="Time to measure, all GPUs together.")
+        float,
+        typer.Option(
+            metavar="M", min=0.01, max=525_600, help="Time to measure, all GPUs together."
+        ),
     ],
     gpu: Annotated[
         list[str] | None,
