@@ -23,7 +23,7 @@ from samples import ROOT
 COPIED = ("benchmarks", "config", "docs", "kernels", "launchwise", "report", "rules", "scripts")
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
 RUN = ("comparing", "experiment", "exporting", "learning", "report", "tables", "workloads")
-FIRST = 2
+FIRST = 1
 SLOW = (
     *("test_learning_recommenders", "test_learning_evaluate", "test_learning_search"),
     *("test_one_core", "test_intervals", "test_printed", "test_report_writing", "test_agreement"),

@@ -272,7 +272,7 @@ def test_a_series_that_determines_no_law_is_named(domain: Domain, rows: pd.DataF
 
 
 def test_rows_that_tell_nothing_of_streams_are_one_line(
-    domain: Domain, rows: pd.DataFrame, acoustic_spec: Spec
+    domain: Domain, rows: pd.DataFrame, stencil_spec: Spec
 ) -> None:
     stages = [f"{name}_ms" for name in SHARES]
     for wrong, said in (
@@ -286,12 +286,12 @@ def test_rows_that_tell_nothing_of_streams_are_one_line(
             StreamLaw(domain).fit(wrong)
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
-    acoustic = Domain(acoustic_spec, PROFILES)
-    configuration = space.baseline(acoustic_spec)
+    other = Domain(stencil_spec, PROFILES)
+    configuration = space.baseline(stencil_spec)
     problem = {"n": 100, "dtype": "float32", "order": 2}
     table = pd.DataFrame([{"gpu": "large", **problem, **configuration, "time_ms": 1.0}])
-    with pytest.raises(UserError, match="acoustic has no tunable of this name"):
-        StreamLaw(acoustic).fit(table)
+    with pytest.raises(UserError, match="stencil has no tunable of this name"):
+        StreamLaw(other).fit(table)
 
 
 @pytest.mark.parametrize(
