@@ -39,7 +39,7 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.importing.command import export_sweep
-from launchwise.measuring.explore_transfer import LEAST_ROWS, SURE
+from launchwise.search.stopping import LEAST_MEASURED, SURE
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -125,7 +125,7 @@ def guided(
         search.tell(candidate, time_ms)
         found.append(time_ms)
         reached = reached or (time_ms is not None and time_ms <= target)
-        if ended is None and len(found) >= LEAST_ROWS:
+        if ended is None and len(found) >= LEAST_MEASURED:
             sure = search.chance_left(STOP_BELOW_PERCENT / 100) <= SURE
             ended = len(found) if sure else None
     return found, ended
@@ -287,7 +287,9 @@ def main() -> None:
             print(f"search_on_a_new_gpu.py {message}", file=sys.stderr)
             raise SystemExit(2) from None
         strategies, peer = [], "not run"
-    cards = [(workload, gpu) for workload in WORKLOADS for gpu in sweeps_of(workload)[1]]
+    known = {workload: [*sweeps_of(workload)[1]] for workload in WORKLOADS}
+    shown = {workload: gpus[:1] if asked.smallest else gpus for workload, gpus in known.items()}
+    cards = [(workload, gpu) for workload, gpus in shown.items() for gpu in gpus]
     theirs = {}
     for strategy in strategies:
         kept = asked.keep / f"{strategy}.json" if asked.keep else None

@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
-from launchwise.search.stopping import terms
+from launchwise.search.stopping import LEAST_MEASURED, SURE, terms
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -38,18 +38,14 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 WITHIN = 0.02
-CHANCE = 0.1
 LONGEST = 300
 """Measurements after which a search ends whatever it says."""
-
-LEAST = 5
-"""Measurements before which no search ends."""
 
 SEEDS = 3
 OWN = {"acoustic": 60, "granger": 20, "sentiment": 30, "tridiagonal": 40}
 """Workloads of the project, and of how many problems both cards are searched by turns."""
 
-LEAST_ROWS = 20
+LEAST_TIMED = 20
 CAUTION = 0.6
 """Added to the log odds: where a search ends is where they happened to be small."""
 
@@ -117,7 +113,7 @@ def _recorded(workload: str) -> list[pd.DataFrame]:
             found.setdefault(problem, {})[path.parent.name] = times["time_ms"]
     whole = [pd.DataFrame(each) for each in found.values() if {"h100", "h200"} <= {*each}]
     tables = [each.dropna(subset=["h100", "h200"]) for each in whole]
-    return [each for each in tables if np.isfinite(each["h100"]).sum() >= LEAST_ROWS]
+    return [each for each in tables if np.isfinite(each["h100"]).sum() >= LEAST_TIMED]
 
 
 def searched(case: Case, with_others: bool) -> Trace | None:
@@ -135,7 +131,7 @@ def searched(case: Case, with_others: bool) -> Trace | None:
         time_ms = float(own[candidate])
         search.tell(candidate, time_ms)
         best = min(best, time_ms)
-        if np.isfinite(best) and len(search.tried) >= LEAST:
+        if np.isfinite(best) and len(search.tried) >= LEAST_MEASURED:
             said.append(terms(search.evidence(WITHIN)))
             left.append(bool(fastest < best * (1 - WITHIN)))
     if not said:
@@ -161,11 +157,11 @@ def fitted(traces: Sequence[Trace]) -> np.ndarray:
 
 def ended(trace: Trace, coefficients: np.ndarray) -> tuple[int, bool] | None:
     """After how many measurements the search ends, and whether it is right; None if it does not."""
-    small = 1 / (1 + np.exp(-trace.said @ coefficients)) <= CHANCE
+    small = 1 / (1 + np.exp(-trace.said @ coefficients)) <= SURE
     if small.any():
         place = int(np.argmax(small))
-        return place + LEAST, not trace.left[place]
-    return (len(small) + LEAST, True) if trace.whole else None
+        return place + LEAST_MEASURED, not trace.left[place]
+    return (len(small) + LEAST_MEASURED, True) if trace.whole else None
 
 
 def judged(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]:
@@ -217,7 +213,7 @@ def main() -> None:
         {
             **provenance(),
             "within": WITHIN,
-            "chance": CHANCE,
+            "chance": SURE,
             "coefficients": [round(float(each), 4) for each in coefficients],
             "right_held_out": right,
             "held_out": held_out,

@@ -26,12 +26,6 @@ SAMPLED_CANDIDATES = 5_000
 CANDIDATES_FROM_ELSEWHERE = 10_000
 """Most candidates taken from other GPUs: those that were fastest there."""
 
-SURE = 0.1
-"""A search ends once the chance that something clearly faster is left is at most this."""
-
-LEAST_ROWS = 5
-"""Rows before which no search ends."""
-
 STATED_PERCENT = 2.0
 """What a search without a limit is asked at its end."""
 
@@ -56,7 +50,7 @@ class TransferExplorer(RandomDraws):
         :mod:`launchwise.measuring.priors`). Without any the process starts from nothing.
     stop_below_percent
         The search ends once the chance that a candidate is left that is faster than the best by
-        more than this, in percent, is at most :data:`SURE`; None: not before the budget.
+        more than this, in percent, is at most a tenth; None: not before the budget.
     """
 
     def __init__(
@@ -165,7 +159,9 @@ class TransferExplorer(RandomDraws):
         return {"within_percent": within, "chance_left": self._search.chance_left(within / 100)}
 
     def _is_sure(self) -> bool:
-        if self._stop_below_percent is None or len(self._told) < LEAST_ROWS:
+        from launchwise.search.stopping import LEAST_MEASURED, SURE
+
+        if self._stop_below_percent is None or len(self._told) < LEAST_MEASURED:
             return False
         return self.conclusion().get("chance_left", 1.0) <= SURE
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
+from threadpoolctl import ThreadpoolController
 
 LEVEL = 2.0
 """Deviation of the log time that the best of a new GPU is expected to be off."""
@@ -35,6 +36,10 @@ STEPS = 30
 """Most steps of a fit of the scales."""
 
 JITTER = 1e-8
+
+ONE_THREAD = ThreadpoolController().wrap(limits=1, user_api="blas")
+"""For methods on small matrices: threads that wait for each other would take cores from nvcc."""
+
 ROOT_OF_5 = float(np.sqrt(5))
 
 
@@ -95,6 +100,7 @@ class Process:
         self._deviations = np.vstack([self._deviations, deviations])
         self.condition(self._rows)
 
+    @ONE_THREAD
     def condition(self, rows: np.ndarray) -> None:
         """Condition on measured candidates anew: their numbers, int, shape (measured,)."""
         self._rows = np.asarray(rows, dtype=int)
@@ -107,6 +113,7 @@ class Process:
         scales = self.scales
         self._prior = LEVEL**2 + scales.own**2 + scales.shared**2 * shared
 
+    @ONE_THREAD
     def append(self, row: int) -> None:
         """Condition on one more candidate."""
         here = np.array([row])
@@ -124,6 +131,7 @@ class Process:
         self._columns = np.vstack([self._columns, (cross - before @ self._columns) / pivot])
         self._rows = np.append(self._rows, row)
 
+    @ONE_THREAD
     def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
 
@@ -136,6 +144,7 @@ class Process:
         variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
         return self._columns.T @ solved, np.maximum(variance, 1e-10)
 
+    @ONE_THREAD
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> None:
         """Take the scales of the largest posterior density, and condition on nothing."""
         found = minimize(

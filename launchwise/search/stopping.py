@@ -16,6 +16,12 @@ CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.1437, 0.2815, -0.5549, 0.1637
 
 LEAST_EXPECTED = 1e-6
 
+SURE = 0.1
+"""A search ends once the chance that something clearly faster is left is at most this."""
+
+LEAST_MEASURED = 5
+"""Measurements before which no search is sure."""
+
 
 @dataclass(frozen=True)
 class Evidence:

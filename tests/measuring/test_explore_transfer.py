@@ -8,7 +8,8 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import LEAST_ROWS, SURE, TransferExplorer
+from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.search.stopping import LEAST_MEASURED, SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
 from launchwise.workloads.spec import Spec
@@ -131,7 +132,7 @@ def test_a_search_ends_where_little_is_to_be_gained() -> None:
 
     to_the_end, careful, coarse = searched(None), searched(30.0), searched(60.0)
     assert len(to_the_end) == 70
-    assert LEAST_ROWS <= len(coarse) < len(careful) < 70
+    assert LEAST_MEASURED <= len(coarse) < len(careful) < 70
     # The limit says when to end and nothing else.
     assert careful == to_the_end[: len(careful)]
     assert coarse == to_the_end[: len(coarse)]

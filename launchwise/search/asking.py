@@ -1,0 +1,188 @@
+"""A search that is asked for configurations and told their times, for whoever measures them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from launchwise.search.stopping import LEAST_MEASURED, SURE
+from launchwise.search.transfer_search import TransferSearch
+
+Value = int | float | str | bool
+Configuration = Mapping[str, Any]
+Told = tuple[Configuration, float | None]
+"""A configuration and its time in ms; None where it failed."""
+
+MOST_CANDIDATES = 20_000
+"""Candidates that a search chooses among: all that are allowed, where there are no more."""
+
+MOST_LISTED = 1_000_000
+"""Combinations of values that are looked through; of more, some are drawn."""
+
+DRAWS = 50
+"""Draws for each candidate, where most combinations are not allowed."""
+
+
+class Search:
+    """Proposes which configuration to measure next, from what is known of other GPUs.
+
+    Parameters
+    ----------
+    tunables
+        Name of each tunable to its values: numbers, or texts.
+    allowed
+        Whether a configuration may be measured; every one when left out.
+    known
+        For each other GPU its configurations and their times in ms, None where one failed, of the
+        same problem or of one that is near. Those that are not of this space are left out.
+    seed
+        Decides between candidates that are as promising.
+
+    Raises
+    ------
+    ValueError
+        When a tunable has no value, nothing is allowed, or a known configuration lacks a tunable.
+
+    Examples
+    --------
+    >>> from launchwise.search import Search
+    >>> search = Search({"block": [32, 64, 128, 256], "unroll": [1, 2, 4]})
+    >>> while (configuration := search.ask()) is not None and not search.is_sure(percent=2):
+    ...     search.tell(configuration, abs(configuration["block"] - 128) + configuration["unroll"])
+    >>> search.best
+    ({'block': 128, 'unroll': 1}, 1.0)
+    """
+
+    def __init__(
+        self,
+        tunables: Mapping[str, Sequence[Value]],
+        allowed: Callable[[Configuration], bool] | None = None,
+        known: Iterable[Iterable[Told]] = (),
+        seed: int = 0,
+    ) -> None:
+        if empty := [name for name, values in tunables.items() if not len(values)]:
+            raise ValueError(f"tunable {empty[0]!r} has no value")
+        self._tunables = {name: list(values) for name, values in tunables.items()}
+        self._allowed = allowed or (lambda _: True)
+        self._known = [self._losses_of(rows) for rows in known]
+        self._known = [losses for losses in self._known if losses]
+        found = dict.fromkeys([*self._drawn(random.Random(seed)), *self._elsewhere()])
+        if not found:
+            raise ValueError("no configuration is allowed")
+        self._keys = list(found)
+        self._places = {key: place for place, key in enumerate(self._keys)}
+        self._search = TransferSearch(*self._described(self._keys))
+        self._best: tuple[dict[str, Value], float] | None = None
+
+    @property
+    def best(self) -> tuple[dict[str, Value], float] | None:
+        """The fastest configuration so far and its time in ms; None before the first success."""
+        return self._best
+
+    def ask(self) -> dict[str, Value] | None:
+        """Configuration to measure next; the same until something is told. None: none is left."""
+        try:
+            return self._configuration(self._keys[self._search.propose()])
+        except StopIteration:
+            return None
+
+    def tell(self, configuration: Configuration, time_ms: float | None) -> None:
+        """Take in a measurement, whether it was asked for or not.
+
+        Parameters
+        ----------
+        time_ms
+            Time in ms; None, or what is not finite or not above 0, where it failed.
+
+        Raises
+        ------
+        ValueError
+            When the configuration lacks a tunable or was told before.
+        """
+        key = self._key(configuration)
+        if key not in self._places:
+            self._places[key] = len(self._keys)
+            self._keys.append(key)
+            self._search.extend(*self._described([key]))
+        if self._places[key] in self._search.tried:
+            raise ValueError(f"was told before: {dict(configuration)}")
+        self._search.tell(self._places[key], time_ms)
+        right = time_ms is not None and math.isfinite(time_ms) and time_ms > 0
+        if right and (self._best is None or float(time_ms or 0) < self._best[1]):
+            self._best = self._configuration(key), float(time_ms or 0)
+
+    def chance_left(self, percent: float = 2.0) -> float:
+        """Chance that something faster than the best by more than ``percent`` was not measured."""
+        return self._search.chance_left(percent / 100)
+
+    def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
+        """Whether that chance is at most ``chance``; never before some measurements."""
+        if self.ask() is not None and len(self._search.tried) < LEAST_MEASURED:
+            return False
+        return self.chance_left(percent) <= chance
+
+    def _key(self, configuration: Configuration) -> tuple[Value, ...]:
+        if missing := [name for name in self._tunables if name not in configuration]:
+            raise ValueError(f"tunable {missing[0]!r} is missing in {dict(configuration)}")
+        return tuple(configuration[name] for name in self._tunables)
+
+    def _configuration(self, key: tuple[Value, ...]) -> dict[str, Value]:
+        return dict(zip(self._tunables, key, strict=True))
+
+    def _losses_of(self, rows: Iterable[Told]) -> dict[tuple[Value, ...], float]:
+        """log(time / best) of what is of this space; inf where it failed."""
+        times = {}
+        for configuration, time_ms in rows:
+            key = self._key(configuration)
+            if self._is_of_space(key):
+                times[key] = math.inf if time_ms is None else math.log(time_ms)
+        best = min(times.values(), default=math.inf)
+        return {key: log - best for key, log in times.items()} if best < math.inf else {}
+
+    def _is_of_space(self, key: tuple[Value, ...]) -> bool:
+        pairs = zip(key, self._tunables.values(), strict=True)
+        return all(value in values for value, values in pairs) and self._may(key)
+
+    def _may(self, key: tuple[Value, ...]) -> bool:
+        return bool(self._allowed(self._configuration(key)))
+
+    def _drawn(self, dice: random.Random) -> list[tuple[Value, ...]]:
+        """All that is allowed, or a part drawn at random, in a random order."""
+        values = list(self._tunables.values())
+        if math.prod(map(len, values)) <= MOST_LISTED:
+            every = [key for key in itertools.product(*values) if self._may(key)]
+            return dice.sample(every, min(len(every), MOST_CANDIDATES))
+        found: dict[tuple[Value, ...], None] = {}
+        for _ in range(DRAWS * MOST_CANDIDATES):
+            key = tuple(dice.choice(each) for each in values)
+            if key not in found and self._may(key):
+                found[key] = None
+            if len(found) == MOST_CANDIDATES:
+                break
+        return list(found)
+
+    def _elsewhere(self) -> Iterator[tuple[Value, ...]]:
+        """What other GPUs measured, the fastest first."""
+        smallest: dict[tuple[Value, ...], float] = {}
+        for losses in self._known:
+            for key, loss in losses.items():
+                smallest[key] = min(loss, smallest.get(key, math.inf))
+        yield from sorted(smallest, key=smallest.__getitem__)[:MOST_CANDIDATES]
+
+    def _described(self, keys: Sequence[tuple[Value, ...]]) -> tuple[np.ndarray, np.ndarray]:
+        """Points and losses of candidates (see :class:`TransferSearch`)."""
+        columns = []
+        for place, values in enumerate(self._tunables.values()):
+            here = [key[place] for key in keys]
+            if any(isinstance(value, str) for value in values):
+                columns += [[float(value == text) for value in here] for text in values]
+            else:
+                columns.append([float(value) for value in here])
+        losses = [[each.get(key, math.nan) for key in keys] for each in self._known]
+        shape = len(losses), len(keys)
+        return np.array(columns, dtype=float).T, np.array(losses, dtype=float).reshape(shape).T

@@ -1,0 +1,132 @@
+"""A search that is asked and told, as scripts and other tuners use it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from launchwise.search import Search
+
+SPACE: dict[str, list[Any]] = {
+    "block": [32, 64, 128, 256, 512],
+    "unroll": [1, 2, 4, 8],
+    "layout": ["rows", "columns"],
+    "padded": [False, True],
+}
+COUNT = math.prod(map(len, SPACE.values()))
+
+
+def time_ms(configuration: Mapping[str, Any], best: int = 128) -> float | None:
+    """A bowl with its bottom at ``best``; none for a large block that is much unrolled."""
+    if configuration["block"] == 512 and configuration["unroll"] == 8:
+        return None
+    steps = math.log2(configuration["block"] / best), math.log2(configuration["unroll"] / 2)
+    slow = {"rows": 1.0, "columns": 1.6}[configuration["layout"]]
+    return slow * (1.1 - 0.1 * configuration["padded"] + 0.2 * sum(each**2 for each in steps))
+
+
+def rows(best: int) -> list[tuple[dict[str, Any], float | None]]:
+    """All rows of another GPU."""
+    every = [dict(zip(SPACE, key, strict=True)) for key in itertools.product(*SPACE.values())]
+    return [(each, time_ms(each, best)) for each in every]
+
+
+def measured(search: Search, most: int) -> list[dict[str, Any]]:
+    """Ask and tell so often, or until nothing is left."""
+    found: list[dict[str, Any]] = []
+    while len(found) < most and (configuration := search.ask()) is not None:
+        assert search.ask() == configuration
+        search.tell(configuration, time_ms(configuration))
+        found.append(configuration)
+    return found
+
+
+def test_everything_is_asked_for_once_and_the_best_is_kept() -> None:
+    search = Search(SPACE)
+    assert search.best is None
+    found = measured(search, 1000)
+    assert len(found) == len({tuple(each.values()) for each in found}) == COUNT
+    best = {"block": 128, "unroll": 2, "layout": "rows", "padded": True}
+    assert search.best == (best, 1.0)
+    assert search.ask() is None
+    assert search.chance_left() == 0
+    assert search.is_sure()
+
+
+def test_rows_of_another_gpu_come_first_and_are_outlived() -> None:
+    search = Search(SPACE, known=[rows(64)])
+    first, *_ = measured(search, 12)
+    assert (first["block"], first["unroll"]) == (64, 2)
+    assert search.best is not None
+    assert search.best[0]["block"] == 128
+
+
+def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements() -> None:
+    search = Search(SPACE, known=[rows(128), rows(64)])
+    asked = 0
+    while not search.is_sure(percent=5):
+        configuration = search.ask()
+        assert configuration is not None
+        search.tell(configuration, time_ms(configuration))
+        asked += 1
+    assert 5 <= asked < COUNT / 2
+    assert search.best is not None
+    assert search.best[1] <= 1.05
+
+
+def test_only_what_is_allowed_is_asked_for() -> None:
+    search = Search(SPACE, lambda each: each["block"] * each["unroll"] <= 256, [rows(512)])
+    assert all(each["block"] * each["unroll"] <= 256 for each in measured(search, 1000))
+
+
+def test_what_was_not_asked_for_is_taken_in() -> None:
+    search = Search({"block": [32, 64, 128]})
+    search.tell({"block": 96}, 0.5)
+    assert search.best == ({"block": 96}, 0.5)
+    assert len(measured_of(search)) == 3
+
+
+def measured_of(search: Search) -> list[dict[str, Any]]:
+    """All that is left, every time 1 ms."""
+    found = []
+    while (configuration := search.ask()) is not None:
+        search.tell(configuration, 1.0)
+        found.append(configuration)
+    return found
+
+
+LARGE = {f"t{place}": [*range(1, 33)] for place in range(8)}
+KNOWN_OF_LARGE = [(dict.fromkeys(LARGE, 32), 1.0), (dict.fromkeys(LARGE, 1), 5.0)]
+
+
+def test_a_space_that_cannot_be_listed_is_drawn_from() -> None:
+    search = Search(LARGE, known=[KNOWN_OF_LARGE], seed=3)
+    assert search.ask() == dict.fromkeys(LARGE, 32)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Search({"block": []}), "tunable 'block' has no value"),
+        (lambda: Search({"block": [1]}, lambda _: False), "no configuration is allowed"),
+        (
+            lambda: Search({"block": [1], "unroll": [1]}, known=[[({"block": 1}, 1.0)]]),
+            "tunable 'unroll' is missing in {'block': 1}",
+        ),
+        (lambda: told_twice(), "was told before: {'block': 1}"),
+    ],
+)
+def test_what_is_wrong_is_said(made: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        made()
+
+
+def told_twice() -> None:
+    """Tell the same configuration again."""
+    search = Search({"block": [1, 2]})
+    search.tell({"block": 1}, 1.0)
+    search.tell({"block": 1}, None)
