@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +22,7 @@ sys.path.insert(0, str(SUPPORT))
 
 from host_device import HostParts  # noqa: E402 (its folder is on the path only now)
 from measuring_forks import ForkedProcess  # noqa: E402
+from small_acoustic import copy_small_acoustic  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Method(
@@ -44,28 +43,7 @@ A CPU's times say nothing of a configuration or a card.
 @pytest.fixture
 def acoustic_copy(tmp_path: Path) -> Path:
     """A copy of the acoustic workload with a small space, free to be changed."""
-    folder = tmp_path / "kernels" / "acoustic"
-    # What is usual names values that this smaller space does not have.
-    ignored = shutil.ignore_patterns("usual.yaml")
-    shutil.copytree(ROOT / "kernels" / "acoustic", folder, ignore=ignored)
-    text = (folder / "spec.yaml").read_text()
-    for name, values in {
-        "bx": "[8, 64]",
-        "by": "[1, 8]",
-        "bz": "[1, 8]",
-        "tx": "[1, 2]",
-        "ty": "[1, 2]",
-        "tz": "[1, 2]",
-        # Kernels that stream along z have no such tile.
-        "tile_x": "[64]",
-        "tile_y": "[8]",
-    }.items():
-        head, name_and_kind, tail = re.split(
-            rf"^(  {name}:\n    kind: \w+\n    values: ).*$", text, maxsplit=1, flags=re.MULTILINE
-        )
-        text = f"{head}{name_and_kind}{values}{tail}"
-    (folder / "spec.yaml").write_text(text)
-    return folder
+    return copy_small_acoustic(tmp_path)
 
 
 @pytest.fixture
