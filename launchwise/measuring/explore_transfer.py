@@ -7,9 +7,8 @@ This runs in the measuring process, hence the late import of NumPy and SciPy.
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from launchwise.measuring.explore import Axis, RandomDraws, Told
@@ -88,25 +87,22 @@ class TransferExplorer(RandomDraws):
         self._search = TransferSearch(*self._described(candidates)) if candidates else None
 
     def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
-        """log(time / best time) of one other GPU's configurations that are feasible here.
+        """Losses of one other GPU's configurations that are feasible here."""
+        from launchwise.search.candidates import losses_of
 
-        inf for what failed. Empty where nothing has a time.
-        """
-        logs = {
-            self._draws.key(configuration): math.inf if time_ms is None else math.log(time_ms)
-            for configuration, time_ms in measured
-            if self._draws.spans(configuration) and self._draws.feasible(configuration)
-        }
-        best = min(logs.values(), default=math.inf)
-        return {key: log - best for key, log in logs.items()} if best < math.inf else {}
+        return losses_of(
+            {
+                self._draws.key(configuration): time_ms
+                for configuration, time_ms in measured
+                if self._draws.spans(configuration) and self._draws.feasible(configuration)
+            }
+        )
 
     def _from_elsewhere(self) -> list[Configuration]:
-        smallest: dict[Key, float] = {}
-        for losses in self._losses:
-            for key, loss in losses.items():
-                smallest[key] = min(loss, smallest.get(key, math.inf))
-        fastest = sorted(smallest, key=smallest.__getitem__)[:CANDIDATES_FROM_ELSEWHERE]
-        return [dict(zip(self._spec.tunable_columns, key, strict=True)) for key in fastest]
+        from launchwise.search.candidates import fastest_elsewhere
+
+        keys = fastest_elsewhere(self._losses, CANDIDATES_FROM_ELSEWHERE)
+        return [dict(zip(self._spec.tunable_columns, key, strict=True)) for key in keys]
 
     def _new_among(
         self, configurations: Iterable[Configuration], known: Mapping[Key, Any]
@@ -117,29 +113,16 @@ class TransferExplorer(RandomDraws):
 
     def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
         """Points and losses of candidates (see :class:`TransferSearch`)."""
-        import numpy as np
+        from launchwise.search.candidates import described
 
-        columns = [
-            values
-            for name in self._spec.tunable_columns
-            for values in self._columns(name, candidates.values())
-        ]
-        losses = [[each.get(key, math.nan) for key in candidates] for each in self._losses]
-        shape = len(losses), len(candidates)
-        return np.array(columns, dtype=float).T, np.array(losses, dtype=float).reshape(shape).T
+        texts = [self._texts(name) for name in self._spec.tunable_columns]
+        return described(list(candidates), texts, self._losses)
 
-    def _columns(self, name: str, candidates: Iterable[Configuration]) -> Iterator[Sequence[float]]:
-        """A tunable as numbers: texts as one column per value."""
-        values = [each[name] for each in candidates]
+    def _texts(self, name: str) -> list[str]:
+        """Values of a tunable that are texts."""
         if name == "variant":
-            texts = list(self._spec.variants)
-        else:
-            tunable = self._spec.tunables[name]
-            texts = [each for each in tunable.values if isinstance(each, str)]
-        if not texts:
-            yield [float(value) for value in values]
-        for text in texts:
-            yield [float(value == text) for value in values]
+            return list(self._spec.variants)
+        return [each for each in self._spec.tunables[name].values if isinstance(each, str)]
 
     def _drawn(self) -> Configuration | None:
         if self._is_sure():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from launchwise.search.candidates import Key, described, fastest_elsewhere, losses_of
 from launchwise.search.stopping import LEAST_MEASURED, SURE
 from launchwise.search.transfer_search import TransferSearch
 
@@ -71,7 +72,8 @@ class Search:
         self._allowed = allowed or (lambda _: True)
         self._known = [self._losses_of(rows) for rows in known]
         self._known = [losses for losses in self._known if losses]
-        found = dict.fromkeys([*self._drawn(random.Random(seed)), *self._elsewhere()])
+        elsewhere = fastest_elsewhere(self._known, MOST_CANDIDATES)
+        found = dict.fromkeys([*self._drawn(random.Random(seed)), *elsewhere])
         if not found:
             raise ValueError("no configuration is allowed")
         self._keys = list(found)
@@ -126,38 +128,33 @@ class Search:
             return False
         return self.chance_left(percent) <= chance
 
-    def _key(self, configuration: Configuration) -> tuple[Value, ...]:
+    def _key(self, configuration: Configuration) -> Key:
         if missing := [name for name in self._tunables if name not in configuration]:
             raise ValueError(f"tunable {missing[0]!r} is missing in {dict(configuration)}")
         return tuple(configuration[name] for name in self._tunables)
 
-    def _configuration(self, key: tuple[Value, ...]) -> dict[str, Value]:
+    def _configuration(self, key: Key) -> dict[str, Value]:
         return dict(zip(self._tunables, key, strict=True))
 
-    def _losses_of(self, rows: Iterable[Told]) -> dict[tuple[Value, ...], float]:
-        """log(time / best) of what is of this space; inf where it failed."""
-        times = {}
-        for configuration, time_ms in rows:
-            key = self._key(configuration)
-            if self._is_of_space(key):
-                times[key] = math.inf if time_ms is None else math.log(time_ms)
-        best = min(times.values(), default=math.inf)
-        return {key: log - best for key, log in times.items()} if best < math.inf else {}
+    def _losses_of(self, rows: Iterable[Told]) -> dict[Key, float]:
+        """Losses of what is of this space."""
+        keyed = [(self._key(configuration), time_ms) for configuration, time_ms in rows]
+        return losses_of({key: time_ms for key, time_ms in keyed if self._is_of_space(key)})
 
-    def _is_of_space(self, key: tuple[Value, ...]) -> bool:
+    def _is_of_space(self, key: Key) -> bool:
         pairs = zip(key, self._tunables.values(), strict=True)
         return all(value in values for value, values in pairs) and self._may(key)
 
-    def _may(self, key: tuple[Value, ...]) -> bool:
+    def _may(self, key: Key) -> bool:
         return bool(self._allowed(self._configuration(key)))
 
-    def _drawn(self, dice: random.Random) -> list[tuple[Value, ...]]:
+    def _drawn(self, dice: random.Random) -> list[Key]:
         """All that is allowed, or a part drawn at random, in a random order."""
         values = list(self._tunables.values())
         if math.prod(map(len, values)) <= MOST_LISTED:
             every = [key for key in itertools.product(*values) if self._may(key)]
             return dice.sample(every, min(len(every), MOST_CANDIDATES))
-        found: dict[tuple[Value, ...], None] = {}
+        found: dict[Key, None] = {}
         for _ in range(DRAWS * MOST_CANDIDATES):
             key = tuple(dice.choice(each) for each in values)
             if key not in found and self._may(key):
@@ -166,23 +163,10 @@ class Search:
                 break
         return list(found)
 
-    def _elsewhere(self) -> Iterator[tuple[Value, ...]]:
-        """What other GPUs measured, the fastest first."""
-        smallest: dict[tuple[Value, ...], float] = {}
-        for losses in self._known:
-            for key, loss in losses.items():
-                smallest[key] = min(loss, smallest.get(key, math.inf))
-        yield from sorted(smallest, key=smallest.__getitem__)[:MOST_CANDIDATES]
-
-    def _described(self, keys: Sequence[tuple[Value, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    def _described(self, keys: Sequence[Key]) -> tuple[np.ndarray, np.ndarray]:
         """Points and losses of candidates (see :class:`TransferSearch`)."""
-        columns = []
-        for place, values in enumerate(self._tunables.values()):
-            here = [key[place] for key in keys]
-            if any(isinstance(value, str) for value in values):
-                columns += [[float(value == text) for value in here] for text in values]
-            else:
-                columns.append([float(value) for value in here])
-        losses = [[each.get(key, math.nan) for key in keys] for each in self._known]
-        shape = len(losses), len(keys)
-        return np.array(columns, dtype=float).T, np.array(losses, dtype=float).reshape(shape).T
+        texts = [
+            values if any(isinstance(value, str) for value in values) else []
+            for values in self._tunables.values()
+        ]
+        return described(keys, texts, self._known)

@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.workloads.spec import Spec
 
-OWN = {"kernels": ["data/recorded"], "data/public/workloads": ["data/public/gpus"]}
+OWN = {"kernels": "data/recorded", "data/public/workloads": "data/public/gpus"}
 """Folders of the project's workloads to those with their GPUs."""
 
 LAYOUTS = ("{workload}.parquet", "*/{workload}.parquet", "results/sweeps/*/{workload}.parquet")
@@ -62,10 +62,9 @@ def _sweeps_in(path: Path, workload: str) -> list[Path]:
 
 
 def _own(workload: Path, name: str) -> Iterator[Path]:
-    for folder, places in OWN.items():
+    for folder, place in OWN.items():
         if workload.parent == ROOT / folder:
-            for place in places:
-                yield from sorted((ROOT / place).glob(f"*/{name}.parquet"))
+            yield from sorted((ROOT / place).glob(f"*/{name}.parquet"))
 
 
 def _insist_on_space(sweep: Path, spec: Spec) -> None:
