@@ -1,8 +1,8 @@
 """Priors of a sweep: rows of other GPUs, for the explorer that starts from them.
 
 Of a problem that other GPUs measured, the prior is their rows of it. Of another problem it is their
-rows of the nearest problem that any of them measured: the one that differs in the fewest texts,
-then by the sum of distances in log(size) over the integers.
+rows of the nearest problem that any of them measured
+(:func:`launchwise.measuring.near_problems.nearest`).
 
 This runs beside the measuring process, not inside it: it loads pandas.
 """
@@ -18,16 +18,13 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
+from launchwise.measuring.near_problems import Prior, nearest
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import prior_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, UNVERIFIED
-
-Prior = list[list[tuple[list[Value], float | None]]]
-"""For each other GPU, values of configurations (in the order of :attr:`Spec.tunable_columns`) with
-their times in ms; None for those that failed. As JSON holds it."""
 
 
 def write_prior(
@@ -60,33 +57,6 @@ def write_prior(
     table = pd.concat(pieces, ignore_index=True) if pieces else _empty(schema)
     write_table(path, table[list(schema.columns)], schema, {"priors": taken})
     return sum(each["from"] not in (None, each["problem"]) for each in taken)
-
-
-def nearest(
-    asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
-) -> tuple[Value, ...] | None:
-    """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
-
-    None where there are none. Of two as near the one with the smaller values.
-    """
-
-    def key(values: tuple[Value, ...]) -> tuple[Any, ...]:
-        pairs = [(a, b) for a, b in zip(asked, values, strict=True) if a != b]
-        texts = sum(isinstance(a, str) or isinstance(b, str) for a, b in pairs)
-        # Like the logarithm of the ratio, but 0 and negative numbers have a place, too. Rounded:
-        # two that are as near must not differ by an error of the logarithm.
-        away = sum(
-            abs(math.asinh(a) - math.asinh(b))
-            for a, b in pairs
-            if not isinstance(a, str) and not isinstance(b, str)
-        )
-        return texts, round(away, 12), *map(_sortable, values)
-
-    return min(measured, key=key, default=None)
-
-
-def _sortable(value: Value) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def _usable(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:

@@ -11,14 +11,14 @@ from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.kernel_bundles import Parts
+from launchwise.measuring.near_problems import Prior
 from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
-    # Both load pandas, which most sweeps need only for their tables.
+    # It loads pandas, which most sweeps need only for their tables.
     from launchwise.measuring.extension import Extension
-    from launchwise.measuring.priors import Prior
 
 TIMING_RULES_VERSION = 2
 """Version of the timing rules, raised when the engine times something differently.

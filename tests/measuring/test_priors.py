@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.priors import nearest, read_prior, write_prior
+from launchwise.measuring.near_problems import nearest
+from launchwise.measuring.priors import read_prior, write_prior
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import Spec
 from tests.support.spaces import made

@@ -1,0 +1,44 @@
+"""Which problem is nearest to another one: whose rows a search starts from where it has no others.
+
+The one that differs in the fewest texts, then by the sum of distances in log(size) over the
+integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from launchwise.workloads.parts import Value
+
+Prior = list[list[tuple[list[Value], float | None]]]
+"""For each other GPU, values of configurations (in the order of :attr:`Spec.tunable_columns`) with
+their times in ms; None for those that failed. As JSON holds it."""
+
+
+def nearest(
+    asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
+) -> tuple[Value, ...] | None:
+    """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
+
+    None where there are none. Of two as near the one with the smaller values.
+    """
+
+    def key(values: tuple[Value, ...]) -> tuple[Any, ...]:
+        pairs = [(a, b) for a, b in zip(asked, values, strict=True) if a != b]
+        texts = sum(isinstance(a, str) or isinstance(b, str) for a, b in pairs)
+        # Like the logarithm of the ratio, but 0 and negative numbers have a place, too. Rounded:
+        # two that are as near must not differ by an error of the logarithm.
+        away = sum(
+            abs(math.asinh(a) - math.asinh(b))
+            for a, b in pairs
+            if not isinstance(a, str) and not isinstance(b, str)
+        )
+        return texts, round(away, 12), *map(_sortable, values)
+
+    return min(measured, key=key, default=None)
+
+
+def _sortable(value: Value) -> tuple[bool, Any]:
+    return isinstance(value, str), value
