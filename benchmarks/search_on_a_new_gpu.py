@@ -39,7 +39,7 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.importing.command import export_sweep
-from launchwise.search.stopping import LEAST_MEASURED, SURE
+from launchwise.search.stopping import SURE
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -125,7 +125,7 @@ def guided(
         search.tell(candidate, time_ms)
         found.append(time_ms)
         reached = reached or (time_ms is not None and time_ms <= target)
-        if ended is None and len(found) >= LEAST_MEASURED:
+        if ended is None and search.has_looked_around():
             sure = search.chance_left(STOP_BELOW_PERCENT / 100) <= SURE
             ended = len(found) if sure else None
     return found, ended

@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
-from launchwise.search.stopping import LEAST_MEASURED, SURE, terms
+from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -73,8 +73,10 @@ class Trace:
         Terms of the log odds: float64, shape (measurements, terms).
     left
         Whether something faster by more than :data:`WITHIN` was left: bool, (measurements,).
+    candidates
+        How many there were.
     whole
-        Whether the search came to the end of its candidates.
+        Whether the search came to the end of them.
     """
 
     workload: str
@@ -82,6 +84,7 @@ class Trace:
     with_others: bool
     said: np.ndarray
     left: np.ndarray
+    candidates: int
     whole: bool
 
 
@@ -93,14 +96,14 @@ def cases(smallest: bool) -> Iterator[Case]:
         for gpu in table:
             yield from (Case(workload, str(gpu), table, seed) for seed in range(SEEDS))
     for workload, count in ({"granger": 2, "tridiagonal": 2} if smallest else OWN).items():
-        problems = _recorded(workload)
+        problems = list(recorded(workload).values())
         order = np.random.default_rng(1).permutation(len(problems))
         for place, number in enumerate(order[:count]):
             yield Case(workload, ("h100", "h200")[place % 2], problems[number], place)
 
 
-def _recorded(workload: str) -> list[pd.DataFrame]:
-    """Times of each problem that both whole cards measured: candidates by cards."""
+def recorded(workload: str) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """Values of each problem that both whole cards measured to its times: candidates by cards."""
     spec = load_spec(ROOT / "kernels" / workload)
     found: dict[Any, dict[str, pd.Series]] = {}
     for path in sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet")):
@@ -111,9 +114,16 @@ def _recorded(workload: str) -> list[pd.DataFrame]:
         for problem, part in groups:
             times = part.drop_duplicates(spec.tunable_columns).set_index(spec.tunable_columns)
             found.setdefault(problem, {})[path.parent.name] = times["time_ms"]
-    whole = [pd.DataFrame(each) for each in found.values() if {"h100", "h200"} <= {*each}]
-    tables = [each.dropna(subset=["h100", "h200"]) for each in whole]
-    return [each for each in tables if np.isfinite(each["h100"]).sum() >= LEAST_TIMED]
+    tables = {
+        problem: pd.DataFrame(each).dropna(subset=["h100", "h200"])
+        for problem, each in found.items()
+        if {"h100", "h200"} <= {*each}
+    }
+    return {
+        problem: table
+        for problem, table in tables.items()
+        if np.isfinite(table["h100"]).sum() >= LEAST_TIMED
+    }
 
 
 def searched(case: Case, with_others: bool) -> Trace | None:
@@ -137,7 +147,8 @@ def searched(case: Case, with_others: bool) -> Trace | None:
     if not said:
         return None
     whole = len(search.tried) >= len(own) - 1
-    return Trace(case.workload, case.gpu, with_others, np.array(said), np.array(left), whole)
+    about = case.workload, case.gpu, with_others
+    return Trace(*about, np.array(said), np.array(left), len(own), whole)
 
 
 def fitted(traces: Sequence[Trace]) -> np.ndarray:
@@ -158,6 +169,7 @@ def fitted(traces: Sequence[Trace]) -> np.ndarray:
 def ended(trace: Trace, coefficients: np.ndarray) -> tuple[int, bool] | None:
     """After how many measurements the search ends, and whether it is right; None if it does not."""
     small = 1 / (1 + np.exp(-trace.said @ coefficients)) <= SURE
+    small[: least_measured(trace.candidates) - LEAST_MEASURED] = False
     if small.any():
         place = int(np.argmax(small))
         return place + LEAST_MEASURED, not trace.left[place]

@@ -135,16 +135,25 @@ class TransferExplorer(RandomDraws):
         return super()._drawn()
 
     def conclusion(self) -> dict[str, float]:
-        """``within_percent``; ``chance_left``, that something faster by more than it is left."""
+        """``within_percent``; ``chance_left``, that something faster by more than it is left.
+
+        And ``started_from``: of how many GPUs, and problems on this one, rows were known.
+        """
         within = STATED_PERCENT if self._stop_below_percent is None else self._stop_below_percent
         if self._search is None:
             return {}
-        return {"within_percent": within, "chance_left": self._search.chance_left(within / 100)}
+        return {
+            "within_percent": within,
+            "chance_left": self._search.chance_left(within / 100),
+            "started_from": len(self._losses),
+        }
 
     def _is_sure(self) -> bool:
-        from launchwise.search.stopping import LEAST_MEASURED, SURE
+        from launchwise.search.stopping import SURE
 
-        if self._stop_below_percent is None or len(self._told) < LEAST_MEASURED:
+        if self._stop_below_percent is None or self._search is None:
+            return False
+        if not self._search.has_looked_around():
             return False
         return self.conclusion().get("chance_left", 1.0) <= SURE
 

@@ -73,7 +73,7 @@ class Extension:
         return self.recorded[~named(self.recorded, self.anew)].reset_index(drop=True)
 
     @cached_property
-    def _times(self) -> dict[Key, dict[Key, float | None]]:
+    def times(self) -> dict[Key, dict[Key, float | None]]:
         """Values of a problem to its configurations' values to their time, ms.
 
         None where a configuration has no time of several launches.
@@ -88,13 +88,13 @@ class Extension:
 
     def missing(self, problem: Problem, listed: Iterable[Configuration]) -> list[Configuration]:
         """Configurations of ``listed`` to measure, anchors first; empty if every row exists."""
-        known = self._times.get(tuple(problem.values()), {})
+        known = self.times.get(tuple(problem.values()), {})
         new = [each for each in listed if tuple(each.values()) not in known]
         return [*self.anchors(problem), *new] if new else []
 
     def anchors(self, problem: Problem) -> list[Configuration]:
         """Baseline and best row of a problem, as far as they are among those that stay."""
-        known = self._times.get(tuple(problem.values()), {})
+        known = self.times.get(tuple(problem.values()), {})
         timed = {key: time_ms for key, time_ms in known.items() if time_ms is not None}
         first = tuple(baseline(self.spec).values())
         found = [first] if first in known else []
@@ -108,7 +108,7 @@ class Extension:
         columns = self.spec.tunable_columns
         return [
             (dict(zip(columns, key, strict=True)), time_ms)
-            for key, time_ms in self._times.get(tuple(problem.values()), {}).items()
+            for key, time_ms in self.times.get(tuple(problem.values()), {}).items()
             if key not in again
         ]
 

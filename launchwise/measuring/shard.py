@@ -112,6 +112,11 @@ class Shard:
             return None
         return self.method.strategy.budget or self.spec.size
 
+    @property
+    def searches_from_others(self) -> bool:
+        """Whether a search starts from rows of other GPUs, and of other problems on this one."""
+        return self.method.strategy.kind == "transfer"
+
     def size(self) -> int:
         """Rows that the finished shard will have; of an explorer, at most.
 

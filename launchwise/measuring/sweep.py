@@ -71,7 +71,8 @@ def measure_shard(
 
     def afterwards() -> list[dict[str, Any]]:
         return (
-            _newly_taken(shard, journal, progress)
+            (remaining(shard, journal) if shard.searches_from_others else [])
+            or _newly_taken(shard, journal, progress)
             or second_attempts(shard, journal)
             or (energy_tasks(shard, journal) if telemetry else [])
         )

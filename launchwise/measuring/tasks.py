@@ -5,10 +5,12 @@ A task is the dictionary that :class:`launchwise.measuring.serving.Task` is made
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from launchwise.measuring.drift import drifted_rows
 from launchwise.measuring.journal import Journal
+from launchwise.measuring.near_problems import Measured, own_prior
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.workloads.space import Problem, baseline
@@ -23,11 +25,17 @@ def remaining(
 ) -> list[dict[str, Any]]:
     """Tasks (see :class:`launchwise.measuring.serving.Task`) for every configuration without a row.
 
-    ``problems`` defaults to all problems of the shard.
+    Of problems that are searched from others' rows, the first: what it brings is known to the next.
+
+    Parameters
+    ----------
+    problems
+        All problems of the shard when left out.
     """
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
-        return _to_explore(shard, journal, wanted)
+        found = _to_explore(shard, journal, wanted)
+        return found[:1] if shard.searches_from_others else found
     marks = _marks(shard.spec, journal.rows)
     tasks = []
     for problem in wanted:
@@ -57,6 +65,7 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
     ]
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
+    measured = _measured(shard, rows) if shard.searches_from_others else {}
     tasks: list[dict[str, Any]] = []
     for problem in problems:
         if problem in ended:
@@ -78,8 +87,9 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             "known": known,
             "gpu_facts": dict(shard.gpu_facts),
         }
-        if shard.prior:
-            explore["prior"] = shard.prior(problem)
+        if shard.searches_from_others:
+            others = shard.prior(problem) if shard.prior else []
+            explore["prior"] = [*others, *own_prior(key, measured)]
         if strategy.stop_below_percent is not None:
             explore["options"] = {"stop_below_percent": strategy.stop_below_percent}
         tasks.append(
@@ -91,6 +101,17 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             }
         )
     return tasks
+
+
+def _measured(shard: Shard, rows: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> Measured:
+    """What this GPU measured of each problem, in recorded rows and in the journal's."""
+    names, found = shard.spec.tunable_columns, {}
+    for problem, times in (shard.extension.times if shard.extension else {}).items():
+        found[problem] = [(list(key), time_ms) for key, time_ms in times.items()]
+    for problem, of_problem in rows.items():
+        told = [([row[name] for name in names], row["time_ms"]) for row in of_problem]
+        found[problem] = [*found.get(problem, []), *told]
+    return found
 
 
 def _enough(spent: float | None, allowed: float | None) -> bool:

@@ -138,12 +138,16 @@ def claims_of(
 def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``.
 
-    Of a problem that was searched in several visits, the last one counts.
+    And ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say
+    it). Of a problem that was searched in several visits, the last one counts.
     """
     kept = ("problem", "within_percent", "chance_left")
     ends = [note for note in notes if note["note"] == "explored" and "chance_left" in note]
     last = {tuple(note["problem"].items()): note for note in ends}
-    return [{name: note[name] for name in kept} for note in last.values()]
+    return [
+        {**{name: note[name] for name in kept}, "started_from": note.get("started_from", 0)}
+        for note in last.values()
+    ]
 
 
 def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> None:

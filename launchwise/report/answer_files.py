@@ -44,6 +44,8 @@ def write_answers(
 def searches_of(facts: Mapping[str, Any], rows: int) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Problem to ``search``: what its search said at its end, and the seconds that a row took.
 
+    From one row to the next, all that is done between them counted.
+
     Parameters
     ----------
     facts
@@ -52,12 +54,13 @@ def searches_of(facts: Mapping[str, Any], rows: int) -> dict[tuple[Any, ...], di
         Rows of the sweep.
     """
     shards = facts.get("shards", [])
-    seconds = sum(sum(each.get("seconds", {}).values()) for each in shards)
+    seconds = sum(each.get("seconds", {}).get("total", 0.0) for each in shards)
     return {
         _key(each["problem"]): {
             "search": {
                 "within_percent": each["within_percent"],
                 "chance_left": each["chance_left"],
+                "started_from": each.get("started_from", 0),
                 "seconds_per_row": seconds / rows,
             }
         }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.search.candidates import Key, described, fastest_elsewhere, losses_of
-from launchwise.search.stopping import LEAST_MEASURED, SURE
+from launchwise.search.stopping import SURE
 from launchwise.search.transfer_search import TransferSearch
 
 Value = int | float | str | bool
@@ -123,10 +123,11 @@ class Search:
         return self._search.chance_left(percent / 100)
 
     def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
-        """Whether that chance is at most ``chance``; never before some measurements."""
-        if self.ask() is not None and len(self._search.tried) < LEAST_MEASURED:
-            return False
-        return self.chance_left(percent) <= chance
+        """Whether that chance is at most ``chance``; never before some measurements.
+
+        Their number is the square root of that of the candidates.
+        """
+        return self._search.has_looked_around() and self.chance_left(percent) <= chance
 
     def _key(self, configuration: Configuration) -> Key:
         if missing := [name for name in self._tunables if name not in configuration]:

@@ -20,7 +20,17 @@ SURE = 0.1
 """A search ends once the chance that something clearly faster is left is at most this."""
 
 LEAST_MEASURED = 5
-"""Measurements before which no search is sure."""
+"""Measurements before which no search is sure, however few candidates there are."""
+
+
+def least_measured(candidates: int) -> int:
+    """Measurements before which no search among so many ``candidates`` is sure.
+
+    Of what is fast alone, unlike all that resembles it, no process can know. The more candidates
+    there are, the likelier there is one; their square root is what two such cards of the public
+    convolution need.
+    """
+    return max(LEAST_MEASURED, math.isqrt(candidates - 1) + 1)
 
 
 @dataclass(frozen=True)

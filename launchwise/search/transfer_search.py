@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from launchwise.search.process import Process
-from launchwise.search.stopping import Evidence, chance_left
+from launchwise.search.stopping import Evidence, chance_left, least_measured
 
 LARGEST_LOSS = 1.5
 """Losses above this count the same: 4.5 times the best time."""
@@ -163,6 +163,10 @@ class TransferSearch:
         if not np.isfinite(self._logs).any():
             return 1.0
         return chance_left(self.evidence(within))
+
+    def has_looked_around(self) -> bool:
+        """Whether enough was measured to be sure of anything, or nothing is left."""
+        return not self._open.any() or len(self._tried) >= least_measured(len(self._open))
 
     def evidence(self, within: float) -> Evidence:
         """What the process says of the candidates that are left (see :meth:`chance_left`)."""

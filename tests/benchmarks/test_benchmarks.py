@@ -96,6 +96,15 @@ def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
         assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
 
 
+def test_rows_of_other_problems_help_a_search(tmp_path: Path) -> None:
+    rows = {row["known"]: row for row in result_of("known_rows", tmp_path)["searches"]}
+    assert set(rows) == {"alone", "other_gpus", "other_problems", "both"}
+    for row in rows.values():
+        assert 1 <= row["within_5_percent"] <= row["within_1_percent"] <= 150
+        assert 0 < row["best_of_1"] <= row["best_of_5"] <= row["best_of_20"] <= 1
+    assert rows["other_problems"]["within_5_percent"] < rows["alone"]["within_5_percent"]
+
+
 def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
     result = result_of("stopping", tmp_path)
     assert len(result["coefficients"]) == 4

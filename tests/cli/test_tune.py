@@ -423,7 +423,7 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
 
 
 def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
-    tune: Tune, workload: Path, tmp_path: Path
+    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
 ) -> None:
     earlier = tune(workload, "w=32", "h=16", "--gpu", "elsewhere", "--folder", "earlier")
     assert earlier.returncode == 0, earlier.stderr[-3000:]
@@ -431,12 +431,16 @@ def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     done = tune(*asked, "--within", "1%", "--json")
     assert done.returncode == 0, done.stderr[-3000:]
     assert "launchwise: starts from rows of elsewhere" in done.stderr
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("snakemake ")]
     (answer,) = json.loads(done.stdout)["answers"]
     # The baseline, then what was fastest elsewhere.
     assert 1 < sum(answer["statuses"].values()) <= 4
     assert answer["search"]["within_percent"] == 1
     assert 0 < answer["search"]["chance_left"] < 1
     assert answer["search"]["seconds_per_row"] > 0
+    assert answer["search"]["started_from"] == 1
+    # Its stages are those of Snakemake's rules.
+    assert "Nothing to be done" in snakemake(line).stdout
     again = tune(*asked, "--within", "1%")
     assert "Nothing to be done" in again.stderr
     more = tune(workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "6")
@@ -447,9 +451,32 @@ def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     assert answer["search"]["chance_left"] <= 0.1
 
 
+def test_everything_is_measured_where_that_takes_less_than_a_minute(
+    tune: Tune, tmp_path: Path
+) -> None:
+    def planned(*words: str) -> tuple[dict[str, Any], str]:
+        done = tune(CONVOLUTION, *words, "--dry-run")
+        assert done.returncode == 0, done.stderr[-3000:]
+        sweep = settings(tmp_path / "here/tuned/convolution")["sweeps"]["convolution"]
+        return sweep.get("strategy", {}), done.stderr
+
+    assert planned("w=512", "h=512")[0] == {}
+    large = "w=16384,20000,24000", "h=16384,20000,24000"
+    searched, said = planned(*large)
+    assert searched == {"kind": "transfer", "budget": 10_000, "stop_below_percent": 2.0}
+    assert "launchwise: searches, since all 2106 configurations would take about 3 min" in said
+    assert said.count("--all measures all") == 1
+    assert planned(*large, "--all")[0] == {}
+    # What is asked for is not explained.
+    asked, said = planned(*large, "--evaluations", "20")
+    assert asked == {"kind": "transfer", "budget": 20}
+    assert "launchwise: searches" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--all", "--minutes", "3"], "--all: measures every configuration: leave --minutes out"),
         (["--within", "none"], "--within: 'none' is no percentage above 0 and below 100"),
         (["--within", "0"], "--within: '0' is no percentage above 0 and below 100"),
         (["--known", "nowhere"], "nowhere: holds no sweep of convolution; expected one of: "),

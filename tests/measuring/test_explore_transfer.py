@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.explore_transfer import TransferExplorer
-from launchwise.search.stopping import LEAST_MEASURED, SURE
+from launchwise.search.stopping import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
 from launchwise.workloads.spec import Spec
@@ -122,25 +122,32 @@ def test_rows_of_another_strategy_are_taken_in() -> None:
 
 
 def test_a_search_ends_where_little_is_to_be_gained() -> None:
-    spec = large(CONSTRAINTS, ["other", "tiled"])
-    prior = [measured(spec, bowl(1.5), 300)]
+    spec = large([*CONSTRAINTS, "c <= 4", "e == 4", "f == 32", "g == 1"], ["other", "tiled"])
+    prior = [measured(spec, bowl(1.5), 100)]
+    smooth = bowl()
 
-    def searched(percent: float | None, known: Rows = ()) -> Rows:
-        return driven(
-            TransferExplorer(spec, PROBLEM, None, 70, 3, (), known, prior, percent), bowl()
+    def rough(configuration: Configuration) -> float:
+        """What no neighbour tells: from nothing to as much again."""
+        return (smooth(configuration) or 0.0) * (
+            1 + random.Random(str(key(configuration))).random()
         )
 
-    to_the_end, careful, coarse = searched(None), searched(30.0), searched(60.0)
+    def searched(percent: float | None, known: Rows = ()) -> Rows:
+        explorer = TransferExplorer(spec, PROBLEM, None, 70, 3, (), known, prior, percent)
+        return driven(explorer, rough)
+
+    to_the_end, careful, coarse = searched(None), searched(2.0), searched(30.0)
     assert len(to_the_end) == 70
-    assert LEAST_MEASURED <= len(coarse) < len(careful) < 70
+    # However coarse: the square root of the 776 candidates.
+    assert 28 == len(coarse) < len(careful) < 70
     # The limit says when to end and nothing else.
     assert careful == to_the_end[: len(careful)]
     assert coarse == to_the_end[: len(coarse)]
     assert best(careful) == best(to_the_end) <= best(coarse)
     # Told its journal it ends at the same row, and with a smaller limit it goes on.
     for rows in (1, len(careful) - 3, len(careful)):
-        assert careful[:rows] + searched(30.0, careful[:rows]) == careful
-    assert coarse + searched(30.0, coarse) == careful
+        assert careful[:rows] + searched(2.0, careful[:rows]) == careful
+    assert coarse + searched(2.0, coarse) == careful
 
 
 def test_how_sure_a_search_is_is_said_at_its_end() -> None:

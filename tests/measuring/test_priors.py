@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.near_problems import nearest
+from launchwise.measuring.near_problems import nearest, own_prior
 from launchwise.measuring.priors import read_prior, write_prior
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import Spec
@@ -97,3 +97,16 @@ def test_texts_count_before_sizes_and_sizes_by_their_ratio() -> None:
 def test_what_was_measured_is_nearest_to_itself(measured: list[tuple[str, int]]) -> None:
     assert all(nearest(each, measured) == each for each in measured)
     assert nearest(("c", 7), measured) == nearest(("c", 7), measured[::-1])
+
+
+def test_the_two_nearest_problems_of_the_same_gpu_are_known() -> None:
+    measured = {
+        (4,): [(["plain", 1], 9.0)],
+        (8,): [(["plain", 1], 8.0), (["tiled", 2], None)],
+        (9,): [(["plain", 1], None)],  # Nothing has a time.
+        (16,): [(["plain", 1], 7.0)],
+        (100,): [(["plain", 1], 6.0)],
+    }
+    assert own_prior((8,), measured) == [measured[(4,)], measured[(16,)]]
+    assert own_prior((9,), measured) == [measured[(8,)], measured[(16,)]]
+    assert own_prior((8,), {(8,): measured[(8,)]}) == []

@@ -343,6 +343,32 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
     assert run(shard(99), tmp_path / "j")[0] == every
 
 
+def test_a_search_starts_from_the_problems_that_were_measured_before_it(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    strategy = {"kind": "transfer", "budget": 6}
+    method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+    problems = [{**PROBLEM[0], "n": n} for n in (20, 24, 28)]
+    shard = make_shard(problems, method=method)
+    with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
+        alone = remaining(shard, journal)
+        assert [task["problem"] for task in alone] == problems[:1]
+        assert alone[0]["explore"]["prior"] == []
+        measure_shard(make_shard(problems[:2], method=method), journal)
+        (last,) = remaining(shard, journal)
+        measure_shard(shard, journal)
+    assert last["problem"] == problems[2]
+    known = last["explore"]["prior"]
+    names = shard.spec.tunable_columns
+    for found, problem in zip(known, problems[1::-1], strict=True):
+        rows = [row for row in journal.rows if row["n"] == problem["n"]]
+        assert len(rows) == 6
+        assert found == [([row[name] for name in names], row["time_ms"]) for row in rows]
+    # Each began when the one before it had ended, in one process.
+    assert [row["n"] for row in journal.rows] == [20] * 6 + [24] * 6 + [28] * 6
+    assert sum(note["note"] == "seconds" for note in journal.notes) == 2
+
+
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path, kind: str

@@ -23,6 +23,7 @@ ANYWHERE = (
         "blind_rivals",
         "committee",
         "dag",
+        "known_rows",
         "main_job",
         "mutants",
         "next_problems",

@@ -49,6 +49,9 @@ def tune(
             "such as 1%.",
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every configuration, however many there are.")
+    ] = False,
     folder: Annotated[
         Path | None,
         typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
@@ -63,8 +66,9 @@ def tune(
 ) -> None:
     """Measure a workload on this machine's GPU and print the fastest configurations.
 
-    All configurations are measured. With --known, --evaluations, --minutes or --within a search
-    proposes each next one; it starts from other GPUs' rows where there are some.
+    All configurations are measured where that takes less than a minute, and with --all. Otherwise,
+    and with --known, --evaluations, --minutes or --within, a search proposes each next one. It
+    starts from rows of other GPUs, and of other problems on this one, where there are some.
 
     Writes a settings file and makes the files of a Snakemake line, which it prints: for single
     stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
@@ -83,6 +87,7 @@ def tune(
         evaluations=evaluations,
         minutes=minutes,
         within=running.percent(within),
+        every=every,
         folder=folder,
         cores=cores or os.cpu_count() or 1,
         dry_run=dry_run,

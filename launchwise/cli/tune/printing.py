@@ -76,9 +76,17 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
             f"  left     {chance:.0%} chance that another is faster by more than {percent:g} %; "
             f"ten more rows take {10 * search['seconds_per_row']:.2g} s"
         )
+        lines.append(f"  began    {_began(search['started_from'])}")
     lines.append(f"  rows     {_counted(answer['statuses'])}")
     lines += [_outcome(status, each, spec) for status, each in answer["outcomes"].items()]
     return lines
+
+
+def _began(sweeps: int) -> str:
+    """Where a search began."""
+    if not sweeps:
+        return "with nothing known"
+    return f"from {sweeps} sweep{'s' if sweeps > 1 else ''} of other GPUs and problems"
 
 
 def _outcome(status: str, outcome: Mapping[str, Any], spec: Spec) -> str:

@@ -19,6 +19,7 @@ class Question:
     evaluations: int | None
     minutes: float | None
     within: float | None
+    every: bool
     folder: Path | None
     cores: int
     dry_run: bool

@@ -20,7 +20,7 @@ from launchwise.base.imports import ROOT
 from launchwise.base.storage import digest, write_json
 from launchwise.measuring.cards import Card
 
-VERSION = 2
+VERSION = 3
 
 WHOLE_BYTES = 1 << 22
 """Larger files of a workload are told apart by size and time."""

@@ -74,7 +74,13 @@ def _run(
         problem=list(asked.problem),
         gpu=asked.gpu,
         device=asked.device,
-        search=[asked.evaluations, asked.minutes, asked.within, *map(str, asked.known)],
+        search=[
+            asked.evaluations,
+            asked.minutes,
+            asked.within,
+            asked.every,
+            *map(str, asked.known),
+        ],
         folder=asked.folder or Path("tuned", workload.name),
     )
     if not asked.dry_run and (found := record.recorded(known, present.result)):
@@ -85,7 +91,9 @@ def _run(
     inputs = pool.submit(lambda: record.inputs_of(known, present.result()))
     from launchwise.cli.tune import tuning
 
-    project = tuning.prepared(asked)
+    project = tuning.prepared(asked, _arch(asked, present))
+    if project.why:
+        print(f"launchwise: searches, since {project.why} (--all measures all)", file=sys.stderr)
     if project.known:
         print(f"launchwise: starts from rows of {', '.join(project.known)}", file=sys.stderr)
     line = tuning.command(project, asked)
@@ -98,6 +106,16 @@ def _run(
     if text and not code:
         record.keep(known, inputs.result(), project.made, text, dense)
     return code
+
+
+def _arch(asked: Question, present: Future[list[Card]]) -> str:
+    """Architecture of this machine's card; '' where that is not one."""
+    from launchwise.measuring.cards import arch_here
+
+    try:
+        return arch_here(asked.device, present.result())
+    except ValueError:
+        return ""
 
 
 def _answered(
@@ -132,7 +150,7 @@ def _answered(
 
 
 def _make(project: Project, asked: Question, present: list[Card]) -> None:
-    """Make the answers: here, or by Snakemake where a sweep stands on other sweeps or models.
+    """Make the answers: here, or by Snakemake where a sweep stands on a model.
 
     Raises
     ------
@@ -148,7 +166,7 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     except ValueError as error:
         raise UserError(SETTINGS, f"gpus.{asked.gpu}", str(error)) from error
     strategy = project.experiment.sweeps[project.spec.workload].strategy
-    if strategy.guesses is not None or project.known:
+    if strategy.guesses is not None:
         run_snakemake(answers_line(project, asked), say=False)
     else:
         Stages(project, asked.device, arch, asked.cores, present).run()

@@ -1,8 +1,8 @@
 """The stages from a kernel to its answers, in one process.
 
 They are those of Snakemake's rules, with the same functions and files: check, describe, compile,
-sweep, gather, answer. Starting Snakemake and a process per stage takes longer than measuring a
-small space. Here nvcc, the measuring process and the loading of pandas run side by side.
+prior, sweep, gather, answer. Starting Snakemake and a process per stage takes longer than measuring
+a small space. Here nvcc, the measuring process and the loading of pandas run side by side.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,13 @@ from launchwise.measuring.describing import kept_or_measured_profile
 from launchwise.measuring.job import JobKernels, measuring_command, measuring_process
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
+from launchwise.measuring.near_problems import Prior
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
-from launchwise.workloads.space import gpu_facts, narrowings
+from launchwise.workflow.priors import prior_extended
+from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
 
 log = logging.getLogger("launchwise")
 
@@ -53,21 +56,32 @@ class Stages:
         Runs of nvcc at a time.
     present
         Cards of this machine.
+    guesses
+        Configurations that a search measures first, of a problem; none when left out.
     """
 
     def __init__(
-        self, project: Project, device: str | None, arch: str, cores: int, present: list[Card]
+        self,
+        project: Project,
+        device: str | None,
+        arch: str,
+        cores: int,
+        present: list[Card],
+        guesses: Callable[[Problem], list[Configuration]] | None = None,
     ) -> None:
         self._project = project
         self._device = device
         self._arch = arch
         self._cores = cores
         self._present = present
+        self._guesses = guesses
         self._gpu = project.gpu
         self._spec = project.spec
         self._folder = project.experiment.folders[project.spec.workload]
         workload = self._spec.workload
-        self.targets = Targets(project.folder, self._folder, workload, self._gpu, arch)
+        self._others = prior_extended(project.experiment, self._gpu, workload)
+        known = [Path(each["path"]) for each in self._others]
+        self.targets = Targets(project.folder, self._folder, workload, self._gpu, arch, known)
         sweep = project.experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
@@ -111,6 +125,7 @@ class Stages:
             self.targets.path(name) for name in (self.targets.journal, self.targets.bundle)
         )
         kernels, compiling = self._kernels(stack, at_once=not journal.is_file())
+        prior = self._prior(stack) if self._others else None
         wanted = f"{self._device or 'a card'} of {self._arch}"
         card = stack.enter_context(
             free_card(self._gpu, selects(self._arch, self._device), wanted, present=self._present)
@@ -122,7 +137,7 @@ class Stages:
         if profile is None:
             profile = self._described(card, process)
             write_profile(self.targets.path(self.targets.profile), profile)
-        shard = self._shard(card, profile, kernels)
+        shard = self._shard(card, profile, kernels, prior)
         measured = visit(shard, profile, card, kernels, journal, 1, process.take)
         if compiling is not None:
             compiling.write(bundle)
@@ -204,7 +219,31 @@ class Stages:
         message = f"{host} cannot measure on this GPU: {'; '.join(missing)}"
         return UserError("config.yaml", f"gpus.{self._gpu}", message)
 
-    def _shard(self, card: Card, profile: GpuProfile, kernels: JobKernels) -> Shard:
+    def _prior(self, stack: contextlib.ExitStack) -> Callable[[Problem], Prior]:
+        """Rows of other GPUs by problem, written as Snakemake's rule does while nvcc works."""
+        path = self.targets.path(self.targets.prior)
+
+        def known() -> Callable[[Problem], Prior]:
+            from launchwise.learning.reading import read_tables
+            from launchwise.measuring.priors import read_prior, write_prior
+            from launchwise.tables.measurements import measurement_schema
+
+            names = [each["gpu"] for each in self._others]
+            paths = [Path(each["path"]) for each in self._others]
+            tables = read_tables(names, paths, measurement_schema(self._spec))
+            write_prior(path, self._spec, tables, self._problems)
+            return read_prior(path, self._spec)
+
+        found = stack.enter_context(ThreadPoolExecutor(1)).submit(known)
+        return lambda problem: found.result()(problem)
+
+    def _shard(
+        self,
+        card: Card,
+        profile: GpuProfile,
+        kernels: JobKernels,
+        prior: Callable[[Problem], Prior] | None,
+    ) -> Shard:
         return Shard(
             spec=self._spec,
             folder=self._folder,
@@ -215,6 +254,8 @@ class Stages:
             labels=labels_of(self._spec, profile, card, kernels.toolkit),
             parts=kernels.parts,
             parts_of=narrowings(self._spec, self._blocks),
+            guesses=self._guesses,
+            prior=prior,
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
             **measuring_process(card, profile, None),
         )

@@ -10,7 +10,7 @@ import base64
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Targets:
         Where Snakemake runs.
     workload_folder
         The workload's own folder.
+    known
+        Sweeps of other GPUs that a search starts from.
     """
 
     folder: Path
@@ -41,6 +43,7 @@ class Targets:
     workload: str
     gpu: str
     arch: str
+    known: Sequence[Path] = ()
 
     def path(self, name: str) -> Path:
         """Path of a file below the folder."""
@@ -60,6 +63,11 @@ class Targets:
     def bundle(self) -> str:
         """Compiled kernels."""
         return f"results/build/{self.workload}/{self.arch}.cubins"
+
+    @property
+    def prior(self) -> str:
+        """Rows of other GPUs, where there are some."""
+        return f"results/priors/{self.gpu}/{self.workload}.parquet"
 
     @property
     def shard(self) -> str:
@@ -100,7 +108,10 @@ class Targets:
         yield [self.check], []
         yield [self.profile], [*ROOT.glob(f"{MEASURING}.cu")]
         yield [self.bundle], sources
-        yield [self.shard], [profile, bundle, *sources]
+        prior = [self.prior] if self.known else []
+        if prior:
+            yield prior, [spec, *self.known]
+        yield [self.shard], [profile, bundle, *map(self.path, prior), *sources]
         yield [self.sweep], [spec, shard]
         yield [self.facts, self.page], [spec, sweep, profile]
 

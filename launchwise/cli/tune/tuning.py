@@ -18,6 +18,7 @@ from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
 from launchwise.cli.tune.known import known_sweeps
 from launchwise.cli.tune.question import Question
+from launchwise.cli.tune.strategy import Strategy, strategy_of
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
@@ -29,12 +30,6 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
-WITHIN_PERCENT = 2.0
-"""What a search that is given no limit is to be sure of."""
-
-MOST_EVALUATIONS = 10_000
-"""Rows per problem of a search that ends when it is sure."""
-
 SNAKEFILE = ROOT / "Snakefile"
 
 
@@ -50,6 +45,8 @@ class Project:
         Its settings, checked.
     known
         Other GPUs whose rows a search starts from.
+    why
+        Why a search was chosen though nobody asked for one; empty otherwise.
     """
 
     folder: Path
@@ -57,6 +54,7 @@ class Project:
     gpu: str
     experiment: Experiment
     known: list[str]
+    why: str
 
     @property
     def answers(self) -> str:
@@ -80,8 +78,13 @@ class Project:
         return found
 
 
-def prepared(asked: Question) -> Project:
+def prepared(asked: Question, arch: str) -> Project:
     """Write the settings of a question.
+
+    Parameters
+    ----------
+    arch
+        Architecture of this machine's card (see :func:`strategy_of`).
 
     Raises
     ------
@@ -96,37 +99,35 @@ def prepared(asked: Question) -> Project:
     check_signatures(workload, spec)
     check_own_functions(workload, spec)
     folder = asked.folder or Path("tuned", spec.workload)
-    known = known_sweeps(workload, spec, asked.gpu, asked.known) if _strategy(asked) else {}
-    settings = _settings(workload, spec, asked, known)
+    settings = _settings(workload, spec, asked)
     path = folder / SETTINGS
     if path.is_file() and not path.read_text(encoding="utf-8").startswith(HEADER):
         message = "was not written by launchwise tune: name another place with --folder"
         raise UserError(path, "", message)
     experiment = load_experiment(settings, [], folder.resolve())
+    strategy = strategy_of(asked, spec, experiment.blocks_of(asked.gpu, spec.workload), arch)
+    known: dict[str, Path] = {}
+    if strategy.settings:
+        known = known_sweeps(workload, spec, asked.gpu, asked.known)
+        _search_by(strategy, known, settings, spec.workload)
+        experiment = load_experiment(settings, [], folder.resolve())
     text = yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=100)
     folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)
-    return Project(folder, spec, asked.gpu, experiment, [*known])
+    return Project(folder, spec, asked.gpu, experiment, [*known], strategy.why)
 
 
-def _strategy(asked: Question) -> dict[str, Any]:
-    """Strategy of a search; empty where all configurations are measured."""
-    if not asked.known and (asked.evaluations, asked.minutes, asked.within) == (None, None, None):
-        return {}
-    unlimited = asked.evaluations is None and asked.minutes is None
-    within = WITHIN_PERCENT if unlimited and asked.within is None else asked.within
-    limits = {
-        "budget": MOST_EVALUATIONS if unlimited else asked.evaluations,
-        "minutes": asked.minutes,
-        "stop_below_percent": within,
-    }
-    return {"kind": "transfer", **{key: each for key, each in limits.items() if each is not None}}
+def _search_by(
+    strategy: Strategy, known: Mapping[str, Path], settings: dict[str, Any], workload: str
+) -> None:
+    """Add a search to settings."""
+    known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
+    sweep = settings.setdefault("sweeps", {}).setdefault(workload, {})
+    sweep["strategy"] = {**strategy.settings, **known_to}
 
 
-def _settings(
-    workload: Path, spec: Spec, asked: Question, known: Mapping[str, Path]
-) -> dict[str, Any]:
+def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
     # Shards are for clusters: here they would be measured one after the other.
     gpu: dict[str, Any] = {"source": "live", "workloads": [spec.workload], "shards": 1}
     if asked.device is not None:
@@ -140,9 +141,6 @@ def _settings(
     if not _asks_for_energy(workload):
         # No answer needs energies, which take longer than a small sweep.
         sweep["energy_ms"] = 0
-    if strategy := _strategy(asked):
-        known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
-        sweep["strategy"] = {**strategy, **known_to}
     return {
         "seed": SEED,
         "workloads": [str(workload)],

@@ -1,0 +1,120 @@
+"""What a search on a card gains from rows of other cards, and of other problems on the same card.
+
+    python benchmarks/known_rows.py benchmarks/results/known_rows.json
+
+In simulation on the recorded sweeps, the H100 and the H200 by turns: a search of a problem knows
+nothing (``alone``), the other card's rows of the problem (``other_gpus``), the same card's rows of
+its nearest problems (``other_problems``, as :mod:`launchwise.measuring.near_problems` chooses
+them), or both. Evaluations until a configuration is within 5 % and within 1 % of the best are
+geometric means over problems; one that does not get there counts as the longest search. ``best_of``
+is the mean share of the best speed after so many. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from statistics import fmean, geometric_mean
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from harness.command_line import arguments, provenance
+from harness.searches import NEAR, evaluations, others_of, share
+from stopping import recorded
+
+from launchwise.base.parallel import in_parallel
+from launchwise.base.storage import write_json
+from launchwise.measuring.near_problems import own_prior
+from launchwise.search.transfer_search import TransferSearch
+
+PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}
+LONGEST = 150
+SHARES_AFTER = (1, 5, 20)
+KNOWN = {
+    "alone": (False, False),
+    "other_gpus": (True, False),
+    "other_problems": (False, True),
+    "both": (True, True),
+}
+"""Name to whether other GPUs and other problems are known."""
+
+Tables = dict[tuple[Any, ...], pd.DataFrame]
+
+
+def searched(
+    tables: Tables, problem: tuple[Any, ...], gpu: str, gpus: bool, problems: bool
+) -> dict[str, Any]:
+    """One search: evaluations by the keys of ``NEAR``, and ``best_of`` some."""
+    table = tables[problem]
+    columns = [table[other] for other in others_of(gpu, table)] if gpus else []
+    if problems:
+        columns += _near(tables, problem, gpu)
+    losses = [np.log(each / each.min()).reindex(table.index).to_numpy() for each in columns]
+    points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
+    search = TransferSearch(
+        points.to_numpy(dtype=float), np.array(losses).reshape(len(losses), len(table)).T
+    )
+    own = table[gpu].to_numpy(dtype=float)
+    times: list[float | None] = []
+    while len(times) < min(LONGEST, len(own)):
+        place = search.propose()
+        times.append(float(own[place]) if np.isfinite(own[place]) else None)
+        search.tell(place, times[-1])
+        if len(times) >= max(SHARES_AFTER) and own[place] <= NEAR["within_1_percent"] * own.min():
+            break
+    best_of = {count: share(times[:count], own.min()) for count in SHARES_AFTER}
+    return {**evaluations(times, own.min()), "best_of": best_of}
+
+
+def _searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> dict[str, Any]:
+    return searched(tables, *job)
+
+
+def _near(tables: Tables, problem: tuple[Any, ...], gpu: str) -> list[pd.Series]:
+    """Times of the nearest problems on the same card."""
+    measured: dict[tuple[Any, ...], Any] = {
+        each: [
+            (list(cast(tuple[Any, ...], key)), ms if np.isfinite(ms) else None)
+            for key, ms in rows[gpu].items()
+        ]
+        for each, rows in tables.items()
+    }
+    return [
+        pd.Series({tuple(key): np.inf if ms is None else ms for key, ms in rows})
+        for rows in own_prior(problem, measured)
+    ]
+
+
+def summary(searches: list[dict[str, Any]]) -> dict[str, Any]:
+    """Figures over the problems of one workload."""
+    return {
+        **{name: geometric_mean(each[name] or LONGEST for each in searches) for name in NEAR},
+        **{
+            f"best_of_{count}": fmean(each["best_of"][count] for each in searches)
+            for count in SHARES_AFTER
+        },
+    }
+
+
+def main() -> None:
+    """Search, sum up, write."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--processes", type=int, default=1)
+    asked = parser.parse_args()
+    found = []
+    for workload, count in ({"granger": 2} if asked.smallest else PROBLEMS).items():
+        tables = recorded(workload)
+        order = np.random.default_rng(2).permutation(len(tables))[:count]
+        listed = list(tables)
+        cases = [(listed[at], ("h100", "h200")[place % 2]) for place, at in enumerate(order)]
+        jobs = [(*case, *how) for how in KNOWN.values() for case in cases]
+        searches = in_parallel(partial(_searched, tables), jobs, asked.processes)
+        for place, name in enumerate(KNOWN):
+            own = searches[place * len(cases) : (place + 1) * len(cases)]
+            row = {"workload": workload, "known": name, "problems": len(cases)}
+            found.append({**row, **summary(own)})
+    write_json(asked.output, {**provenance(), "longest": LONGEST, "searches": found})
+
+
+if __name__ == "__main__":
+    main()
