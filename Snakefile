@@ -2,34 +2,32 @@
 # Each stage is one file in rules/. `snakemake --list` lists every target.
 import gc
 
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
+from launchwise.workflow.contests import BLIND_FILES, Contests
 from launchwise.workflow.plan import (
-    architectures,
-    described_cards,
-    extended_folders,
     fitted_model,
-    folders,
-    host_links,
-    model_source,
     own_rules,
     pattern,
-    project_file,
     problems_for,
-    published_tables,
+    project_file,
     readable,
-    recorded_folders,
     run_time_tables,
-    in_order,
-    section_sources,
-    settings_of,
+    settings_to_name,
     sources,
     start,
 )
 from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.records import require_records
+from launchwise.workflow.reported import Reported
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
+from launchwise.workflow.studies import Studies, profiles
+from launchwise.workflow.sweeps import Sweeps
+from launchwise.workflow.targets import targets
+from launchwise.workflow.values import Values
 
 # What is imported stays: the collector of garbage need not go through it again and again.
 gc.freeze()
@@ -40,13 +38,16 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
-# What the report's commands name; without overlays config.yaml is what they read anyway.
-SETTINGS_FILES = (
-    list(map(str, settings_of("config.yaml", workflow.overwrite_configfiles)))
-    if workflow.overwrite_configfiles
-    else []
-)
+# What rules ask (launchwise/workflow): plain values, and files and parameters by their wildcards.
 code = Code(experiment.folders.values())
+values = Values(experiment)
+# Value of --cores. On a cluster: 8, unless its profile sets another (set-threads).
+CORES = workflow.resource_settings.cores or 8
+cluster = Cluster(experiment, values.archs)
+sweeps = Sweeps(values, cluster, CORES)
+studies = Studies(values, CORES)
+contests = Contests(values, cluster)
+reported = Reported(values, studies, contests)
 # A blind test is never repeated by itself.
 require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})
 
@@ -89,7 +90,6 @@ rule all:
 include: "rules/common.smk"
 include: "rules/measure.smk"
 include: "rules/answer.smk"
-include: "rules/study.smk"
 include: "rules/confirm.smk"
 include: "rules/times.smk"
 include: "rules/split.smk"

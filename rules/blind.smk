@@ -11,26 +11,22 @@ rule freeze:
     """Draw the problems of a blind test and write the answers down."""
     input:
         final=ancient("results/final/{study}"),
-        sweeps=lambda wildcards: map(ancient, sweeps_of(wildcards.study)),
-        profiles=lambda wildcards: [
-            ancient(f"results/gpus/{gpu}.json")
-            for gpu in profiled_for(wildcards.gpu, wildcards.study)
-        ],
+        sweeps=lambda wildcards: map(ancient, studies.sweeps(wildcards.study)),
+        profiles=lambda wildcards: map(ancient, profiles(contests.profiled(**wildcards))),
     output:
         frozen="results/blind/{gpu}/{study}.frozen.json",
         asked="results/blind/{gpu}/{study}.problems.json",
     log:
         "results/logs/freeze/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-        study=pattern(BLIND),
+        **TESTED_BLINDLY,
     params:
-        entry=lambda wildcards: UNTITLED[wildcards.study],
-        question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: profiled_for(wildcards.gpu, wildcards.study),
+        entry=lambda wildcards: values.untitled[wildcards.study],
+        question=lambda wildcards: studies.question(wildcards.study),
+        gpus=lambda wildcards: contests.profiled(**wildcards),
         # Not an input: a rule makes it, of a live GPU.
-        before=lambda wildcards: measured_before(wildcards.gpu, wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
+        before=lambda wildcards: contests.measured_before(**wildcards),
+        folder=lambda wildcards: studies.folder(wildcards.study),
         seed=settings.seed,
     script:
         "../scripts/freeze.py"
@@ -47,26 +43,19 @@ use rule sweep as blind_sweep with:
     log:
         "results/logs/blind_sweep/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-        study=pattern(BLIND),
+        **TESTED_BLINDLY,
     threads: CORES
     resources:
         **ON_GPU,
         runtime=lambda wildcards, attempt: 120 * attempt,
-        mem_mb=lambda wildcards, attempt: memory_of(wildcards.gpu, wildcards.study, attempt),
+        mem_mb=lambda wildcards, attempt: contests.memory_mb(**wildcards, attempt=attempt),
     params:
         code=None,
-        folder=lambda wildcards: folder_of(wildcards.study),
+        folder=lambda wildcards: studies.folder(wildcards.study),
         problems=None,
         blocks=None,
         shards=1,
-        # Nothing is said of energy, and drift is no matter: pairs say what is faster.
-        method=lambda wildcards: {
-            **METHODS[STUDIES[wildcards.study]["workload"]],
-            "strategy": {"kind": "exhaustive"},
-            "energy_ms": 0,
-            "control_s": 0,
-        },
+        method=lambda wildcards: contests.blind_method(wildcards.study),
         extends=None,
         journal="results/journal/{gpu}/{study}.blind.jsonl",
 
@@ -74,7 +63,7 @@ use rule sweep as blind_sweep with:
 rule blind_contests:
     """List the answer, the baseline, the usual choice and the fastest of each problem."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        **SPEC_READ,
         profile=ancient("results/gpus/{gpu}.json"),
         frozen="results/blind/{gpu}/{study}.frozen.json",
         sweep="results/blind/{gpu}/{study}.sweep.parquet",
@@ -83,12 +72,11 @@ rule blind_contests:
     log:
         "results/logs/blind_contests/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-        study=pattern(BLIND),
+        **TESTED_BLINDLY,
     params:
-        question=lambda wildcards: question_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
-        how=CONFIRMATION,
+        question=lambda wildcards: studies.question(wildcards.study),
+        folder=lambda wildcards: studies.folder(wildcards.study),
+        how=values.confirmation,
     script:
         "../scripts/blind_contests.py"
 
@@ -104,8 +92,7 @@ use rule confirm as blind_pairs with:
     log:
         "results/logs/blind_pairs/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-        study=pattern(BLIND),
+        **TESTED_BLINDLY,
     threads: CORES
     params:
         code=None,
@@ -115,18 +102,18 @@ use rule confirm as blind_pairs with:
 rule score:
     """Score the answers of a blind test by what was measured afterwards."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        **SPEC_READ,
         profile="results/gpus/{gpu}.json",
-        frozen=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "frozen.json"),
-        sweep=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "sweep.parquet"),
-        pairs=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "pairs.parquet"),
+        frozen=lambda wildcards: contests.blind_file(**wildcards, kind="frozen.json"),
+        sweep=lambda wildcards: contests.blind_file(**wildcards, kind="sweep.parquet"),
+        pairs=lambda wildcards: contests.blind_file(**wildcards, kind="pairs.parquet"),
     output:
         rows="results/blind/{gpu}/{study}.score.csv",
         summary="results/blind/{gpu}/{study}.score.json",
     log:
         "results/logs/score/{gpu}.{study}.log",
     wildcard_constraints:
-        study=pattern(BLIND),
+        study=pattern(values.blind),
     params:
         **ASKED_OF_STUDY,
         code=code("scripts/score.py"),
@@ -143,7 +130,6 @@ use rule record_counters as record_blind with:
     log:
         "results/logs/record_blind/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-        study=pattern(BLIND),
+        **TESTED_BLINDLY,
     # A rule does not inherit that.
     localrule: True

@@ -7,8 +7,8 @@
 rule clean:
     """Filter the training rows of every split (Tukey filter)."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        **SPEC_READ,
+        sweeps=lambda wildcards: studies.sweeps(wildcards.study),
         splits="results/splits/{study}.json",
     output:
         training="results/clean/{study}.parquet",
@@ -18,8 +18,8 @@ rule clean:
     params:
         **OF_STUDY,
         code=code("scripts/clean.py"),
-        fences=lambda wildcards: STUDIES[wildcards.study]["fences"],
-        candidates=lambda wildcards: learnt_from(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        fences=lambda wildcards: values.studies[wildcards.study]["fences"],
+        candidates=lambda wildcards: studies.learnt_from(wildcards.study),
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
     script:
         "../scripts/clean.py"

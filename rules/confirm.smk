@@ -8,23 +8,23 @@
 rule contests:
     """List the baseline, the usual choice, the fastest and what is near it, and what is answered."""
     input:
-        **({"answers": "results/recommendations/{study}.parquet"} if ANSWERS_TAKE_PART else {}),
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        usual=lambda wildcards: usual_of(wildcards.study),
-        sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
+        **contests.answers,
+        **SPEC_READ,
+        usual=lambda wildcards: studies.usual(wildcards.study),
+        sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
         profile="results/gpus/{gpu}.json",
     output:
         "results/contests/{gpu}/{study}.json",
     log:
         "results/logs/contests/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE if CONFIRMATION else []),
+        gpu=pattern(contests.compared),
     params:
         **ASKED_OF_STUDY,
         code=code("scripts/contests.py"),
-        entry=lambda wildcards: UNTITLED[wildcards.study],
-        how=CONFIRMATION,
-        model=lambda wildcards: answering_model(MODELS[wildcards.study]),
+        entry=lambda wildcards: values.untitled[wildcards.study],
+        how=values.confirmation,
+        model=lambda wildcards: studies.answering(wildcards.study),
     script:
         "../scripts/contests.py"
 
@@ -33,28 +33,28 @@ rule confirm:
     """Run the configurations of each contest in turn on one card, until their ratios are known."""
     input:
         profile="results/gpus/{gpu}.json",
-        bundle=lambda wildcards: bundle_of(wildcards.gpu, STUDIES[wildcards.study]["workload"]),
-        sources=lambda wildcards: sources(folder_of(wildcards.study)),
+        bundle=lambda wildcards: sweeps.bundle(wildcards.gpu, values.workload(wildcards.study)),
+        sources=lambda wildcards: sources(studies.folder(wildcards.study)),
         contests="results/contests/{gpu}/{study}.json",
-        sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
+        sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
     output:
         "results/pairs/{gpu}/{study}.parquet",
         peers="results/peers/{gpu}/{study}.parquet",
     log:
         "results/logs/confirm/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE if CONFIRMATION else []),
-    threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
+        gpu=pattern(contests.compared),
+    threads: lambda wildcards: sweeps.threads(wildcards.gpu)
     resources:
         **ON_GPU,
-        runtime=lambda wildcards, attempt: minutes_of_pairs(wildcards.gpu, wildcards.study, attempt),
-        mem_mb=lambda wildcards, attempt: memory_of(wildcards.gpu, wildcards.study, attempt),
+        runtime=lambda wildcards, attempt: contests.minutes(**wildcards, attempt=attempt),
+        mem_mb=lambda wildcards, attempt: contests.memory_mb(**wildcards, attempt=attempt),
     params:
         code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
-        folder=lambda wildcards: folder_of(wildcards.study),
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
-        how=CONFIRMATION,
-        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
+        folder=lambda wildcards: studies.folder(wildcards.study),
+        slice_sms=lambda wildcards: values.gpus[wildcards.gpu]["slice_sms"],
+        how=values.confirmation,
+        method=lambda wildcards: values.methods[values.workload(wildcards.study)],
         seed=settings.seed,
         # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
         journal="results/journal/{gpu}/{study}.pairs.jsonl",
@@ -65,27 +65,23 @@ rule confirm:
 rule recorded_pairs:
     """Check recorded pairs and copy them, beside the usual choice of today."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        usual=lambda wildcards: usual_of(wildcards.study),
-        same_rounds=lambda wildcards: (
-            present(recorded_pairs_of(wildcards.gpu, wildcards.study, "pairs"))
-            if wildcards.kind == "peers"
-            else []
-        ),
-        pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study, wildcards.kind),
+        **SPEC_READ,
+        usual=lambda wildcards: studies.usual(wildcards.study),
+        same_rounds=lambda wildcards: contests.pairs_of_same_rounds(**wildcards),
+        pairs=lambda wildcards: contests.recorded_pairs(**wildcards),
     output:
         "results/{kind}/{gpu}/{study}.parquet",
     log:
         "results/logs/recorded_{kind}/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(RECORDED_IN),
+        gpu=pattern(values.recorded_in),
         kind="pairs|peers",
     localrule: True
     params:
         **OF_STUDY,
         code=code("scripts/recorded_pairs.py"),
-        own_usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
-        clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
+        own_usual=lambda wildcards: values.studies[wildcards.study]["usual"],
+        clock_tolerance=values.confirmation["clock_tolerance"] if values.confirmation else None,
     script:
         "../scripts/recorded_pairs.py"
 
@@ -93,14 +89,14 @@ rule recorded_pairs:
 use rule recorded_pairs as record_pairs with:
     """Copy the pairs of a live GPU to data/recorded/."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        **SPEC_READ,
         pairs="results/{kind}/{gpu}/{study}.parquet",
     output:
         "data/recorded/{gpu}/{study}.{kind}.parquet",
     log:
         "results/logs/record_{kind}/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE if CONFIRMATION else []),
+        gpu=pattern(contests.compared),
         kind="pairs|peers",
     # A rule does not inherit that.
     localrule: True

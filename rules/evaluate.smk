@@ -9,11 +9,10 @@ rule evaluate:
     """Evaluate models, baselines, random draws and the oracle on the test problems."""
     input:
         **MODELS_READ,
+        **MEASURED,
         recommendations="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
-        sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        judged=lambda wildcards: times_of(wildcards.study),
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        judged=lambda wildcards: studies.times(wildcards.study),
         splits="results/splits/{study}.json",
     output:
         rows="results/evaluation/{study}.parquet",
@@ -21,11 +20,11 @@ rule evaluate:
         summary="results/evaluation/{study}.summary.json",
     log:
         "results/logs/evaluate/{study}.log",
-    threads: lambda wildcards: processes_of(wildcards.study)
+    threads: lambda wildcards: studies.processes(wildcards.study)
     params:
         **ASKED_OF_STUDY,
         code=code("scripts/evaluate.py"),
-        random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        random_draws=lambda wildcards: values.studies[wildcards.study]["random_draws"],
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
     script:
         "../scripts/evaluate.py"

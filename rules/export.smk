@@ -10,9 +10,9 @@ MANY_PROCESSES = 8
 rule export:
     """Write a study's answers for other languages and tools."""
     input:
-        **{**MODELS_READ, "spec": lambda wildcards: spec_of(wildcards.study)},
+        **{**MODELS_READ, "spec": lambda wildcards: studies.spec(wildcards.study)},
         final="results/final/{study}",
-        profiles=lambda wildcards: answered_profiles(wildcards.study),
+        profiles=lambda wildcards: studies.answered_profiles(wildcards.study),
         device_names=project_file(DEVICE_NAMES_FILE),
     output:
         directory("results/export/{study}"),
@@ -21,12 +21,11 @@ rule export:
     threads: min(MANY_PROCESSES, CORES)
     params:
         code=lambda wildcards: code(
-            "scripts/export.py",
-            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+            "scripts/export.py", *studies.sources_of_answering(wildcards.study)
         ),
-        question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: answered_gpus(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
+        question=lambda wildcards: studies.question(wildcards.study),
+        gpus=lambda wildcards: studies.answered_gpus(wildcards.study),
+        folder=lambda wildcards: studies.folder(wildcards.study),
         least_gain=settings.least_gain,
     script:
         "../scripts/export.py"
@@ -37,7 +36,7 @@ rule lookup:
     input:
         **MODELS_READ,
         final="results/final/{study}",
-        profiles=lambda wildcards: answered_profiles(wildcards.study),
+        profiles=lambda wildcards: studies.answered_profiles(wildcards.study),
     output:
         "results/lookup/{study}.json",
     log:
@@ -47,10 +46,9 @@ rule lookup:
     params:
         **ASKED_OF_STUDY,
         code=lambda wildcards: code(
-            "scripts/lookup.py",
-            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+            "scripts/lookup.py", *studies.sources_of_answering(wildcards.study)
         ),
-        gpus=lambda wildcards: answered_gpus(wildcards.study),
+        gpus=lambda wildcards: studies.answered_gpus(wildcards.study),
         least_gain=settings.least_gain,
     script:
         "../scripts/lookup.py"

@@ -7,17 +7,14 @@
 rule exports:
     """Write every figure of the report as SVG and PDF, every table as CSV and Parquet."""
     input:
-        **REPORT_READS,
+        **reported.reads(),
     output:
         directory("results/exports"),
     log:
         "results/logs/exports.log",
-    threads: max(1, min(len(REPORTED), CORES))
+    threads: max(1, min(len(reported.files), CORES))
     params:
-        **REPORT_PARAMS,
-        code=code(
-            "scripts/exports.py",
-            *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
-        ),
+        **reported.params(),
+        code=code("scripts/exports.py", *reported.sections()),
     script:
         "../scripts/exports.py"

@@ -7,11 +7,10 @@ rule final:
     """Fit a study's answering model to all of its measurements."""
     input:
         **MODELS_READ,
-        sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        judged=lambda wildcards: times_of(wildcards.study),
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        **MEASURED,
+        judged=lambda wildcards: studies.times(wildcards.study),
         splits="results/splits/{study}.json",
-        fitted=lambda wildcards: inherited_by_final(wildcards.study),
+        fitted=lambda wildcards: studies.inherited_by_final(wildcards.study),
     output:
         directory("results/final/{study}"),
     log:
@@ -19,14 +18,13 @@ rule final:
     params:
         **ASKED_OF_STUDY,
         code=lambda wildcards: code(
-            "scripts/final.py",
-            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+            "scripts/final.py", *studies.sources_of_answering(wildcards.study)
         ),
-        entry=lambda wildcards: UNTITLED[wildcards.study],
-        name=lambda wildcards: answering_model(MODELS[wildcards.study]),
-        model=lambda wildcards: untitled(answering_model(MODELS[wildcards.study]), wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        cap=ROW_CAP,
+        entry=lambda wildcards: values.untitled[wildcards.study],
+        name=lambda wildcards: studies.answering(wildcards.study),
+        model=lambda wildcards: studies.answering_entry(wildcards.study),
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
+        cap=values.row_cap,
         seed=settings.seed,
     script:
         "../scripts/final.py"

@@ -16,7 +16,7 @@ rule check:
     log:
         "results/logs/check/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     priority: 10
     # A retry would fail the same way.
     retries: 0
@@ -25,8 +25,8 @@ rule check:
         runtime=5,
     params:
         code=code("scripts/check.py"),
-        device=lambda wildcards: GPUS[wildcards.gpu]["device"],
-        arch=lambda wildcards: ARCHS[wildcards.gpu],
+        device=lambda wildcards: values.gpus[wildcards.gpu]["device"],
+        arch=lambda wildcards: values.archs[wildcards.gpu],
     script:
         "../scripts/check.py"
 
@@ -45,16 +45,15 @@ rule describe:
     log:
         "results/logs/describe/{gpu}.log",
     wildcard_constraints:
-        # An extended GPU keeps the profile of its rows.
-        gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
+        gpu=pattern(values.profiled),
     resources:
         **ON_GPU,
         runtime=lambda wildcards, attempt: 10 * attempt,
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
     params:
         code=code("scripts/describe.py", "launchwise/cuda/describe.py"),
-        entry=lambda wildcards: described(wildcards.gpu),
-        arch=lambda wildcards: ARCHS[wildcards.gpu],
+        entry=lambda wildcards: values.profile_settings(wildcards.gpu),
+        arch=lambda wildcards: values.archs[wildcards.gpu],
     script:
         "../scripts/describe.py"
 
@@ -62,13 +61,13 @@ rule describe:
 rule recorded_profile:
     """Check and copy the profile of a recorded or extended GPU."""
     input:
-        profile=lambda wildcards: f"{PROFILES_IN[wildcards.gpu]}/profile.json",
+        profile=lambda wildcards: f"{values.profiles_in[wildcards.gpu]}/profile.json",
     output:
         "results/gpus/{gpu}.json",
     log:
         "results/logs/recorded_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(PROFILES_IN),
+        gpu=pattern(values.profiles_in),
     localrule: True
     params:
         code=code("scripts/recorded_profile.py"),
@@ -86,12 +85,12 @@ rule described_profile:
     log:
         "results/logs/described_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(CARDS),
+        gpu=pattern(values.cards),
     localrule: True
     params:
         code=code("scripts/described_profile.py"),
-        card=lambda wildcards: CARDS[wildcards.gpu],
-        host_gbs=lambda wildcards: HOST_LINKS[wildcards.gpu],
+        card=lambda wildcards: values.cards[wildcards.gpu],
+        host_gbs=lambda wildcards: values.host_links[wildcards.gpu],
     script:
         "../scripts/described_profile.py"
 
@@ -108,7 +107,7 @@ rule compile:
     params:
         code=code("scripts/compile.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
-        problems=lambda wildcards: problems_for(experiment, ARCHS, **wildcards),
+        problems=lambda wildcards: problems_for(experiment, values.archs, **wildcards),
     script:
         "../scripts/compile.py"
 
@@ -116,19 +115,19 @@ rule compile:
 rule guess:
     """Recommend configurations, from a fitted model, for a sweep to measure first."""
     input:
-        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
+        **WORKLOAD_READ,
         profile="results/gpus/{gpu}.json",
-        model=lambda wildcards: fitted_model(METHODS[wildcards.workload]),
+        model=lambda wildcards: fitted_model(values.methods[wildcards.workload]),
     output:
         "results/guesses/{gpu}/{workload}.json",
     log:
         "results/logs/guess/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     params:
         **OF_WORKLOAD,
         code=code("scripts/guess.py"),
-        guesses=lambda wildcards: METHODS[wildcards.workload]["strategy"]["guesses"],
+        guesses=lambda wildcards: values.methods[wildcards.workload]["strategy"]["guesses"],
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
     script:
         "../scripts/guess.py"
@@ -137,17 +136,14 @@ rule guess:
 rule prior:
     """Collect what other GPUs measured, for a sweep whose strategy starts from it."""
     input:
-        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
-        sweeps=lambda wildcards: [
-            f"results/sweeps/{other}/{wildcards.workload}.parquet"
-            for other in prior_gpus(experiment, wildcards.gpu, wildcards.workload)
-        ],
+        **WORKLOAD_READ,
+        sweeps=lambda wildcards: sweeps.prior_sweeps(wildcards.gpu, wildcards.workload),
     output:
         "results/priors/{gpu}/{workload}.parquet",
     log:
         "results/logs/prior/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     localrule: True
     params:
         **OF_WORKLOAD,
@@ -164,46 +160,37 @@ rule sweep:
     """Verify and time every configuration of one shard; shards claim problems one by one."""
     input:
         profile="results/gpus/{gpu}.json",
-        bundle=lambda wildcards: bundle_of(wildcards.gpu, wildcards.workload),
+        bundle=lambda wildcards: sweeps.bundle(wildcards.gpu, wildcards.workload),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
-        guesses=lambda wildcards: guesses_of(wildcards.gpu, wildcards.workload),
-        prior=lambda wildcards: prior_of(wildcards.gpu, wildcards.workload),
+        guesses=lambda wildcards: sweeps.guesses(wildcards.gpu, wildcards.workload),
+        prior=lambda wildcards: sweeps.prior(wildcards.gpu, wildcards.workload),
     output:
         "results/sweeps/{gpu}/{workload}/{shard}.parquet",
     log:
         "results/logs/sweep/{gpu}.{workload}.{shard}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
-    threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
+        gpu=pattern(values.live),
+    threads: lambda wildcards: sweeps.threads(wildcards.gpu)
     resources:
         **ON_GPU,
-        runtime=lambda wildcards, input, attempt: CLUSTER.minutes(
+        runtime=lambda wildcards, input, attempt: cluster.minutes(
             wildcards.gpu, wildcards.workload, input.profile, attempt
         ),
-        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
+        mem_mb=lambda wildcards, attempt: cluster.memory_mb(
             wildcards.gpu, wildcards.workload, attempt
         ),
     params:
         code=code("scripts/sweep.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
-        problems=lambda wildcards: in_order(
-            experiment,
-            wildcards.gpu,
-            wildcards.workload,
-            CLUSTER.shards(wildcards.gpu, wildcards.workload),
-        ),
-        shards=lambda wildcards: CLUSTER.shards(wildcards.gpu, wildcards.workload),
+        slice_sms=lambda wildcards: values.gpus[wildcards.gpu]["slice_sms"],
+        problems=lambda wildcards: sweeps.problems(wildcards.gpu, wildcards.workload),
+        shards=lambda wildcards: cluster.shards(wildcards.gpu, wildcards.workload),
         blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
-        method=lambda wildcards: METHODS[wildcards.workload],
+        method=lambda wildcards: values.methods[wildcards.workload],
         seed=settings.seed,
-        extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
+        extends=lambda wildcards: sweeps.extends(wildcards.gpu, wildcards.workload),
         # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
-        journal=lambda wildcards: (
-            "results/journal/{gpu}/{workload}{kind}/{shard}.jsonl".format(
-                kind=".extension" if wildcards.gpu in EXTENDED_IN else "", **wildcards
-            )
-        ),
+        journal=lambda wildcards: sweeps.journal(**wildcards),
     script:
         "../scripts/sweep.py"
 
@@ -211,23 +198,20 @@ rule sweep:
 rule gather:
     """Merge the shards of a live sweep, and the recorded rows that it extends, into one table."""
     input:
-        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
-        shards=lambda wildcards: expand(
-            "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
-            shard=range(1, CLUSTER.shards(wildcards.gpu, wildcards.workload) + 1),
-        ),
+        **WORKLOAD_READ,
+        shards=lambda wildcards: sweeps.shards(wildcards.gpu, wildcards.workload),
     output:
         "results/sweeps/{gpu}/{workload}.parquet",
     log:
         "results/logs/gather/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     localrule: True
     params:
         **OF_WORKLOAD,
         code=code("scripts/gather.py"),
-        extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
-        method=lambda wildcards: METHODS[wildcards.workload],
+        extends=lambda wildcards: sweeps.extends(wildcards.gpu, wildcards.workload),
+        method=lambda wildcards: values.methods[wildcards.workload],
     script:
         "../scripts/gather.py"
 
@@ -235,14 +219,14 @@ rule gather:
 rule recorded:
     """Check every row of a recorded sweep and copy it."""
     input:
-        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
-        sweep=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/{{workload}}.parquet",
+        **WORKLOAD_READ,
+        sweep=lambda wildcards: f"{values.recorded_in[wildcards.gpu]}/{{workload}}.parquet",
     output:
         "results/sweeps/{gpu}/{workload}.parquet",
     log:
         "results/logs/recorded/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(RECORDED_IN),
+        gpu=pattern(values.recorded_in),
     localrule: True
     params:
         **OF_WORKLOAD,
@@ -254,7 +238,7 @@ rule recorded:
 rule record:
     """Copy a live sweep, with its provenance, to data/recorded/."""
     input:
-        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
+        **WORKLOAD_READ,
         sweep="results/sweeps/{gpu}/{workload}.parquet",
     output:
         recorded="data/recorded/{gpu}/{workload}.parquet",
@@ -262,12 +246,12 @@ rule record:
     log:
         "results/logs/record/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     localrule: True
     params:
         **OF_WORKLOAD,
         code=code("scripts/record.py"),
-        method=lambda wildcards: METHODS[wildcards.workload],
+        method=lambda wildcards: values.methods[wildcards.workload],
     script:
         "../scripts/record.py"
 
@@ -281,7 +265,7 @@ use rule recorded_profile as record_profile with:
     log:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
+        gpu=pattern(values.profiled),
     # A rule does not inherit that.
     localrule: True
 
@@ -290,26 +274,22 @@ rule counters:
     """Read hardware counters of a study's fastest configurations; needs Nsight Compute."""
     input:
         profile="results/gpus/{gpu}.json",
-        bundle=lambda wildcards: (
-            f"results/build/{STUDIES[wildcards.study]['workload']}/{ARCHS[wildcards.gpu]}.cubins"
-        ),
-        sweep=lambda wildcards: (
-            f"results/sweeps/{wildcards.gpu}/{STUDIES[wildcards.study]['workload']}.parquet"
-        ),
+        bundle=lambda wildcards: sweeps.compiled(wildcards.gpu, values.workload(wildcards.study)),
+        sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
     output:
         "results/counters/{gpu}/{study}.parquet",
     log:
         "results/logs/counters/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     resources:
         **ON_GPU,
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
         code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
-        folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
-        entry=lambda wildcards: UNTITLED[wildcards.study],
-        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        folder=lambda wildcards: studies.folder(wildcards.study),
+        entry=lambda wildcards: values.untitled[wildcards.study],
+        slice_sms=lambda wildcards: values.gpus[wildcards.gpu]["slice_sms"],
         seed=settings.seed,
     script:
         "../scripts/counters.py"
@@ -324,7 +304,7 @@ rule record_counters:
     log:
         "results/logs/record_counters/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(values.live),
     localrule: True
     params:
         code=code("scripts/copy_files.py"),

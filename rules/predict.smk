@@ -8,15 +8,14 @@
 rule predict:
     """Predict run times on datasheet-only GPUs: the fastest configurations, and published times."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        features=lambda wildcards: features_of(wildcards.study),
-        cost=lambda wildcards: cost_of(wildcards.study),
-        sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        profiles=lambda wildcards: profiles_of(wildcards.study)
-        + expand("results/gpus/{gpu}.json", gpu=CARDS),
+        **SPEC_READ,
+        features=lambda wildcards: studies.features(wildcards.study),
+        cost=lambda wildcards: studies.cost(wildcards.study),
+        sweeps=lambda wildcards: studies.sweeps(wildcards.study),
+        profiles=lambda wildcards: studies.answered_profiles(wildcards.study),
         splits="results/splits/{study}.json",
         cards=project_file(CARDS_FILE),
-        run_times=lambda wildcards: run_time_tables(study_folder(wildcards.study)),
+        run_times=lambda wildcards: run_time_tables(studies.own_folder(wildcards.study)),
     output:
         predictions="results/predictions/{study}.parquet",
         published="results/predictions/{study}.published.parquet",
@@ -25,13 +24,10 @@ rule predict:
     threads: 1
     params:
         **ASKED_OF_STUDY,
-        code=lambda wildcards: code(
-            "scripts/predict.py",
-            *(model_source(kind, folder_of(wildcards.study)) for kind in BY_COST),
-        ),
-        described=CARDS,
-        gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
-        study_folder=lambda wildcards: study_folder(wildcards.study),
-        cap=ROW_CAP,
+        code=lambda wildcards: code("scripts/predict.py", *studies.sources_by_cost(wildcards.study)),
+        described=values.cards,
+        gpus=lambda wildcards: studies.answered_gpus(wildcards.study),
+        study_folder=lambda wildcards: studies.own_folder(wildcards.study),
+        cap=values.row_cap,
     script:
         "../scripts/predict.py"

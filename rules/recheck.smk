@@ -7,34 +7,25 @@
 #        results/recheck/{gpu}/{study}.parquet         a verdict per problem
 
 
-# Both are described by a profile that was measured.
-RECHECKED = [*LIVE, *RECORDED_IN]
-RECHECK = settings.recheck.model_dump(mode="json")
-RECHECKED_HOW = {
-    **(settings.confirm or Confirmation()).model_dump(mode="json"),
-    "seconds": RECHECK["seconds"],
-}
-
-
 rule recheck_contests:
     """Draw problems, and list the default and what is recommended for each."""
     input:
         final=ancient("results/final/{study}"),
-        profiles=lambda wildcards: map(ancient, profiles_of(wildcards.study)),
+        profiles=lambda wildcards: map(ancient, studies.profiles(wildcards.study)),
     output:
         contests="results/recheck/{gpu}/{study}.contests.json",
         expected="results/recheck/{gpu}/{study}.expected.json",
     log:
         "results/logs/recheck_contests/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(RECHECKED),
+        gpu=pattern(contests.rechecked),
     localrule: True
     params:
         code=code("scripts/recheck_contests.py"),
-        question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
-        problems=RECHECK["problems"],
+        question=lambda wildcards: studies.question(wildcards.study),
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
+        folder=lambda wildcards: studies.folder(wildcards.study),
+        problems=settings.recheck.problems,
         seed=settings.seed,
         least_gain=settings.least_gain,
     script:
@@ -48,19 +39,19 @@ use rule confirm as recheck_pairs with:
     input:
         profile=ancient("results/gpus/{gpu}.json"),
         contests="results/recheck/{gpu}/{study}.contests.json",
-        sweep=lambda wildcards: ancient(sweep_of(wildcards.gpu, wildcards.study)),
+        sweep=lambda wildcards: ancient(studies.sweep(wildcards.gpu, wildcards.study)),
     output:
         "results/recheck/{gpu}/{study}.pairs.parquet",
     log:
         "results/logs/recheck_pairs/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(RECHECKED),
+        gpu=pattern(contests.rechecked),
     localrule: True
     threads: CORES
     resources:
         gpu=1,
     params:
-        how=RECHECKED_HOW,
+        how=values.recheck,
         journal="results/journal/{gpu}/{study}.recheck.jsonl",
         once=True,
 
@@ -68,21 +59,21 @@ use rule confirm as recheck_pairs with:
 rule recheck:
     """Say which answers hold and which are stale."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        **SPEC_READ,
         expected="results/recheck/{gpu}/{study}.expected.json",
         pairs="results/recheck/{gpu}/{study}.pairs.parquet",
-        before=lambda wildcards: map(ancient, pairs_before(wildcards.gpu, wildcards.study)),
-        sweep=lambda wildcards: ancient(sweep_of(wildcards.gpu, wildcards.study)),
+        before=lambda wildcards: map(ancient, contests.pairs_before(**wildcards)),
+        sweep=lambda wildcards: ancient(studies.sweep(wildcards.gpu, wildcards.study)),
     output:
         "results/recheck/{gpu}/{study}.parquet",
     log:
         "results/logs/recheck/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(RECHECKED),
+        gpu=pattern(contests.rechecked),
     localrule: True
     params:
         **OF_STUDY,
         code=code("scripts/recheck.py"),
-        precision=RECHECKED_HOW["precision"],
+        precision=values.recheck["precision"],
     script:
         "../scripts/recheck.py"

@@ -8,31 +8,22 @@ rule recommend:
     """Rank the candidates of every test problem with every model and baseline."""
     input:
         **MODELS_READ,
-        fitted=lambda wildcards: expand(
-            "results/models/{study}/{model}",
-            study=wildcards.study,
-            model=STUDIES[wildcards.study]["models"],
-        ),
+        fitted=lambda wildcards: studies.models(wildcards.study),
         training="results/clean/{study}.parquet",
         splits="results/splits/{study}.json",
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        profiles=lambda wildcards: studies.profiles(wildcards.study),
     output:
         ranked="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
     log:
         "results/logs/recommend/{study}.log",
-    threads: lambda wildcards: processes_of(wildcards.study)
+    threads: lambda wildcards: studies.processes(wildcards.study)
     params:
         **ASKED_OF_STUDY,
         code=lambda wildcards: code(
-            "scripts/recommend.py",
-            *(
-                path
-                for model in STUDIES[wildcards.study]["models"]
-                for path in sources_of(wildcards.study, model)
-            ),
+            "scripts/recommend.py", *studies.sources_of_models(wildcards.study)
         ),
-        models=lambda wildcards: STUDIES[wildcards.study]["models"],
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        models=lambda wildcards: values.studies[wildcards.study]["models"],
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
     script:
         "../scripts/recommend.py"

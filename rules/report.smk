@@ -9,85 +9,16 @@
 #        results/report.zip                         all of it, to send
 #        results/report/{study}.models.csv          metrics per model and split
 #        results/report/{study}.configurations.csv  best fixed configuration per GPU
-from pathlib import Path
 
 
 report: "../report/workflow.rst"
 
 
-REPORTED = {
-    study: {
-        "folder": study_folder(study),
-        "sweeps": {
-            gpu: f"results/sweeps/{gpu}/{entry.workload}.parquet"
-            for gpu in experiment.gpus_of(study)
-        },
-        "judged": dict(zip(experiment.gpus_of(study), times_of(study), strict=True)),
-        "profiles": {gpu: f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)},
-        "training": f"results/clean/{study}.parquet",
-        "removed": f"results/clean/{study}.removed.parquet",
-        "evaluation": f"results/evaluation/{study}.parquet",
-        "curves": f"results/evaluation/{study}.curves.parquet",
-        "facts": f"results/evaluation/{study}.summary.json",
-        "times": f"results/recommendations/{study}.times.parquet",
-        "models": {model: f"results/models/{study}/{model}" for model in entry.models},
-        "pairs": pairs_of(study),
-        "peers": peers_of(study),
-        "blind": scores_of(study, "json"),
-        "scores": scores_of(study, "csv"),
-        "answers": f"results/lookup/{study}.json",
-        # Only if the settings have datasheet-only GPUs.
-        "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
-        "published": f"results/predictions/{study}.published.parquet" if CARDS else None,
-        # Only if they were read: not every machine has Nsight Compute.
-        "counters": {
-            gpu: path
-            for gpu in experiment.gpus_of(study)
-            if Path(path := counters_of(gpu, study)).is_file()
-        },
-    }
-    for study, entry in experiment.studies.items()
-}
-REPORT_PARAMS = {
-    "files": REPORTED,
-    "kept_out": {study: experiment.kept_out(study) for study in REPORTED},
-    "settings": {
-        "studies": STUDIES,
-        "models": MODELS,
-        "search": settings.search.model_dump(mode="json"),
-        "seed": settings.seed,
-        "least_gain": settings.least_gain,
-    },
-    "gpus": list(settings.gpus),
-}
-REPORTED_TABLES = [
-    path
-    for study in REPORTED.values()
-    for name, entry in study.items()
-    for path in (entry.values() if isinstance(entry, dict) else [entry])
-    if path is not None and name != "folder"
-]
-
-
-REPORT_READS = {
-    # Each once: Snakemake compares every input with every output, and studies share many.
-    "tables": [] if settings.incomplete_report else list(dict.fromkeys(REPORTED_TABLES)),
-    "specs": list(dict.fromkeys(f"{folder_of(study)}/spec.yaml" for study in STUDIES)),
-    "published": [
-        path for study in REPORTED.values() for path in published_tables(study["folder"])
-    ],
-    # For published predictions: datasheets and the reference efficiency.
-    "cards": project_file(CARDS_FILE),
-    "reference": project_file(REFERENCE_PROFILE),
-    "prices": [settings.prices] if settings.prices else [],
-}
-
-
 rule report:
     """Write the pages of the report, and its main tables as CSV."""
     input:
-        **REPORT_READS,
-        templates=sorted(map(str, Path(project_file("launchwise/report/templates")).iterdir())),
+        **reported.reads(),
+        templates=reported.templates(),
     output:
         front=report(
             "results/report/index.html",
@@ -124,13 +55,10 @@ rule report:
         ],
     log:
         "results/logs/report.log",
-    threads: max(1, min(len(REPORTED), CORES))
+    threads: max(1, min(len(reported.files), CORES))
     params:
-        **REPORT_PARAMS,
-        code=code(
-            "scripts/report.py",
-            *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
-        ),
-        settings_files=SETTINGS_FILES,
+        **reported.params(),
+        code=code("scripts/report.py", *reported.sections()),
+        settings_files=settings_to_name("config.yaml", workflow.overwrite_configfiles),
     script:
         "../scripts/report.py"

@@ -6,9 +6,8 @@
 rule split:
     """Split the cases (GPU, problem) of a study into training and test cases."""
     input:
-        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
-        sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        **SPEC_READ,
+        **MEASURED,
     output:
         "results/splits/{study}.json",
     log:
@@ -16,9 +15,9 @@ rule split:
     params:
         **OF_STUDY,
         code=code("scripts/split.py"),
-        splits=lambda wildcards: UNTITLED[wildcards.study]["splits"],
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        splits=lambda wildcards: values.untitled[wildcards.study]["splits"],
+        gpus=lambda wildcards: studies.gpus(wildcards.study),
         blamed=lambda wildcards: experiment.holders_of_splits(wildcards.study),
-        leave_out=lambda wildcards: STUDIES[wildcards.study]["leave_out"],
+        leave_out=lambda wildcards: values.studies[wildcards.study]["leave_out"],
     script:
         "../scripts/split.py"

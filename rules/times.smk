@@ -3,16 +3,6 @@
 #   in   sweeps, pairs, recorded blind tests
 #   out  results/times/{gpu}/{study}.parquet  sweep's and judged time, interval, basis, clock, card
 
-
-def blind_tests(study):
-    """GPUs with a recorded blind test of the study. Those of this run answer from these times."""
-    return [
-        gpu
-        for gpu in experiment.gpus_of(study)
-        if gpu in RECORDED_IN and has_blind_test(gpu, study)
-    ]
-
-
 for study in experiment.studies:
 
     rule:
@@ -20,22 +10,22 @@ for study in experiment.studies:
         name:
             f"times_{study}"
         input:
-            spec=ancient(spec_of(study)),
-            sweeps=sweeps_of(study),
-            pairs=list(pairs_of(study).values()),
-            blind_sweeps=[blind_file(gpu, study, "sweep.parquet") for gpu in blind_tests(study)],
-            blind_pairs=[blind_file(gpu, study, "pairs.parquet") for gpu in blind_tests(study)],
+            spec=ancient(studies.spec(study)),
+            sweeps=studies.sweeps(study),
+            pairs=list(contests.pairs(study).values()),
+            blind_sweeps=list(contests.recorded_blind(study, "sweep.parquet").values()),
+            blind_pairs=list(contests.recorded_blind(study, "pairs.parquet").values()),
         output:
-            times_of(study),
+            studies.times(study),
         log:
             f"results/logs/times/{study}.log",
         params:
             code=code("scripts/times.py"),
-            spec=SPECS[STUDIES[study]["workload"]],
-            entry=UNTITLED[study],
-            gpus=experiment.gpus_of(study),
-            paired=list(pairs_of(study)),
-            blind=blind_tests(study),
-            folder=lambda wildcards, study=study: folder_of(study),
+            spec=values.specs[values.workload(study)],
+            entry=values.untitled[study],
+            gpus=studies.gpus(study),
+            paired=list(contests.pairs(study)),
+            blind=list(contests.recorded_blind(study, "sweep.parquet")),
+            folder=lambda wildcards, study=study: studies.folder(study),
         script:
             "../scripts/times.py"

@@ -258,6 +258,11 @@ def settings_of(path: str | Path, overlays: Collection[str | Path]) -> list[Path
     return files + [_short(Path(name)) for name in overlays]
 
 
+def settings_to_name(path: str, overlays: Collection[str | Path]) -> list[str]:
+    """Files that commands must name: none without overlays, since ``path`` is their default."""
+    return list(map(str, settings_of(path, overlays))) if overlays else []
+
+
 def _short(path: Path) -> Path:
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

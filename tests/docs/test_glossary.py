@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from samples import ROOT
 
 from launchwise.cli.app import app
+from launchwise.workflow.targets import OF_STUDIES
 
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
@@ -25,10 +26,11 @@ def nouns() -> Iterator[tuple[str, str]]:
         text = path.read_text(encoding="utf-8")
         for rule in re.findall(r"^(?:rule|use rule \w+ as) (\w+)", text, re.M):
             yield path.name, rule
-        for target in re.findall(r"^ +f\"([a-z]+)_\{study\}\"", text, re.M):
-            yield path.name, target
         for folder in re.findall(r"[\"']results/(\w+)[/\"']", text):
             yield f"results/ in {path.name}", folder
+    targets = ROOT / "launchwise" / "workflow" / "targets.py"
+    for stage in [*OF_STUDIES, *re.findall(r"f\"([a-z]+)_\{study\}\"", targets.read_text())]:
+        yield targets.name, stage
     for command in app.registered_commands:
         yield "launchwise --help", f"launchwise {command.name}"
     for file in ("config", "spec", "study", "sweep", "cost", "run_times", "usual"):

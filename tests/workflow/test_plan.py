@@ -164,8 +164,7 @@ def test_every_script_belongs_to_a_rule() -> None:
 
 def test_rules_that_are_made_in_a_loop_have_the_code_of_their_script() -> None:
     text = (ROOT / "rules" / "train.smk").read_text()
-    assert 'code("scripts/train.py", *sources_of(study, model))' in text
-    assert "models=lambda wildcards, study=study: trained(study)" in text
+    assert "models=lambda wildcards, study=study: studies.trained(study, code)" in text
 
 
 INHERITED = re.compile(r"^use rule (\w+) as (\w+) with:\n(.*?)(?=^\w|\Z)", re.M | re.S)
@@ -284,7 +283,7 @@ def test_sources_are_what_kernels_are_made_from() -> None:
 
 def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need() -> None:
     program = (
-        "import sys, launchwise.workflow.plan\n"
+        "import sys, launchwise.workflow.reported, launchwise.workflow.targets\n"
         "heavy = {'pycuda', 'sklearn', 'xgboost', 'lightgbm', 'optuna', 'plotly', 'snakemake'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -1,0 +1,154 @@
+"""Files and parameters of measurements that test answers: pairs, blind tests, counters.
+
+Of recorded GPUs they lie with the recorded rows, where there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.studies import present
+from launchwise.workflow.values import Plain, Values
+
+BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
+"""Files of a blind test that can be recorded."""
+
+
+class Contests:
+    """Measurements that test the answers of studies."""
+
+    def __init__(self, values: Values, cluster: Cluster) -> None:
+        self._values, self._cluster = values, cluster
+        self._experiment = values.experiment
+
+    @property
+    def compared(self) -> list[str]:
+        """Live GPUs whose fastest configurations are compared in pairs."""
+        return self._values.live if self._values.confirmation else []
+
+    @property
+    def rechecked(self) -> list[str]:
+        """GPUs that answers can be measured again for: those whose profiles were measured."""
+        return [*self._values.live, *self._values.recorded_in]
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Input of the list of contests: what is recommended, where answers take part."""
+        confirmation = self._values.confirmation
+        if confirmation is None or not confirmation["answers"]:
+            return {}
+        return {"answers": "results/recommendations/{study}.parquet"}
+
+    def pairs(self, study: str, kind: str = "pairs") -> dict[str, str]:
+        """GPU to its pairs: of live GPUs, and of those that have a record.
+
+        Parameters
+        ----------
+        kind
+            ``pairs``; ``peers``: of libraries.
+        """
+        return {
+            gpu: f"results/{kind}/{gpu}/{study}.parquet"
+            for gpu in self._experiment.gpus_of(study)
+            if gpu in self.compared
+            or (
+                gpu in self._values.recorded_in
+                and Path(self.recorded_pairs(gpu, study, kind)).is_file()
+            )
+        }
+
+    def peers(self, study: str) -> dict[str, str]:
+        """GPU to the pairs of the study's libraries."""
+        return self.pairs(study, "peers") if self._values.studies[study]["peers"] else {}
+
+    def recorded_pairs(self, gpu: str, study: str, kind: str) -> str:
+        """Recorded pairs; the file may be missing."""
+        return f"{self._values.recorded_in[gpu]}/{study}.{kind}.parquet"
+
+    def pairs_of_same_rounds(self, gpu: str, study: str, kind: str) -> list[str]:
+        """Recorded pairs that were measured with those of libraries."""
+        return present(self.recorded_pairs(gpu, study, "pairs")) if kind == "peers" else []
+
+    def pairs_before(self, gpu: str, study: str) -> list[str]:
+        """Pairs of a study, if there are any by now."""
+        return present(f"results/pairs/{gpu}/{study}.parquet")
+
+    def minutes(self, gpu: str, study: str, attempt: int) -> int:
+        """Time limit of a job that compares pairs: what its problems may take, and a start."""
+        problems = len(self._experiment.problems_of(gpu, self._values.workload(study)))
+        confirmation = self._values.confirmation or {}
+        seconds = confirmation["seconds"]
+        return attempt * (15 + math.ceil(3 * seconds * problems / 60))
+
+    def memory_mb(self, gpu: str, study: str, attempt: int) -> int:
+        """Memory of a job that measures for a study, 1e6 B."""
+        return self._cluster.memory_mb(gpu, self._values.workload(study), attempt)
+
+    def counters(self, study: str) -> dict[str, str]:
+        """GPU to counters of the study's fastest configurations, where they were read."""
+        folders = self._values.recorded_in
+        return {
+            gpu: path
+            for gpu in self._experiment.gpus_of(study)
+            if Path(
+                path := f"{folders[gpu]}/{study}.counters.parquet"
+                if gpu in folders
+                else f"results/counters/{gpu}/{study}.parquet"
+            ).is_file()
+        }
+
+    def blind_file(self, gpu: str, study: str, kind: str) -> str:
+        """File of a blind test: recorded, or made by this run."""
+        recorded = self._values.recorded_in
+        folder = f"{recorded[gpu]}/blind" if gpu in recorded else f"results/blind/{gpu}"
+        return f"{folder}/{study}.{kind}"
+
+    def has_blind_test(self, gpu: str, study: str) -> bool:
+        """Whether a blind test of the study on a GPU was recorded, or measured by this run."""
+        pairs = self.blind_file(gpu, study, "pairs.parquet")
+        return study in self._values.blind and Path(pairs).is_file()
+
+    def recorded_blind(self, study: str, kind: str) -> dict[str, str]:
+        """GPU to a file of its recorded blind test; those of this run answer from judged times."""
+        return {
+            gpu: self.blind_file(gpu, study, kind)
+            for gpu in self._experiment.gpus_of(study)
+            if gpu in self._values.recorded_in and self.has_blind_test(gpu, study)
+        }
+
+    def blind_method(self, study: str) -> Plain:
+        """How a blind test measures: every candidate of its problems, no energy and no drift.
+
+        Nothing is said of energy, and pairs say what is faster.
+        """
+        return {
+            **self._values.methods[self._values.workload(study)],
+            "strategy": {"kind": "exhaustive"},
+            "energy_ms": 0,
+            "control_s": 0,
+        }
+
+    def scores(self, study: str, ending: str) -> dict[str, str]:
+        """GPU to the score of its blind test; a live GPU is there only if it was tested."""
+        return {
+            gpu: f"results/blind/{gpu}/{study}.score.{ending}"
+            for gpu in self._experiment.tested_blindly(study)
+            if self.has_blind_test(gpu, study)
+        }
+
+    def profiled(self, gpu: str, study: str) -> list[str]:
+        """GPUs that an answer needs the profiles of: the study's, and one that is held out."""
+        return list(dict.fromkeys([*self._experiment.gpus_of(study), gpu]))
+
+    def measured_before(self, gpu: str, study: str) -> str | None:
+        """Recorded rows of a held-out GPU, whose problems a blind test leaves out, if any.
+
+        No input of a rule: a rule makes it, of a live GPU.
+        """
+        folder = self._values.extended_in.get(gpu)
+        if folder is None or not self._values.gpus[gpu]["held_out"]:
+            return None
+        path = Path(folder, f"{self._values.workload(study)}.parquet")
+        return str(path) if path.is_file() else None

@@ -1,0 +1,114 @@
+"""Settings as plain values for the parameters of rules.
+
+A stage reruns when a value that it reads changes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.experiment import Experiment
+from launchwise.workflow.plan import (
+    architectures,
+    described_cards,
+    extended_folders,
+    folders,
+    host_links,
+    recorded_folders,
+)
+from launchwise.workflow.titles import spec_digest, untitled_study
+
+Plain = dict[str, Any]
+
+
+class Values:
+    """What the settings say, as JSON-able values, by the names of GPUs, workloads and studies.
+
+    Attributes
+    ----------
+    gpus, studies
+        Entry of every GPU and study.
+    untitled
+        Entry of every study without titles: for stages that print none.
+    models
+        Study to the entries of its models.
+    methods
+        Workload to how it is measured.
+    confirmation
+        How pairs are compared; None: nothing is compared in pairs.
+    recheck
+        How answers are measured again: as pairs are, for its own seconds.
+    row_cap
+        Most rows that one fit learns from.
+    live
+        GPUs of this machine or cluster.
+    profiled
+        Live GPUs whose profile is measured: one that extends rows keeps their profile.
+    recorded_in, extended_in, profiles_in
+        Folder of the rows of every recorded GPU, of every live GPU that extends some, of both.
+    cards, host_links
+        Card, and copy rate from the host in 1e9 B/s, of every datasheet-only GPU.
+    archs
+        Architecture of every live GPU.
+    folders
+        Folder of every workload.
+    specs
+        Digest of what every ``spec.yaml`` says, without titles and descriptions: a stage that
+        prints none of them has the file as an input that may be newer, and this as a parameter.
+    blind
+        Studies with a blind test.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        settings = experiment.settings
+        self.experiment, self.settings = experiment, settings
+        self.gpus = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
+        self.studies = {
+            name: study.model_dump(mode="json") for name, study in experiment.studies.items()
+        }
+        self.untitled = {name: untitled_study(each) for name, each in experiment.studies.items()}
+        self.models: dict[str, dict[str, Plain]] = {
+            name: {
+                model: experiment.model_of(name, model).model_dump(mode="json")
+                for model in study.models
+            }
+            for name, study in experiment.studies.items()
+        }
+        self.methods = {
+            name: sweep.model_dump(mode="json", exclude={"problems", "anew"})
+            for name, sweep in experiment.sweeps.items()
+        }
+        confirm = settings.confirm
+        self.confirmation = None if confirm is None else confirm.model_dump(mode="json")
+        self.recheck = {
+            **(settings.confirm or Confirmation()).model_dump(mode="json"),
+            "seconds": settings.recheck.seconds,
+        }
+        self.row_cap = {
+            "most": settings.max_rows_per_fit,
+            "seed": settings.seed,
+            "where": experiment.error("max_rows_per_fit", "").where,
+        }
+        self.live = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
+        self.profiled = [name for name in self.live if not settings.gpus[name].extend]
+        self.recorded_in = recorded_folders(experiment)
+        self.extended_in = extended_folders(experiment)
+        self.profiles_in = {**self.recorded_in, **self.extended_in}
+        self.cards = described_cards(settings)
+        self.host_links = host_links(settings)
+        self.archs = architectures(experiment)
+        self.folders = folders(experiment)
+        self.specs = {
+            name: spec_digest(Path(folder, "spec.yaml")) for name, folder in self.folders.items()
+        }
+        self.blind = [name for name, study in self.studies.items() if study["blind"] is not None]
+
+    def workload(self, study: str) -> str:
+        """Workload of a study."""
+        return str(self.studies[study]["workload"])
+
+    def profile_settings(self, gpu: str) -> Plain:
+        """Settings that the profile of a GPU depends on; those of Slurm and shards do not count."""
+        return {key: self.gpus[gpu][key] for key in ("source", "arch", "device", "slice_sms")}

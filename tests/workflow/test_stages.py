@@ -1,0 +1,178 @@
+"""What rules ask by their wildcards: files and parameters of sweeps, studies, tests of answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.experiment.loading import load_experiment
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.code import Code
+from launchwise.workflow.contests import Contests
+from launchwise.workflow.reported import Reported
+from launchwise.workflow.studies import Studies
+from launchwise.workflow.sweeps import Sweeps
+from launchwise.workflow.targets import targets
+from launchwise.workflow.values import Values
+from tests.support.samples import ROOT
+
+LIVE = {"source": "live", "arch": "sm_90"}
+RECORDED = {"source": "recorded"}
+STUDY = "stencil_block"
+CORES = 16
+
+
+class Stages:
+    """What the Snakefile makes of settings with these GPUs and these changes of the study."""
+
+    def __init__(self, study: dict[str, Any] | None = None, **settings: Any) -> None:
+        path = ROOT / "config.yaml"
+        config = {**yaml.safe_load(path.read_text()), **settings}
+        config["workloads"] = [str(ROOT / "tests" / "support" / "kernels")]
+        config["studies"] = {STUDY: study or {}}
+        self.experiment = load_experiment(config, [path], Path.cwd())
+        self.values = Values(self.experiment)
+        cluster = Cluster(self.experiment, self.values.archs)
+        self.sweeps = Sweeps(self.values, cluster, CORES)
+        self.studies = Studies(self.values, CORES)
+        self.contests = Contests(self.values, cluster)
+        self.reported = Reported(self.values, self.studies, self.contests)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Recorded rows of ``h200`` in a folder to work in."""
+    folder = tmp_path / "data" / "recorded" / "h200"
+    folder.mkdir(parents=True)
+    (folder / "stencil.parquet").write_bytes(b"rows")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_job_that_compiles_its_own_kernels_takes_every_core(recorded: Path) -> None:
+    gpus = {"before": LIVE, "meanwhile": {**LIVE, "compile": "alongside"}}
+    sweeps = Stages(gpus=gpus).sweeps
+    assert sweeps.bundle("before", "stencil") == ["results/build/stencil/sm_90.cubins"]
+    assert (sweeps.threads("before"), sweeps.threads("meanwhile")) == (1, CORES)
+    assert sweeps.bundle("meanwhile", "stencil") == []
+
+
+def test_rows_that_extend_recorded_ones_have_their_own_journal(recorded: Path) -> None:
+    stages = Stages(gpus={"a": {**LIVE, "shards": 2}, "h200": {**LIVE, "extend": True}})
+    sweeps = stages.sweeps
+    assert sweeps.shards("a", "stencil") == [
+        "results/sweeps/a/stencil/1.parquet",
+        "results/sweeps/a/stencil/2.parquet",
+    ]
+    assert sweeps.journal("a", "stencil", "2") == "results/journal/a/stencil/2.jsonl"
+    assert (
+        sweeps.journal("h200", "stencil", "1") == "results/journal/h200/stencil.extension/1.jsonl"
+    )
+    extended = sweeps.extends("h200", "stencil")
+    assert extended is not None
+    assert extended["path"] == "data/recorded/h200/stencil.parquet"
+    assert sweeps.extends("a", "stencil") is None
+    assert stages.values.profiled == ["a"]
+
+
+def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded: Path) -> None:
+    transfer = {"stencil": {"strategy": {"kind": "transfer", "budget": 5}}}
+    gpus = {"a": LIVE, "h200": RECORDED}
+    asks, asks_not = Stages(gpus=gpus, sweeps=transfer).sweeps, Stages(gpus=gpus).sweeps
+    assert asks.prior("a", "stencil") == ["results/priors/a/stencil.parquet"]
+    assert asks.prior_sweeps("a", "stencil") == ["results/sweeps/h200/stencil.parquet"]
+    assert asks_not.prior("a", "stencil") == asks_not.prior_sweeps("a", "stencil") == []
+
+
+def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded: Path) -> None:
+    studies = Stages(gpus={"b": LIVE, "h200": RECORDED, "a": LIVE, "t4": {"source": "described"}})
+    of = studies.studies
+    assert [Path(path).parent.name for path in of.sweeps(STUDY)] == ["b", "h200", "a"]
+    assert of.answered_profiles(STUDY) == [*of.profiles(STUDY), "results/gpus/t4.json"]
+    assert of.answering(STUDY) == "chosen"
+    assert of.inherited_by_final(STUDY) == [f"results/models/{STUDY}/chosen"]
+    assert Path(of.spec(STUDY)).is_file()
+
+
+def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
+    study = {"models": ["knn", "analytical"]}
+    stages = Stages(study, gpus={"h200": RECORDED})
+    trained = stages.studies.trained(STUDY, Code())
+    read = {model: [Path(path).name for path in each["inputs"]] for model, each in trained.items()}
+    assert read == {
+        "knn": ["features.yaml", "usual.yaml"],
+        "analytical": ["features.yaml", "usual.yaml", "cost.yaml"],
+    }
+    assert [each["entry"]["title"] for each in trained.values()] == ["knn", "analytical"]
+    assert trained["knn"]["code"] != trained["analytical"]["code"]
+    assert stages.studies.cost_asked(STUDY) == stages.studies.cost(STUDY)
+    without_cost = Stages({"models": ["knn"]}, gpus={"h200": RECORDED}).studies
+    assert without_cost.cost_asked(STUDY) == []
+    assert stages.studies.training_work(STUDY) == 2 * len(b"rows")
+
+
+def test_a_study_of_many_folds_takes_every_core(recorded: Path) -> None:
+    by_gpu = {"gpus": {"kind": "leave_one_gpu_out", "title": "x"}}
+    many = Stages({"splits": by_gpu}, gpus={f"g{each}": LIVE for each in range(20)})
+    few = Stages({"splits": by_gpu}, gpus={f"g{each}": LIVE for each in range(3)})
+    assert (many.studies.processes(STUDY), few.studies.processes(STUDY)) == (CORES, 4)
+
+
+def test_pairs_are_of_live_gpus_and_of_those_with_a_record(recorded: Path) -> None:
+    gpus = {"a": LIVE, "h200": RECORDED}
+    assert [*Stages(gpus=gpus).contests.pairs(STUDY)] == ["a"]
+    (recorded / f"{STUDY}.pairs.parquet").touch()
+    assert [*Stages(gpus=gpus).contests.pairs(STUDY)] == ["a", "h200"]
+    unpaired = Stages(gpus=gpus, confirm=None)
+    assert [*unpaired.contests.pairs(STUDY)] == ["h200"]
+    assert (unpaired.contests.compared, unpaired.contests.answers) == ([], {})
+
+
+def test_a_recorded_blind_test_is_read_where_it_lies(recorded: Path) -> None:
+    (recorded / "blind").mkdir()
+    blind = {"problems": 3, "parameters": {"n": [100, 1000], "dtype": ["float32"], "order": [2]}}
+    stages = Stages({"blind": blind}, gpus={"a": LIVE, "h200": RECORDED})
+    contests = stages.contests
+    assert contests.scores(STUDY, "csv") == contests.recorded_blind(STUDY, "sweep.parquet") == {}
+    (recorded / "blind" / f"{STUDY}.pairs.parquet").touch()
+    file = f"data/recorded/h200/blind/{STUDY}.sweep.parquet"
+    assert contests.recorded_blind(STUDY, "sweep.parquet") == {"h200": file}
+    assert contests.scores(STUDY, "csv") == {"h200": f"results/blind/h200/{STUDY}.score.csv"}
+    assert contests.blind_method(STUDY)["strategy"] == {"kind": "exhaustive"}
+
+
+def test_the_report_reads_what_is_there_of_a_study(recorded: Path) -> None:
+    gpus = {"a": LIVE, "h200": RECORDED}
+    stages = Stages(gpus=gpus)
+    files, reads = stages.reported.files[STUDY], stages.reported.reads()
+    assert [*files["sweeps"]] == ["a", "h200"]
+    assert (files["counters"], files["published"]) == ({}, None)
+    assert set(files["sweeps"].values()) <= set(reads["tables"])
+    assert files["folder"] not in reads["tables"]
+    # For published predictions.
+    assert {reads["cards"], reads["reference"]} == {
+        str(ROOT / CARDS_FILE),
+        str(ROOT / REFERENCE_PROFILE),
+    }
+    (recorded / f"{STUDY}.counters.parquet").touch()
+    assert [*Stages(gpus=gpus).reported.files[STUDY]["counters"]] == ["h200"]
+    assert Stages(gpus=gpus, incomplete_report=True).reported.reads()["tables"] == []
+
+
+def test_targets_are_of_what_a_gpu_and_a_study_have(recorded: Path) -> None:
+    gpus = {"a": LIVE, "h200": RECORDED, "t4": {"source": "described"}}
+    stages = Stages(gpus=gpus)
+    found = targets(stages.values, stages.contests)
+    assert found["sweep_h200"] == ["results/gpus/h200.json", "results/sweeps/h200/stencil.parquet"]
+    assert found[f"predict_{STUDY}"] == [f"results/predictions/{STUDY}.parquet"]
+    assert found[f"recheck_{STUDY}"] == [f"results/recheck/a/{STUDY}.parquet"]
+    assert found["compile_stencil"] == ["results/build/stencil/sm_90.cubins"]
+    assert not {"sweep_t4", "confirm_h200", "record_t4", "counters_a"} & found.keys()
+    alone = Stages(gpus={"h200": RECORDED})
+    found = targets(alone.values, alone.contests)
+    assert f"predict_{STUDY}" not in found
+    assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
