@@ -1,8 +1,8 @@
 """The library's tests stand on none of the project's workloads: copies without them are tested.
 
 Without any workload, all tests are collected, and of the packages in :data:`RUN` the first
-:data:`FIRST` tests of each file run, with one case each, but for the files in :data:`SLOW`. Without
-one workload, the tests of all others are collected. Tests with the mark ``workloads`` are about the
+:data:`FIRST` tests of each file run, with one case each, but for the files in :data:`SLOW`. With
+one workload alone, its own tests are collected. Tests with the mark ``workloads`` are about the
 project's own workloads and are left out. All tests of these packages run in the copy with::
 
     WITHOUT_WORKLOADS=all .venv/bin/pytest tests/base/test_without_workloads.py -k any
@@ -66,7 +66,8 @@ def copy_without(tmp_path: Path) -> Copying:
 
     def make(*workloads: str) -> Path:
         folder = tmp_path / "project"
-        ignored = shutil.ignore_patterns("__pycache__", "*.parquet")
+        # With its bytecode: times of files are copied, too.
+        ignored = shutil.ignore_patterns("*.parquet")
         for name in (*COPIED, "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         for path in ROOT.glob("[!.]*"):
@@ -108,9 +109,9 @@ def test_without_any_workload_all_tests_are_collected_and_some_of_each_file_pass
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_without_one_workload_the_tests_of_all_others_are_collected(
+def test_tests_of_a_workload_are_collected_without_all_others(
     copy_without: Copying, workload: str
 ) -> None:
-    said = run(copy_without(workload), "--collect-only", "kernels")
-    assert f"kernels/{workload}/" not in said
-    assert " tests collected" in said or "/tests/test_" in said
+    others = [name for name in WORKLOADS if name != workload]
+    said = run(copy_without(*others), "--collect-only", "kernels")
+    assert f"kernels/{workload}/tests/test_" in said
