@@ -185,7 +185,7 @@ def main() -> None:
         folder = Path(scratch) / "project"
         copy_project(folder)
         if given.smallest:
-            keep_studies(folder, [SMALLEST], ["knn", "forest", ANSWERING])
+            keep_studies(folder, [SMALLEST], ["knn", ANSWERING])
         studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
         run(folder, studies)
         evaluation = folder / "results" / "evaluation"

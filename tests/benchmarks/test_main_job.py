@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from benchmark_runs import result_of
 from harness.processes import Process, Usage, run
+from harness.projects import WORKING_TREE
 from harness.stages import LOADING, SNAKEMAKE, stage_of, summarise
+from main_job import EVALUATED, SMALLEST_MODELS, Case, sweeps
+from samples import Project
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="samples /proc")
 
@@ -119,10 +122,12 @@ def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
     assert evaluated["longest_s"] <= run["sweeps_to_evaluation"]["wall_s"]
 
 
-def test_growth_is_measured_per_gpu(tmp_path: Path) -> None:
-    result = result_of("main_job", tmp_path, "--grow", "gpus")
-    (run,) = result["runs"]
+def test_each_gpu_of_a_grown_project_has_its_sweep(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    case = Case(WORKING_TREE, (EVALUATED,), SMALLEST_MODELS, gpu_factor=2)
     # Two GPUs that measured the workload, and a copy of each.
-    assert (run["gpu_factor"], run["gpus"]) == (2, 4)
-    assert run["main_job"]["stages"]["recorded"]["jobs"] == 4
-    assert run["results_mb"] > 0.1
+    assert case.make(project)["gpus"] == 4
+    found = [name for name in sweeps(project) if name.endswith(".parquet")]
+    assert len(found) == 4
+    checked = Project(project).snakemake("-n", "--quiet", "all", "--", *found)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
