@@ -38,9 +38,8 @@ def reference_run(
 ) -> Iterator[tuple[ClusterProject, Run]]:
     """The same project on this machine without a cluster, beside whatever Slurm does first."""
     project = ClusterProject.make(tmp_path_factory.mktemp("local"), kernel_cache, haste=True)
-    # What `tables` compares.
-    wanted = ("evaluate_stencil_block", "recommend_stencil_block")
-    with project.start("--cores", "4", "--quiet", "all", "--", *wanted) as run:
+    sweeps = [f"sweep_{gpu}" for gpu in project.project.config()["gpus"]]
+    with project.start("--cores", "2", "--quiet", "all", "--", *sweeps) as run:
         yield project, run
 
 

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.slurm
 
 PROFILE = (
     *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue"),
-    # Jobs of ten to twenty seconds: the plugin asks after 5 and after 20.
-    *("--slurm-init-seconds-before-status-checks", "5", "--seconds-between-status-checks", "5"),
-    *("--latency-wait", "5"),
+    *("--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "5"),
 )
 
 
@@ -56,6 +54,7 @@ def test_a_killed_workflow_and_a_cancelled_job(
     with on_slurm.start("--unlock") as unlocking:
         assert unlocking.wait(200) == 0, unlocking.said()
     # Jobs that nobody waits for any more, and their successors beside them.
+    on_slurm.hasten("a100")
     with on_slurm.start(*PROFILE, "sweep_a100") as second:
         more = len(orphans) + 1
         wait_for("a successor", second, lambda: len(jobs(slurm, "sweep_wildcards_a100_")) >= more)
@@ -70,12 +69,15 @@ def test_a_killed_workflow_and_a_cancelled_job(
 def test_faults_of_nodes_and_of_slurm_itself(
     slurm: OneMachineSlurm, on_slurm: ClusterProject, reference: ClusterProject
 ) -> None:
-    with on_slurm.start(*PROFILE) as run:
+    sweeps = ("sweep_t4", "sweep_h200", "sweep_h200.sm4")
+    with on_slurm.start(*PROFILE, *sweeps) as run:
         limited = running(slurm, run, on_slurm, "t4", 1)
         slurm.kill_controller()
-        time.sleep(5)
+        time.sleep(3)
         slurm.start_controller()
-        slurm.do("scontrol", "update", f"JobId={limited}", "TimeLimit=1")
+        # As if its time limit were over: the shortest one is a minute.
+        slurm.do("scontrol", "update", f"JobId={limited}", "EndTime=now+1second")
+        on_slurm.hasten("t4")
 
         requeued = running(slurm, run, on_slurm, "h200.sm4", 5)
         slurm.do("scontrol", "requeue", requeued)
@@ -87,6 +89,7 @@ def test_faults_of_nodes_and_of_slurm_itself(
         # Slurm would find out by itself after some minutes.
         slurm.do("scontrol", "update", "NodeName=h200", "State=DOWN", "Reason=crash")
         wait_for("its end", run, lambda: lost not in jobs(slurm, "sweep_wildcards_h200_"))
+        on_slurm.hasten("h200")
         slurm.start_node("h200")
         slurm.do("scontrol", "update", "NodeName=h200", "State=RESUME")
         # Slurm has queued it again, for in two minutes.
@@ -94,9 +97,15 @@ def test_faults_of_nodes_and_of_slurm_itself(
 
         assert run.wait(900) == 0, run.said()[-3000:]
     assert "TIMEOUT" in slurm.said("squeue", "-h", "-t", "all", "-j", limited, "-o", "%T")
-    found, wanted = on_slurm.tables(), reference.tables()
+    found, wanted = on_slurm.measured(), reference.measured()
     assert found.keys() == wanted.keys()
     assert [name for name in found if found[name] != wanted[name]] == []
+
+
+def test_from_a_sweep_to_the_report(on_slurm: ClusterProject) -> None:
+    on_slurm.keep_gpu("h200")
+    with on_slurm.start(*PROFILE) as run:
+        assert run.wait(600) == 0, run.said()[-3000:]
     front = (on_slurm.results / "report" / "index.html").read_text(encoding="utf-8")
     assert "Gain from tuning" in front
     assert (on_slurm.results / "report.zip").stat().st_size > 100_000

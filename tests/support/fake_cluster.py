@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from forks import Fork, run_snakemake
+from forks import Fork, load_libraries, run_snakemake
 from samples import ROOT, Project, copy_project
 
 from launchwise.measuring.journal import read_journal
@@ -56,6 +56,17 @@ def _gpu(node: str, **more: Any) -> dict[str, Any]:
     return {"source": "live", "arch": ARCHS[node], "slurm": slurm, **more}
 
 
+def run_watchful_snakemake(arguments: list[str]) -> None:
+    """Snakemake's command line, whose plugin asks Slurm every second.
+
+    The plugin would wait ten seconds longer after each time that no job had ended.
+    """
+    from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+
+    RemoteExecutor.next_seconds_between_status_checks = property(lambda _: 1, lambda *_: None)
+    run_snakemake(arguments)
+
+
 @dataclass(frozen=True)
 class ClusterProject:
     """A copy of the project with one block of GPUs, two of them of one card."""
@@ -94,6 +105,14 @@ class ClusterProject:
         cards.write_text(json.dumps({"cpu": [], **{node: _cards(node, haste) for node in NODES}}))
         return cls(project, cards, cache)
 
+    def hasten(self, node: str) -> None:
+        """Let the next measuring processes of a node take no longer than a CPU needs."""
+        cards = {**json.loads(self.cards.read_text()), node: _cards(node, haste=True)}
+        written = self.cards.with_suffix(".new")
+        written.write_text(json.dumps(cards))
+        # In one step: a process may be reading it.
+        written.replace(self.cards)
+
     def keep_gpu(self, name: str) -> None:
         """One GPU alone: its study holds sizes out, and no GPU."""
         config, study = self.project.config(), self.project.study()
@@ -119,10 +138,11 @@ class ClusterProject:
     @contextmanager
     def start(self, *arguments: str) -> Iterator[Run]:
         """Snakemake in the background; it ends with the block at the latest."""
+        load_libraries()
         output = self.project.folder / "said.txt"
         with output.open("wb") as stream:
             process = Fork(
-                run_snakemake,
+                run_watchful_snakemake,
                 [*arguments],
                 self.project.folder,
                 self.environment,
@@ -153,19 +173,19 @@ class ClusterProject:
         journals = (self.results / "journal" / gpu / "stencil").glob("*.jsonl")
         return sum(len(read_journal(path)[1]) for path in journals)
 
-    def tables(self) -> dict[str, Any]:
-        """Everything that a report stands on, without time stamps."""
+    def measured(self) -> dict[str, Any]:
+        """Sweeps and GPUs without time stamps."""
         found: dict[str, Any] = {}
-        for name in ("sweeps/*/*.parquet", "clean/*.parquet", "recommendations/*.parquet"):
-            for path in self.results.glob(name):
-                found[str(path.relative_to(self.results))] = _plain(pd.read_parquet(path))
-        for path in self.results.glob("evaluation/*.parquet"):
-            found[path.name] = _plain(pd.read_parquet(path))
-        for name in ("gpus", "splits"):
-            for path in (self.results / name).glob("*.json"):
-                content = json.loads(path.read_text())
-                kept = {key: value for key, value in content.items() if key not in VOLATILE}
-                found[f"{name}/{path.name}"] = kept
+        for path in self.results.glob("sweeps/*/*.parquet"):
+            table = pd.read_parquet(path).drop(columns=[*VOLATILE], errors="ignore")
+            rows = table.to_dict("records")
+            found[f"{path.parent.name}/{path.name}"] = [
+                {str(key): str(value) for key, value in row.items()} for row in rows
+            ]
+        for path in self.results.glob("gpus/*.json"):
+            content = json.loads(path.read_text())
+            kept = {key: value for key, value in content.items() if key not in VOLATILE}
+            found[path.name] = kept
         return found
 
 
@@ -182,11 +202,6 @@ def _cards(node: str, haste: bool) -> list[dict[str, Any]]:
         }
         for index in range(NODES[node])
     ]
-
-
-def _plain(table: pd.DataFrame) -> list[dict[str, str]]:
-    kept = table.drop(columns=[name for name in VOLATILE if name in table])
-    return [{str(key): str(value) for key, value in row.items()} for row in kept.to_dict("records")]
 
 
 @dataclass
