@@ -15,19 +15,16 @@ from tests.support.report_study import study
 
 pytestmark = pytest.mark.browser
 
-FEW, MANY = 60, 120
+FEW, MANY = 60, 104
 LAST = f"gpu{MANY - 1:04d}"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int], dict[str, int]]:
-    """A report of many GPUs in two studies; bytes of its files, and of one of few GPUs."""
-    folders = [tmp_path_factory.mktemp(name) for name in ("many", "few")]
-    sizes = []
-    for folder, count in zip(folders, (MANY, FEW), strict=True):
-        studies = [copied(study(), name, count) for name in ("one", "two")]
-        sizes.append(write_report(studies, folder, 1))
-    return folders[0], *sizes
+    """A report of many GPUs in two studies; bytes of its files, and of one study of few GPUs."""
+    many, few = (tmp_path_factory.mktemp(name) for name in ("many", "few"))
+    studies = [copied(study(), name, MANY) for name in ("one", "two")]
+    return many, write_report(studies, many, 1), write_report([copied(study(), "one", FEW)], few, 1)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,23 @@ class Product:
 
 
 def product(name: str, folder: Path, **only: list[Any]) -> Product:
+    """Fit the product of a study (see :func:`fitted`), and answer every problem of its rows."""
+    final, study = fitted(name, folder, **only)
+    study = replace(study, answers=[entry.plain() for entry in lookup_entries(final)])
+    return Product(final, answer_table(final, name), study)
+
+
+def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData]:
     """Fit the product of a study that has recorded sweeps, a committee of :data:`MEMBERS`.
 
     Parameters
     ----------
     only
         Problem parameter to values: of the sweeps these rows only.
+
+    Returns
+    -------
+    The product, and what the report knows of the study but its answers.
     """
     experiment = read_experiment([ROOT / "config.yaml"], ROOT)
     asked, gpus = experiment.studies[name], experiment.gpus_of(name)
@@ -86,9 +97,8 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
         evaluation=nothing,
         predictions=nothing,
         pairs=pairs,
-        answers=[entry.plain() for entry in lookup_entries(final)],
     )
-    return Product(final, answer_table(final, name), study)
+    return final, study
 
 
 STUDY = "stencil_block"

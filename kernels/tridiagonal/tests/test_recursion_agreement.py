@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agreeing import Agreement, Made, asked_about
-from products import product
+from products import fitted
 
 STUDY = "tridiagonal_recursion"
 
@@ -12,7 +12,7 @@ STUDY = "tridiagonal_recursion"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("final") / STUDY
-    return asked_about(folder, product(STUDY, folder).final.domain)
+    return asked_about(folder, fitted(STUDY, folder)[0].domain)
 
 
 class TestProductOfRecursions(Agreement):
