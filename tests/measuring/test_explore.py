@@ -66,11 +66,11 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(
     spec=st.one_of(small_specs(), st.just(large(["a * b <= 256"], ["tiled", "other"]))),
     seed=st.integers(0, 2**48),
-    killed=st.lists(st.integers(0, 40), max_size=3),
+    killed=st.lists(st.integers(0, 40), min_size=1, max_size=2),
     guessed=st.integers(0, 3),
 )
 def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
@@ -88,13 +88,12 @@ def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
         assert known + driven(resumed) == whole
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_process_proposes_the_same(kind: type[RandomDraws], root: Path) -> None:
+def test_another_process_proposes_the_same(root: Path) -> None:
     """Python's own hashes of text differ from process to process: nothing may hang on them."""
     script = (
         "import json, tests.measuring.test_explore as t\n"
         "spec = t.large(['a * b <= 256'], ['tiled', 'other'])\n"
-        f"print(json.dumps(t.driven(t.{kind.__name__}(spec, t.PROBLEM, None, 40, 3))))"
+        "print(json.dumps([t.driven(kind(spec, t.PROBLEM, None, 40, 3)) for kind in t.KINDS]))"
     )
     said = [
         subprocess.run(
@@ -106,7 +105,7 @@ def test_another_process_proposes_the_same(kind: type[RandomDraws], root: Path) 
         for number in ("1", "2")
     ]
     assert said[0] == said[1]
-    assert len(json.loads(said[0])) == 40
+    assert [len(each) for each in json.loads(said[0])] == [40] * len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,8 +6,6 @@ import math
 import statistics
 from collections.abc import Sequence
 
-import pytest
-
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.workloads.space import Configuration
 from tests.support.spaces import LARGE, POWERS, PROBLEM, best, driven, large, made
@@ -22,18 +20,12 @@ def smooth(configuration: Configuration) -> float:
     return slow * (1 + sum(step * step for step in steps) / 6)
 
 
-@pytest.mark.parametrize(
-    ("constraints", "seeds"),
-    [((), 6), (("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e"), 6)],
-)
-def test_the_model_finds_much_better_ones_than_chance_among_millions(
-    constraints: tuple[str, ...], seeds: int
-) -> None:
+def test_the_model_finds_much_better_ones_than_chance_among_millions() -> None:
+    constraints = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
     spec = large(constraints, ["other", "tiled"])
     found = {
         kind: statistics.median(
-            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), smooth))
-            for seed in range(seeds)
+            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), smooth)) for seed in range(5)
         )
         for kind in (RandomDraws, TreeParzen)
     }

@@ -145,7 +145,7 @@ def test_a_search_ends_where_little_is_to_be_gained() -> None:
     assert coarse == to_the_end[: len(coarse)]
     assert best(careful) == best(to_the_end) <= best(coarse)
     # Told its journal it ends at the same row, and with a smaller limit it goes on.
-    for rows in (1, len(careful) - 3, len(careful)):
+    for rows in (len(careful) - 3, len(careful)):
         assert careful[:rows] + searched(2.0, careful[:rows]) == careful
     assert coarse + searched(2.0, coarse) == careful
 
