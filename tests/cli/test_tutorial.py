@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from fake_cluster import FAKES
+from forks import forked, run_launchwise
 from samples import ROOT
 from test_tune import CARD
 
@@ -26,12 +26,7 @@ SMALLER = {"4096": "24", "2048": "20", "1024": "16"}
 
 @pytest.fixture
 def here(tmp_path: Path, kernel_cache: Path) -> Path:
-    """An empty folder on a machine with one made-up card and the command on its PATH."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    command = programs / "launchwise"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m launchwise "$@"\n')
-    command.chmod(0o755)
+    """An empty folder on a machine with one made-up card."""
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "cache").symlink_to(kernel_cache)
     folder = tmp_path / "empty"
@@ -41,17 +36,17 @@ def here(tmp_path: Path, kernel_cache: Path) -> Path:
 
 def run(line: str, here: Path) -> str:
     """What a line of the tutorial prints."""
+    program, *words = shlex.split(line)
+    assert program == "launchwise"
     machine = here.parent
     environment = {
         **os.environ,
         "PYTHONPATH": f"{FAKES}:{ROOT}",
-        "PATH": f"{machine / 'programs'}:{FAKES / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
         "FAKE_CARDS": str(machine / "cards.json"),
         "FAKE_CACHE": str(machine / "cache"),
     }
-    done = subprocess.run(
-        ["bash", "-euc", line], cwd=here, env=environment, capture_output=True, text=True
-    )
+    done = forked(run_launchwise, words, here, environment, seconds=200)
     assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr[-3000:]}"
     return done.stdout
 

@@ -10,8 +10,6 @@ import os
 import re
 import runpy
 import shutil
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from benchmark_runs import run_script
 from command_line import complaint, launchwise
+from forks import forked
 from samples import ROOT, Project, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
@@ -165,6 +165,40 @@ def test_snakemake_packs_the_report_itself(study: Project) -> None:
     text = packed.read_text(encoding="utf-8")
     assert "results/report.zip" in text
     assert "acoustic_tile.models.csv" in text
+
+
+def test_every_figure_of_the_pages_is_computed_a_second_time(
+    study: Project, tmp_path: Path
+) -> None:
+    def recomputed(results: Path) -> tuple[int, dict[str, Any]]:
+        output = tmp_path / f"{results.name}.json"
+        words = [str(ROOT / "benchmarks" / "recomputed.py"), str(results), str(output)]
+        settings = ["--settings", str(study.folder / "config.yaml")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = forked(run_script, [*words, *settings], tmp_path, environment, seconds=300)
+        return done.returncode, json.loads(output.read_text()) if output.is_file() else {}
+
+    status, found = recomputed(study.folder / "results")
+    assert (status, found["differences"]) == (0, 0)
+    assert found["figures"] > 1000
+    compared = {(one["page"], one["table"]) for one in found["tables"] if one["figures"]}
+    wrong = tmp_path / "wrong"
+    shutil.copytree(study.folder / "results", wrong)
+    report = wrong / "report"
+    planted = {
+        (page, table)
+        for page in ("index.html", "gpus.html", "health.html")
+        for table in with_a_wrong_number_in_each_table(report / page, compared)
+    }
+    assert len(planted) > 5
+    for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
+        with_a_wrong_number_in_a_script(report / name)
+    status, found = recomputed(wrong)
+    assert status == 1
+    differing = {(one["page"], one["table"]) for one in found["tables"] if one["differences"]}
+    assert planted <= differing
+    assert any("data/answers/" in table for _, table in differing)
+    assert any(table.endswith(".gpus.js") for _, table in differing)
 
 
 def rerun(project: Project) -> set[str]:
@@ -348,45 +382,6 @@ def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
     assert after[SPLIT] == before[SPLIT]
     assert after[CLEAN] > before[CLEAN]
     assert after[MODEL] == before[MODEL]
-
-
-def test_every_figure_of_the_pages_is_computed_a_second_time(
-    study: Project, tmp_path: Path
-) -> None:
-    def recomputed(results: Path) -> tuple[int, dict[str, Any]]:
-        output = tmp_path / f"{results.name}.json"
-        words = [str(ROOT / "benchmarks" / "recomputed.py"), str(results), str(output)]
-        settings = ["--settings", str(study.folder / "config.yaml")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [sys.executable, *words, *settings],
-            env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.returncode, json.loads(output.read_text()) if output.is_file() else {}
-
-    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "report")
-    assert done.returncode == 0, done.stdout + done.stderr
-    status, found = recomputed(study.folder / "results")
-    assert (status, found["differences"]) == (0, 0)
-    assert found["figures"] > 1000
-    compared = {(one["page"], one["table"]) for one in found["tables"] if one["figures"]}
-    wrong = tmp_path / "wrong"
-    shutil.copytree(study.folder / "results", wrong)
-    report = wrong / "report"
-    planted = {
-        (page, table)
-        for page in ("index.html", "gpus.html", "health.html")
-        for table in with_a_wrong_number_in_each_table(report / page, compared)
-    }
-    assert len(planted) > 5
-    for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
-        with_a_wrong_number_in_a_script(report / name)
-    status, found = recomputed(wrong)
-    assert status == 1
-    differing = {(one["page"], one["table"]) for one in found["tables"] if one["differences"]}
-    assert planted <= differing
-    assert any("data/answers/" in table for _, table in differing)
-    assert any(table.endswith(".gpus.js") for _, table in differing)
 
 
 def with_a_wrong_number_in_each_table(page: Path, compared: set[tuple[str, str]]) -> list[str]:

@@ -38,7 +38,7 @@ def reference_run(
 ) -> Iterator[tuple[ClusterProject, Run]]:
     """The same project on this machine without a cluster, beside whatever Slurm does first."""
     project = ClusterProject.make(tmp_path_factory.mktemp("local"), kernel_cache, haste=True)
-    sweeps = [f"sweep_{gpu}" for gpu in project.project.config()["gpus"]]
+    sweeps = [f"sweep_{gpu}" for gpu in NODES]
     with project.start("--cores", "2", "--quiet", "all", "--", *sweeps) as run:
         yield project, run
 

@@ -173,20 +173,21 @@ class ClusterProject:
         journals = (self.results / "journal" / gpu / "stencil").glob("*.jsonl")
         return sum(len(read_journal(path)[1]) for path in journals)
 
-    def measured(self) -> dict[str, Any]:
-        """Sweeps and GPUs without time stamps."""
-        found: dict[str, Any] = {}
-        for path in self.results.glob("sweeps/*/*.parquet"):
-            table = pd.read_parquet(path).drop(columns=[*VOLATILE], errors="ignore")
-            rows = table.to_dict("records")
-            found[f"{path.parent.name}/{path.name}"] = [
-                {str(key): str(value) for key, value in row.items()} for row in rows
+    def measured(self) -> dict[str, list[dict[str, str]]]:
+        """Rows of sweeps, and profiles of GPUs, without time stamps."""
+        found = {
+            f"{path.parent.name}/{path.stem}": pd.read_parquet(path).to_dict("records")
+            for path in self.results.glob("sweeps/*/*.parquet")
+        }
+        profiles = self.results.glob("gpus/*.json")
+        found |= {path.stem: [json.loads(path.read_text())] for path in profiles}
+        return {
+            name: [
+                {str(key): str(value) for key, value in row.items() if key not in VOLATILE}
+                for row in rows
             ]
-        for path in self.results.glob("gpus/*.json"):
-            content = json.loads(path.read_text())
-            kept = {key: value for key, value in content.items() if key not in VOLATILE}
-            found[path.name] = kept
-        return found
+            for name, rows in found.items()
+        }
 
 
 def _cards(node: str, haste: bool) -> list[dict[str, Any]]:
