@@ -70,8 +70,10 @@ class Tune:
     kernel_cache: Path
 
     @contextmanager
-    def started(self, *words: str | Path, cards: Path | None = None) -> Iterator[Fork]:
-        """The command, in the background; it ends with the block at the latest."""
+    def started(
+        self, *words: str | Path, cards: Path | None = None, inside: str = ""
+    ) -> Iterator[Fork]:
+        """A command of launchwise, in the background; it ends with the block at the latest."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{FAKES}:{ROOT}",
@@ -80,9 +82,8 @@ class Tune:
             "FAKE_CACHE": str(self.kernel_cache),
             "XDG_CACHE_HOME": str(self.folder / "kept"),
         }
-        words = ("tune", *words)
         with (self.folder / "out").open("w") as out, (self.folder / "said").open("w") as said:
-            here = self.folder / "here"
+            here = self.folder / "here" / inside
             process = Fork(run_launchwise, [*map(str, words)], here, environment, out, said)
         try:
             yield process
@@ -96,8 +97,14 @@ class Tune:
     def __call__(
         self, *words: str | Path, cards: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
-        with self.started(*words, cards=cards) as process:
+        """Run ``launchwise tune`` to its end."""
+        return self.command("tune", *words, cards=cards)
+
+    def command(
+        self, *words: str | Path, cards: Path | None = None, inside: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a folder to its end."""
+        with self.started(*words, cards=cards, inside=inside) as process:
             code = process.wait(200)
         out = (self.folder / "out").read_text()
         return subprocess.CompletedProcess([*map(str, words)], code, out, self.said())
@@ -238,7 +245,7 @@ def test_interrupted_it_goes_on_where_it_stopped(
     cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.5}]}))
     here = tmp_path / "here"
     journal = here / "tuned/convolution/results/journal/local/convolution/1.jsonl"
-    with tune.started(workload, "w=32", "h=16", cards=cards) as process:
+    with tune.started("tune", workload, "w=32", "h=16", cards=cards) as process:
         until = time.monotonic() + 100
         while not journal.is_file() or len(read_journal(journal)[1]) < 2:
             assert process.poll() is None, tune.said()[-3000:]
@@ -299,6 +306,40 @@ def test_three_sizes_make_a_study_with_its_report(
     assert again.returncode == 0
     assert "Nothing to be done" in again.stderr
     assert json.loads(again.stdout) == found
+    _answers_are_measured(tune, tmp_path / "here/there")
+
+
+def _answers_are_measured(tune: Tune, project: Path) -> None:
+    """``recommend --measure`` in a project whose study measured this card."""
+    (study,) = (path.name for path in (project / "results/final").iterdir())
+    question = "recommend", study, "w=48", "h=16", "--json"
+    expected = json.loads(tune.command(*question, inside="there").stdout)
+    assert expected["basis"] == "within"
+    done = tune.command(*question, "--top", "9", "--measure", "3", inside="there")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    assert (found["gpu"], found["problem"]) == ("card", {"w": 48, "h": 16})
+    assert found["basis"] == "measured"
+    rows = pd.read_parquet(project / f"measured/{study}/results/sweeps/card/convolution.parquet")
+    assert len(rows) == 3
+    times = rows["time_ms"].dropna().sort_values().tolist()
+    listed = [each["expected_ms"] for each in found["suggestions"]]
+    assert listed == times[: len(listed)] or found["suggestions"][0]["is_usual"]
+    assert expected["suggestions"][0]["configuration"] in [
+        each["configuration"] for each in found["suggestions"]
+    ]
+    # What was measured stays; more goes on from there.
+    tune.command(*question, "--measure", "3", inside="there")
+    more = tune.command(*question, "--measure", "4", inside="there")
+    assert more.returncode == 0, more.stderr[-3000:]
+    sweep = pd.read_parquet(project / f"measured/{study}/results/sweeps/card/convolution.parquet")
+    columns = ["block_size_x", "block_size_y", "tile_size_x", "tile_size_y", "time_ms"]
+    assert len(sweep) == 4
+    assert len(sweep[columns].merge(rows[columns])) == 3
+    # Another card is here.
+    other = tune.command(*question, "--gpu", "a100_pcie_40gb", "--measure", "3", inside="there")
+    assert other.returncode == 2
+    assert other.stderr.startswith("launchwise: recommend: --measure: this machine has Made-up")
 
 
 def test_limited_time_tries_what_it_can_and_goes_on_with_more(

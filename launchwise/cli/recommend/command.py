@@ -33,6 +33,14 @@ def recommend(
             show_default="that of the settings",
         ),
     ] = None,
+    measure: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Measure up to N configurations on this machine's GPU, the suggested ones first.",
+        ),
+    ] = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     macros: Annotated[
@@ -42,13 +50,20 @@ def recommend(
     """Print the configuration to launch for a problem on a GPU, its expected gain and its basis.
 
     Reads results/final/STUDY. If no configuration is expected to beat the usual choice, the usual
-    choice is the answer.
+    choice is the answer. With --measure a search that starts from the answer and from what is known
+    measures some on this machine, and the fastest is the answer; rows stay in measured/STUDY.
     """
     from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
     from launchwise.exporting.macros import macros_text
 
     files = settings_files(configfile)
-    found, spec = answered(Question(study, gpu, problem, top, files, least_gain), Path.cwd())
+    asked = Question(study, gpu, problem, top, files, least_gain)
+    if measure is None:
+        found, spec = answered(asked, Path.cwd())
+    else:
+        from launchwise.cli.recommend.measuring import measured_answer
+
+        found, spec = measured_answer(asked, measure, Path.cwd())
     if macros:
         print(macros_text(found), end="")
     else:

@@ -64,6 +64,19 @@ def answered(asked: Question, root: Path) -> tuple[Answer, Spec]:
         When there is no such study, product, GPU or problem, or nothing may run the problem.
     """
     experiment = read_experiment(asked.files, root, asked.study)
+    case, final = loaded(asked, experiment)
+    least_gain = asked.least_gain or experiment.settings.least_gain
+    return answers(final, [case], asked.top, least_gain)[0], final.spec
+
+
+def loaded(asked: Question, experiment: Experiment) -> tuple[Case, Final]:
+    """What is asked about, and the product that answers.
+
+    Raises
+    ------
+    UserError
+        See :func:`answered`.
+    """
     gpus = known_gpus(asked.study, experiment)
     if asked.gpu is None and len(gpus) > 1:
         raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
@@ -75,8 +88,7 @@ def answered(asked: Question, root: Path) -> tuple[Answer, Spec]:
         raise UserError(COMMAND, "problem", reason)
     if not final.has_measured(case):
         import_boosters_alone(final.kinds, final.spec.folder)
-    least_gain = asked.least_gain or experiment.settings.least_gain
-    return answers(final, [case], asked.top, least_gain)[0], final.spec
+    return case, final
 
 
 def known_gpus(study: str, experiment: Experiment) -> list[str]:

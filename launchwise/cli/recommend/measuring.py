@@ -1,0 +1,127 @@
+"""Measures a few configurations of a question, suggested ones first, and answers from them.
+
+The search is that of ``launchwise tune --evaluations``. It measures the usual choice and what the
+product suggests, then starts from the rows of the project's GPUs and of other problems on this one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from launchwise.base.errors import Interrupted, UserError
+from launchwise.cli.gpu_names import gpu_named
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
+from launchwise.cli.tune.question import Question as Tuning
+from launchwise.experiment.experiment import Experiment
+from launchwise.learning.answering import answers
+from launchwise.learning.answers import Answer
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.measuring.cards import Card, cards
+from launchwise.workloads.space import Configuration
+from launchwise.workloads.spec import Spec
+
+FOLDER = Path("measured")
+SUGGESTIONS = 5
+"""Suggestions of the product that are measured before the search looks further."""
+
+
+def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answer, Spec]:
+    """Answer from at most so many measurements of the problem on this machine's card.
+
+    Rows stay in ``measured/STUDY``: the same question has nothing to measure, and one with more
+    evaluations goes on.
+
+    Raises
+    ------
+    UserError
+        As :func:`launchwise.cli.recommend.recommending.answered`; when this machine has no card, or
+        another than was asked for; when a stage fails.
+    """
+    experiment = read_experiment(asked.files, root, asked.study)
+    present = cards()
+    gpu = _gpu_here(asked, experiment, present)
+    case, final = loaded(replace(asked, gpu=gpu), experiment)
+    settings = experiment.studies[asked.study]
+    # The search looks at everything that may be recommended, and a study may ask about a part.
+    is_part = bool(settings.candidates or settings.constraints)
+    top = max(1, evaluations - 2) if is_part else min(SUGGESTIONS, max(1, evaluations - 2))
+    found = answers(final, [case], top)[0]
+    guesses = [found.usual, *(each.configuration for each in found.suggestions)]
+    sweep = _measure(asked, evaluations, gpu, guesses, final, root, present)
+    measured = _with(final, sweep, case)
+    least_gain = asked.least_gain or experiment.settings.least_gain
+    return answers(measured, [case], asked.top, least_gain)[0], final.spec
+
+
+def _gpu_here(asked: Question, experiment: Experiment, present: list[Card]) -> str:
+    """Name of this machine's card, or of the GPU that was asked for where it is the same."""
+    if not present:
+        raise UserError(COMMAND, "--measure", "this machine has no NVIDIA GPU, or no driver of one")
+    names = sorted({card.device_name for card in present})
+    here = [gpu_named(name, experiment, COMMAND, "--measure") for name in names]
+    gpu = here[0] if asked.gpu is None else gpu_named(asked.gpu, experiment, COMMAND)
+    if gpu not in here or (asked.gpu is None and len(here) > 1):
+        wanted = f"not {asked.gpu}" if asked.gpu is not None else "name one with --gpu"
+        raise UserError(COMMAND, "--measure", f"this machine has {', '.join(names)}: {wanted}")
+    return gpu
+
+
+def _measure(
+    asked: Question,
+    evaluations: int,
+    gpu: str,
+    guesses: list[Configuration],
+    final: Final,
+    root: Path,
+    present: list[Card],
+) -> Path:
+    """Measure; returns the sweep with the rows."""
+    from launchwise.cli.tune.stages import Stages
+    from launchwise.cli.tune.tuning import prepared
+    from launchwise.measuring.cards import arch_here
+
+    sweeps = root / "results" / "sweeps"
+    name = f"{final.spec.workload}.parquet"
+    # Where only some of the machine's cards are meant, the first of them tells the others apart.
+    devices = [card.device_name for card in present]
+    device = None if len(set(devices)) == 1 else final.domain.profiles[gpu].device_name
+    tuning = Tuning(
+        workload=str(final.spec.folder),
+        problem=asked.problem,
+        gpu=gpu,
+        device=device,
+        known=[sweeps] if any(sweeps.glob(f"*/{name}")) else [],
+        evaluations=evaluations,
+        minutes=None,
+        within=None,
+        every=False,
+        folder=FOLDER / asked.study,
+        cores=os.cpu_count() or 1,
+        dry_run=False,
+    )
+    arch = arch_here(device, present)
+    project = prepared(tuning, arch)
+    try:
+        Stages(project, device, arch, tuning.cores, present, lambda _: guesses).run()
+    except Interrupted as stopped:
+        message = f"{stopped}; run the same command again to resume"
+        raise UserError(COMMAND, "--measure", message) from stopped
+    return project.folder / "results" / "sweeps" / gpu / name
+
+
+def _with(final: Final, sweep: Path, case: Case) -> Final:
+    """The product, with what was measured of one case in place of all that it measured."""
+    from launchwise.learning.final import fastest_measured
+    from launchwise.learning.splits import among
+    from launchwise.tables.files import read_table
+    from launchwise.tables.measurements import measurement_schema
+    from launchwise.tables.times import judged_times
+
+    rows = read_table(sweep, measurement_schema(final.spec))
+    own = rows[among(rows, [case], final.spec)].reset_index(drop=True)
+    times = judged_times(own, None, final.spec)
+    return replace(final, fastest=fastest_measured({case.gpu: times}, final.domain))
