@@ -4,7 +4,7 @@
 
 In simulation on the recorded sweeps, the H100 and the H200 by turns: a search of a problem knows
 nothing (``alone``), the other card's rows of the problem (``other_gpus``), the same card's rows of
-its nearest problems (``other_problems``, as :mod:`launchwise.measuring.near_problems` chooses
+its nearest problems (``other_problems``, as :mod:`launchwise.workloads.near_problems` chooses
 them), or both. Evaluations until a configuration is within 5 % and within 1 % of the best are
 geometric means over problems; one that does not get there counts as the longest search. ``best_of``
 is the mean share of the best speed after so many. No GPU is needed.
@@ -24,8 +24,8 @@ from stopping import recorded
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
-from launchwise.measuring.near_problems import own_prior
 from launchwise.search.transfer_search import TransferSearch
+from launchwise.workloads.near_problems import own_prior
 
 PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}
 LONGEST = 150

@@ -2,7 +2,7 @@
 
 Of a problem that other GPUs measured, the prior is their rows of it. Of another problem it is their
 rows of the nearest problem that any of them measured
-(:func:`launchwise.measuring.near_problems.nearest`).
+(:func:`launchwise.workloads.near_problems.nearest`).
 
 This runs beside the measuring process, not inside it: it loads pandas.
 """
@@ -18,9 +18,9 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.near_problems import Prior, nearest
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import prior_schema
+from launchwise.workloads.near_problems import Prior, nearest
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec

@@ -10,9 +10,9 @@ from typing import Any
 
 from launchwise.measuring.drift import drifted_rows
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.near_problems import Measured, own_prior
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
+from launchwise.workloads.near_problems import Measured, own_prior
 from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import Spec
 

@@ -32,12 +32,12 @@ from launchwise.measuring.describing import kept_or_measured_profile
 from launchwise.measuring.job import JobKernels, measuring_command, measuring_process
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
-from launchwise.measuring.near_problems import Prior
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
 from launchwise.workflow.priors import prior_extended
+from launchwise.workloads.near_problems import Prior
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
 
 log = logging.getLogger("launchwise")
