@@ -25,6 +25,7 @@ rule evaluate:
         **ASKED_OF_STUDY,
         code=code("scripts/evaluate.py"),
         random_draws=lambda wildcards: values.studies[wildcards.study]["random_draws"],
+        answering=lambda wildcards: studies.answering(wildcards.study),
         gpus=lambda wildcards: studies.gpus(wildcards.study),
     script:
         "../scripts/evaluate.py"

@@ -11,6 +11,7 @@ def main(
     folder: Path,
     question: dict[str, Any],
     random_draws: list[int],
+    answering: str,
     recommendations: Path,
     times: Path,
     gpus: list[str],
@@ -27,6 +28,8 @@ def main(
 
     Parameters
     ----------
+    answering
+        Model that answers users.
     gpus, sweeps, judged
         Names, the measurements of each, and what is held true of their times.
     """
@@ -35,6 +38,7 @@ def main(
     from launchwise.learning.evaluate import Truth, evaluate
     from launchwise.learning.prediction_errors import prediction_errors
     from launchwise.learning.reading import read_domain
+    from launchwise.learning.searching import advice_of
     from launchwise.learning.splits import read_folds
     from launchwise.learning.summary import summarise
     from launchwise.tables.files import read_facts, read_table, write_table
@@ -51,11 +55,13 @@ def main(
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
     predicting = read_facts(times)["models"]
-    predicted = truth.timed(read_table(times, predicted_times_schema(spec, predicting)))
+    expected = read_table(times, predicted_times_schema(spec, predicting))
+    predicted = truth.timed(expected)
     folds = read_folds(splits)
     table = evaluate(found, predicted, folds, truth, domain, random_draws)
     write_table(rows, table, evaluation_schema(spec), {"models": list(facts)})
-    drawn = learning_curves(found, folds, truth).assign(study=study)
+    advice = advice_of(answering, found, expected)
+    drawn = learning_curves(found, folds, truth, spec, advice).assign(study=study)
     write_table(curves, drawn, curves_schema(), {"models": list(facts)})
     summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, threads)

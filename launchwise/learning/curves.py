@@ -1,4 +1,4 @@
-"""Learning curves: quality after measuring the first k recommendations, and random order."""
+"""Learning curves: quality after measuring the first k recommendations, by a search, at random."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from launchwise.learning import merit
+from launchwise.learning import merit, searching
+from launchwise.learning.searching import Advice, searched
 from launchwise.learning.splits import Fold
+from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
     from launchwise.learning.evaluate import Truth
@@ -19,6 +21,9 @@ LONGEST = 50
 
 RANDOM = "random"
 """Model of a curve that measures in random order: an expectation."""
+
+SEARCH = "search"
+"""Model of a curve that measures what a search proposes (:mod:`launchwise.learning.searching`)."""
 
 ALL_GPUS = "all"
 """Name of all GPUs together in the evaluation."""
@@ -49,9 +54,19 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
 
 
 def learning_curves(
-    recommendations: pd.DataFrame, folds: Sequence[Fold], truth: Truth
+    recommendations: pd.DataFrame,
+    folds: Sequence[Fold],
+    truth: Truth,
+    spec: Spec,
+    advice: Advice | None = None,
 ) -> pd.DataFrame:
     """Quality of each method against the number of measurements.
+
+    Parameters
+    ----------
+    advice
+        What the study's answering model said, for a search that begins with it; no search when left
+        out.
 
     Returns
     -------
@@ -59,22 +74,27 @@ def learning_curves(
         As :func:`launchwise.tables.learning.curves_schema` declares it, without ``study``: per
         split, GPU (and ``all``), model and number of measurements the geometric mean of best time
         over best time so far, and its 5th percentile over the test problems. :data:`RANDOM` is the
-        mean over all orders of the measured configurations.
+        mean over all orders of the measured configurations; :data:`SEARCH`, up to
+        :data:`launchwise.learning.searching.LONGEST` measurements, knows the training problems of
+        its fold alone.
     """
-    shares = pd.concat([reached(recommendations, truth), _random(folds, truth)], ignore_index=True)
+    methods = [reached(recommendations, truth), _random(folds, truth)]
+    if advice is not None:
+        methods.append(_search(folds, truth, spec, advice))
+    shares = pd.concat(methods, ignore_index=True)
     counts = list(range(1, LONGEST + 1))
     pieces = []
     for (split, model), rows in shares.groupby(["split", "model"], sort=False):
         parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
         for gpu, part in parts.items():
-            values = part[counts].to_numpy(dtype=float)
+            values = part[counts].dropna(axis=1, how="all").to_numpy(dtype=float)
             pieces.append(
                 pd.DataFrame(
                     {
                         "split": split,
                         "gpu": gpu,
                         "model": model,
-                        "measured": counts,
+                        "measured": counts[: values.shape[1]],
                         "problems": len(part),
                         "fraction": [merit.geometric_mean(column) for column in values.T],
                         "fraction_p5": np.quantile(values, 0.05, axis=0),
@@ -94,3 +114,13 @@ def _random(folds: Sequence[Fold], truth: Truth) -> pd.DataFrame:
         )
     ]
     return pd.DataFrame(rows, columns=[*KEYS, *range(1, LONGEST + 1)])
+
+
+def _search(folds: Sequence[Fold], truth: Truth, spec: Spec, advice: Advice) -> pd.DataFrame:
+    """Rows as of :func:`reached`, of a search per test problem; with fewer columns."""
+    rows = [
+        (SEARCH, fold.split, fold.fold, case.gpu, number, *shares)
+        for fold in folds
+        for case, number, shares in searched(fold, truth, spec, advice)
+    ]
+    return pd.DataFrame(rows, columns=[*KEYS, *range(1, searching.LONGEST + 1)])

@@ -7,7 +7,7 @@ keeps its row with its status, no time, and improvement, gain and fraction 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
-from launchwise.learning.row_arrays import configuration_codes
+from launchwise.learning.row_arrays import configuration_codes, keys_of
 from launchwise.learning.splits import Case, Fold, case_codes
+from launchwise.search.candidates import Key
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import GAINS, predicted_column
 from launchwise.tables.measurements import measurement_schema
@@ -133,6 +134,21 @@ class Truth:
         """
         table = self._joined(candidates, ["status", "time_ms"])
         return table[table["time_ms"].notna()].reset_index(drop=True)
+
+    def sweep_of(self, case: int) -> tuple[list[Key], np.ndarray]:
+        """Candidates of a case number: values of their tunables, and times in ms.
+
+        The times are float64 of shape (candidates,), inf for those that failed.
+        """
+        keys, times, places = self._sweeps
+        return [keys[place] for place in places[case]], times[places[case]]
+
+    @cached_property
+    def _sweeps(self) -> tuple[list[Key], np.ndarray, Mapping[Any, Any]]:
+        """Key and time (ms, inf for what failed) of every row, and each case's rows."""
+        keys = keys_of(self._rows, self._domain.spec.tunable_columns)
+        known = self._rows["time_ms"].where(self._rows["status"].isin(MEASURED), np.inf)
+        return keys, known.to_numpy(dtype=float), dict(self._rows.groupby("case").indices)
 
     def _joined(self, rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
         """``rows`` with the number of their case and measured columns."""

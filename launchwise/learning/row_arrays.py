@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,11 @@ from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
     pass
+
+
+def keys_of(rows: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Values of some columns, a tuple per row."""
+    return list(zip(*(rows[name].tolist() for name in columns), strict=True))
 
 
 def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.learning.evaluate import NEEDLE_PERCENT, ORACLE
 from launchwise.report import models, theme, wording
 from launchwise.report.blocks import Block, Column, Figure, Fold, Panel, Section, Table, Text, table
@@ -41,13 +41,18 @@ def learning_curves(study: StudyData) -> Section | None:
     curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
     problems = wording.plural(int(rows["problems"].max()), "problem")
     asked = f"Split “{split}”, {problems}"
+    searches = (
+        " Search: the answer is measured first, then what a search proposes from the rows so far, "
+        "from what the answering model expects and from the training problems, as recommend "
+        "--measure does."
+    )
     blocks: list[Block] = [
         Text(
             "What a few measurements on the GPU itself gain. The first k recommendations for each "
             "test problem are measured and the fastest is kept; k is the number of measured "
             "configurations per problem. No model was fitted to these problems. Fraction of the "
             "best: best time divided by the time kept (geometric mean over the problems). Random: "
-            "the mean over all orders."
+            "the mean over all orders." + (searches if SEARCH in curves.index else "")
         ),
         _figure(study, rows, curves, asked),
         Fold("All methods", [_table(study, curves, asked)]),
@@ -57,7 +62,7 @@ def learning_curves(study: StudyData) -> Section | None:
 
 
 def _title(study: StudyData, model: str) -> str:
-    return "random order" if model == RANDOM else study.title(model)
+    return {RANDOM: "random order", SEARCH: "search"}.get(model) or study.title(model)
 
 
 def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: str) -> Figure:
@@ -67,7 +72,8 @@ def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: s
     first = [answering] if answering in fitted else []
     others = [name for name in fitted if name not in first]
     heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]
-    drawn = [*first, *others[:DRAWN_MODELS], *heuristics, RANDOM]
+    searches = [name for name in (SEARCH,) if name in curves.index]
+    drawn = [*first, *searches, *others[:DRAWN_MODELS], *heuristics, RANDOM]
     counts = [int(count) for count in curves.columns]
     titles = [_title(study, name) for name in drawn]
     regrets = 100 * (1 - curves.loc[drawn].to_numpy(dtype=float))
@@ -88,8 +94,8 @@ def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: s
         id=f"{study.name}-learning-curves",
         caption=(
             f"{asked}: regret after 1 to {LONGEST} measurements, of the answering model, the "
-            "models that are best at first choice, heuristics and random order. Thin line: regret "
-            f"of {titles[0]} that 95 % of the problems stay below. Regret: 100 % "
+            "search, the models that are best at first choice, heuristics and random order. Thin "
+            f"line: regret of {titles[0]} that 95 % of the problems stay below. Regret: 100 % "
             "minus % of the best speed (geometric mean), on a log axis; a line ends where it is "
             f"below {LEAST_REGRET:g} %."
         ),
@@ -131,10 +137,15 @@ def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
         *(Column(f"{count}", group="configurations measured") for count in SHOWN),
     ]
     rows = [
-        [_title(study, str(name)), *(wording.fixed(row[count]) for count in SHOWN)]
+        [_title(study, str(name)), *(_share(row[count]) for count in SHOWN)]
         for name, row in curves.iterrows()
     ]
     return table(f"{asked}: fraction of the best, geometric mean", columns, rows)
+
+
+def _share(fraction: float) -> str:
+    """A fraction; a dash beyond the end of a search."""
+    return wording.fixed(fraction) if np.isfinite(fraction) else "–"
 
 
 def _needles(study: StudyData, split: str) -> list[Block]:

@@ -6,6 +6,7 @@ integers.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,18 +27,23 @@ misleads more often, and four help less than two."""
 
 def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:
     """Rows of the problems of the same GPU that are nearest to ``asked``, other than itself."""
-    open_ones = [
+    timed = [
         values
         for values, rows in measured.items()
-        if values != asked and any(time_ms is not None for _, time_ms in rows)
+        if any(time_ms is not None for _, time_ms in rows)
     ]
-    found: Prior = []
-    while open_ones and len(found) < OWN_PROBLEMS:
-        near = nearest(asked, open_ones)
-        assert near is not None
-        open_ones.remove(near)
-        found.append(list(measured[near]))
-    return found
+    return [list(measured[near]) for near in nearest_others(asked, timed)]
+
+
+def nearest_others(
+    asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
+) -> list[tuple[Value, ...]]:
+    """The :data:`OWN_PROBLEMS` of ``measured`` that are nearest to ``asked`` and not itself."""
+    return heapq.nsmallest(
+        OWN_PROBLEMS,
+        (values for values in measured if values != asked),
+        key=lambda values: _away(asked, values),
+    )
 
 
 def nearest(
@@ -48,19 +54,21 @@ def nearest(
     None where there are none. Of two as near the one with the smaller values.
     """
 
-    def key(values: tuple[Value, ...]) -> tuple[Any, ...]:
-        pairs = [(a, b) for a, b in zip(asked, values, strict=True) if a != b]
-        texts = sum(isinstance(a, str) or isinstance(b, str) for a, b in pairs)
-        # Like the logarithm of the ratio, but 0 and negative numbers have a place, too. Rounded:
-        # two that are as near must not differ by an error of the logarithm.
-        away = sum(
-            abs(math.asinh(a) - math.asinh(b))
-            for a, b in pairs
-            if not isinstance(a, str) and not isinstance(b, str)
-        )
-        return texts, round(away, 12), *map(_sortable, values)
+    return min(measured, key=lambda values: _away(asked, values), default=None)
 
-    return min(measured, key=key, default=None)
+
+def _away(asked: tuple[Value, ...], values: tuple[Value, ...]) -> tuple[Any, ...]:
+    """How far a problem is away; of two as far the one with the smaller values comes first."""
+    pairs = [(a, b) for a, b in zip(asked, values, strict=True) if a != b]
+    texts = sum(isinstance(a, str) or isinstance(b, str) for a, b in pairs)
+    # Like the logarithm of the ratio, but 0 and negative numbers have a place, too. Rounded:
+    # two that are as near must not differ by an error of the logarithm.
+    away = sum(
+        abs(math.asinh(a) - math.asinh(b))
+        for a, b in pairs
+        if not isinstance(a, str) and not isinstance(b, str)
+    )
+    return texts, round(away, 12), *map(_sortable, values)
 
 
 def _sortable(value: Value) -> tuple[bool, Any]:

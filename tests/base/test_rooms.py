@@ -23,7 +23,7 @@ BELOW: dict[str, set[str]] = {
     "measuring": GENERAL | {"search"},
     "comparing": GENERAL | {"measuring"},
     "cuda": GENERAL | {"measuring"},
-    "learning": GENERAL,
+    "learning": GENERAL | {"search"},
     "exporting": GENERAL | {"learning"},
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},

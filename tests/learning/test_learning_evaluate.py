@@ -18,13 +18,14 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
-from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, learning_curves
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, learning_curves
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommending import recommend
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.row_cap import RowCap
+from launchwise.learning.searching import advice_of
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training_rows import read_training
@@ -519,13 +520,20 @@ def test_from_sweep_to_evaluation(
     measured = sweep[(sweep["n"] == 100) & sweep["time_ms"].notna()]["time_ms"]
     assert own["configurations"] == len(measured)
     assert own["needle_index"] == (measured <= 1.05 * measured.min()).sum() > 0
-    curves = learning_curves(found.recommendations, [WAY], truth).assign(study="s")
+    advice = advice_of("t", found.recommendations, found.times)
+    curves = learning_curves(found.recommendations, [WAY], truth, domain.spec, advice)
+    curves = curves.assign(study="s")
     write_table(tmp_path / "curves.parquet", curves, curves_schema())
     drawn = curves[curves["gpu"] == ALL_GPUS].pivot(
         index="measured", columns="model", values="fraction"
     )
     assert list(drawn.index) == list(range(1, LONGEST + 1))
-    assert set(drawn) == {"t", RANDOM, *BASELINES}
+    assert set(drawn) == {"t", RANDOM, SEARCH, *BASELINES}
+    # The answer first; then up to twenty in all.
+    search = drawn.pop(SEARCH).dropna()
+    assert list(search.index) == list(range(1, 21))
+    assert search[1] == own["fraction"]
+    assert search.is_monotonic_increasing
     assert drawn.loc[[1, 5, 20], "t"].tolist() == [
         own["fraction"], own["best_of_5"], own["best_of_20"]
     ]  # fmt: skip

@@ -1,11 +1,13 @@
 """Measures a few configurations of a question, suggested ones first, and answers from them.
 
 The search is that of ``launchwise tune --evaluations``. It measures the usual choice and what the
-product suggests, then starts from the rows of the project's GPUs and of other problems on this one.
+product suggests, then starts from what the product expects of all candidates, as much as from the
+rows of the project's GPUs and of other problems on this one.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,18 +17,17 @@ from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
 from launchwise.cli.tune.question import Question as Tuning
+from launchwise.cli.tune.stages import Advice, Stages
 from launchwise.experiment.experiment import Experiment
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.measuring.cards import Card, cards
-from launchwise.workloads.space import Configuration
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 FOLDER = Path("measured")
-SUGGESTIONS = 5
-"""Suggestions of the product that are measured before the search looks further."""
 
 
 def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answer, Spec]:
@@ -48,10 +49,10 @@ def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answ
     settings = experiment.studies[asked.study]
     # The search looks at everything that may be recommended, and a study may ask about a part.
     is_part = bool(settings.candidates or settings.constraints)
-    top = max(1, evaluations - 2) if is_part else min(SUGGESTIONS, max(1, evaluations - 2))
-    found = answers(final, [case], top)[0]
+    found = answers(final, [case], evaluations if is_part else 1)[0]
     guesses = [found.usual, *(each.configuration for each in found.suggestions)]
-    sweep = _measure(asked, evaluations, gpu, guesses, final, root, present)
+    advice = Advice(guesses, _expected(final, case))
+    sweep = _measure(asked, evaluations, gpu, advice, final, root, present)
     measured = _with(final, sweep, case)
     least_gain = asked.least_gain or experiment.settings.least_gain
     return answers(measured, [case], asked.top, least_gain)[0], final.spec
@@ -70,17 +71,28 @@ def _gpu_here(asked: Question, experiment: Experiment, present: list[Card]) -> s
     return gpu
 
 
+def _expected(final: Final, case: Case) -> list[tuple[list[Value], float | None]]:
+    """Candidates with the times that the product's model expects of them."""
+    from launchwise.learning.row_arrays import keys_of
+
+    choices = final.domain.choices([case])
+    times = final.recommender.ranking(choices).predicted_ms
+    keys = keys_of(choices, final.spec.tunable_columns)
+    known = zip(map(list, keys), times.tolist(), strict=True)
+    return [(key, time_ms if math.isfinite(time_ms) else None) for key, time_ms in known]
+
+
 def _measure(
     asked: Question,
     evaluations: int,
     gpu: str,
-    guesses: list[Configuration],
+    advice: Advice,
     final: Final,
     root: Path,
     present: list[Card],
 ) -> Path:
     """Measure; returns the sweep with the rows."""
-    from launchwise.cli.tune.stages import Stages
+
     from launchwise.cli.tune.tuning import prepared
     from launchwise.measuring.cards import arch_here
 
@@ -106,7 +118,7 @@ def _measure(
     arch = arch_here(device, present)
     project = prepared(tuning, arch)
     try:
-        Stages(project, device, arch, tuning.cores, present, lambda _: guesses).run()
+        Stages(project, device, arch, tuning.cores, present, lambda _: advice).run()
     except Interrupted as stopped:
         message = f"{stopped}; run the same command again to resume"
         raise UserError(COMMAND, "--measure", message) from stopped

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,26 @@ from launchwise.measuring.source_states import fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
 from launchwise.workflow.priors import prior_extended
 from launchwise.workloads.near_problems import Prior
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
 
 log = logging.getLogger("launchwise")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a model says of a problem, for a search.
+
+    Parameters
+    ----------
+    guesses
+        Configurations that are measured first, in order.
+    expected
+        Values of configurations, with the times that it expects of them (as a prior has them).
+    """
+
+    guesses: list[Configuration]
+    expected: list[tuple[list[Value], float | None]]
 
 
 class Stages:
@@ -56,8 +74,8 @@ class Stages:
         Runs of nvcc at a time.
     present
         Cards of this machine.
-    guesses
-        Configurations that a search measures first, of a problem; none when left out.
+    advice
+        What a search of a problem knows besides; nothing when left out.
     """
 
     def __init__(
@@ -67,14 +85,14 @@ class Stages:
         arch: str,
         cores: int,
         present: list[Card],
-        guesses: Callable[[Problem], list[Configuration]] | None = None,
+        advice: Callable[[Problem], Advice] | None = None,
     ) -> None:
         self._project = project
         self._device = device
         self._arch = arch
         self._cores = cores
         self._present = present
-        self._guesses = guesses
+        self._advice = advice
         self._gpu = project.gpu
         self._spec = project.spec
         self._folder = project.experiment.folders[project.spec.workload]
@@ -237,6 +255,19 @@ class Stages:
         found = stack.enter_context(ThreadPoolExecutor(1)).submit(known)
         return lambda problem: found.result()(problem)
 
+    def _advised(self, problem: Problem) -> Advice:
+        assert self._advice is not None
+        return self._advice(problem)
+
+    def _with_advice(self, prior: Callable[[Problem], Prior] | None) -> Callable[[Problem], Prior]:
+        """A prior, and what is expected with as much weight as all of it."""
+
+        def of(problem: Problem) -> Prior:
+            known = prior(problem) if prior else []
+            return [*known, *[self._advised(problem).expected] * max(1, len(known))]
+
+        return of
+
     def _shard(
         self,
         card: Card,
@@ -254,8 +285,8 @@ class Stages:
             labels=labels_of(self._spec, profile, card, kernels.toolkit),
             parts=kernels.parts,
             parts_of=narrowings(self._spec, self._blocks),
-            guesses=self._guesses,
-            prior=prior,
+            guesses=None if self._advice is None else lambda each: self._advised(each).guesses,
+            prior=prior if self._advice is None else self._with_advice(prior),
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
             **measuring_process(card, profile, None),
         )
