@@ -22,12 +22,17 @@ from samples import ROOT
 
 COPIED = ("benchmarks", "config", "docs", "kernels", "launchwise", "report", "rules", "scripts")
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
-RUN = ("comparing", "experiment", "exporting", "learning", "report", "tables", "workloads")
+RUN = (
+    *("comparing", "experiment", "exporting", "learning", "measuring", "report", "tables"),
+    "workloads",
+)
 FIRST = 1
 SLOW = (
     *("test_learning_recommenders", "test_learning_evaluate", "test_learning_search"),
     *("test_one_core", "test_intervals", "test_printed", "test_report_writing", "test_agreement"),
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
+    *("test_explore", "test_explore_model", "test_explore_transfer", "test_faults"),
+    *("test_random_kills",),
 )
 """Files of more than two seconds, whose tests are like those of others."""
 

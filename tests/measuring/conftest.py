@@ -22,7 +22,7 @@ sys.path.insert(0, str(SUPPORT))
 
 from host_device import HostParts  # noqa: E402 (its folder is on the path only now)
 from measuring_forks import ForkedProcess  # noqa: E402
-from small_acoustic import copy_small_acoustic  # noqa: E402
+from stencil import small_stencil  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Method(
@@ -41,20 +41,20 @@ A CPU's times say nothing of a configuration or a card.
 
 
 @pytest.fixture
-def acoustic_copy(tmp_path: Path) -> Path:
-    """A copy of the acoustic workload with a small space, free to be changed."""
-    return copy_small_acoustic(tmp_path)
+def stencil_copy(tmp_path: Path) -> Path:
+    """A copy of the stencil with a small space, free to be changed."""
+    return small_stencil(tmp_path)
 
 
 @pytest.fixture
-def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
+def stencil(stencil_copy: Path) -> tuple[Spec, Workload]:
     """Spec and workload of the small copy."""
-    spec = load_spec(acoustic_copy)
-    return spec, load_workload(acoustic_copy, spec)
+    spec = load_spec(stencil_copy)
+    return spec, load_workload(stencil_copy, spec)
 
 
 @pytest.fixture
-def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
+def make_shard(stencil_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
     """A shard that is measured on the CPU, or by another ``script``."""
 
     def make(
@@ -65,8 +65,8 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
         **job: Any,
     ) -> Shard:
         return Shard(
-            spec=load_spec(acoustic_copy),
-            folder=acoustic_copy,
+            spec=load_spec(stencil_copy),
+            folder=stencil_copy,
             problems=problems,
             method=method,
             seed=7,
@@ -77,7 +77,7 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
             },
             labels={
                 "gpu": "cpu",
-                "workload": "acoustic",
+                "workload": "stencil",
                 "card": "none",
                 "driver": "none",
                 "toolkit": "none",

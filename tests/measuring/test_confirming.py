@@ -28,6 +28,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
 from launchwise.workloads.space import baseline, configurations
+from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -97,7 +98,7 @@ def test_what_is_there_is_not_measured_again(
 def test_a_kernel_that_kills_its_process_takes_part_no_longer(
     faulty: Callable[..., Shard], tmp_path: Path
 ) -> None:
-    marked = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+    marked = {"variant": "column", "tz": 2}
     shard = faulty(fault="crashed", at="launch")
     listed = configurations(shard.spec, PROBLEM)
     bad = next(each for each in listed if marked.items() <= each.items())
@@ -126,7 +127,7 @@ def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
     sizes = [{**PROBLEM, "n": n} for n in (20, 22, 24)]
     shard = faulty(problems=sizes, fault="refused", at="launch")
     listed = configurations(shard.spec, PROBLEM)
-    refused = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+    refused = {"variant": "column", "tz": 2}
     entrants = [
         Entrant(configuration=listed[0], roles=["baseline", "usual"]),
         Entrant(
@@ -283,9 +284,15 @@ def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> N
 
 
 LIBRARIES = '''
-
 import threading
 import time
+
+from launchwise.workloads.launches import LibraryRun
+from launchwise.workloads.space import baseline
+
+
+def change(session):
+    session.peer = lambda name: _Library(session, name)
 
 
 class _Library(LibraryRun):
@@ -295,8 +302,6 @@ class _Library(LibraryRun):
 
     def __init__(self, session, name):
         self._session, self._name = session, name
-        from launchwise.workloads.space import baseline
-
         self._launch = session.launch(baseline(session.workload.spec))
 
     def queue(self, stream):
@@ -318,19 +323,9 @@ class _Library(LibraryRun):
 
 
 def test_libraries_run_in_the_same_rounds(
-    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
 ) -> None:
-    host = acoustic_copy / "host" / "workload.py"
-    text = host.read_text()
-    text = text.replace("    LaunchSequence,\n", "    LaunchSequence,\n    LibraryRun,\n", 1)
-    if "LibraryRun" not in text:
-        text = text.replace("    Launch,\n", "    Launch,\n    LibraryRun,\n", 1)
-    text = text.replace(
-        "    def poison(self)",
-        "    def peer(self, name):\n        return _Library(self, name)\n\n    def poison(self)",
-        1,
-    )
-    host.write_text(text + LIBRARIES)
+    change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
     names = ["right", "idle", "raising", "elsewhere"]

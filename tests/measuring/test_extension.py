@@ -22,6 +22,7 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Part, baseline
+from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
 
@@ -208,26 +209,27 @@ def test_rows_of_changed_kernels_are_refused_by_variant(recording: Recording) ->
         recording.read()
     # Those that shall be measured anew need not fit, and somebody may vouch for the others.
     assert set(recording.read(({"variant": ["block3d"]},)).kept["variant"]) == {"linear"}
-    before = (recording.kernels / "predecessors.yaml").read_text()
+    predecessors = recording.kernels / "predecessors.yaml"
     vouch = "- {{commit: 7e57abc, variants: [{}], why: a comment}}\n"
     recording.write(recording.rows.assign(commit="7e57abcdef"))
-    (recording.kernels / "predecessors.yaml").write_text(before + vouch.format("linear"))
+    predecessors.write_text(vouch.format("linear"))
     with pytest.raises(UserError, match=r"rows of block3d .commits 7e57abc. would not fit"):
         recording.read()
-    (recording.kernels / "predecessors.yaml").write_text(before + vouch.format("linear, block3d"))
+    predecessors.write_text(vouch.format("linear, block3d"))
     assert len(recording.read().kept) == len(recording.rows)
 
 
 def test_changed_host_code_is_refused_for_every_variant(recording: Recording) -> None:
-    with open(recording.kernels / "host" / "workload.py", "a") as file:
-        file.write("# another launch\n")
+    change_sessions(recording.kernels, "def change(session): pass")
     with pytest.raises(UserError, match="rows of block3d, linear"):
         recording.read()
 
 
 def test_another_value_of_a_tunable_changes_no_kernel(recording: Recording) -> None:
     path = recording.kernels / "spec.yaml"
-    path.write_text(path.read_text().replace("values: [8, 64]", "values: [8, 16, 64]", 1))
+    text = path.read_text()
+    assert "values: [8, 64]" in text
+    path.write_text(text.replace("values: [8, 64]", "values: [8, 16, 64]", 1))
     assert len(recording.read().kept) == len(recording.rows)
 
 

@@ -136,7 +136,7 @@ def test_a_row_that_was_damaged_is_measured_again(faulty: MakeShard, tmp_path: P
     # What a machine leaves that lost its power, and bits that fell over in a name and in a time.
     damaged = [
         b"\0" * (len(nulls) - 1) + b"\n",
-        name.replace(b'"tx":', b'"tx":5', 1),
+        name.replace(b'"tz":', b'"tz":5', 1),
         time.replace(b'"time_ms":', b'"time_ms":7', 1),
     ]
     assert damaged[1:] != [name, time]
@@ -235,7 +235,7 @@ def test_a_clock_that_jumps_ends_nothing_early_and_lets_nothing_hang(
         timeout=60,
     )
     rows = finished(shard, path)
-    bad = [(row["status"], row["reason"], row["tx"]) for row in rows if row["status"] != "ok"]
+    bad = [(row["status"], row["reason"], row["tz"]) for row in rows if row["status"] != "ok"]
     assert bad == [("timeout", "no event for 3 s", 2)]
     days = {row["measured_at"][:10] for row in rows}
     assert len(days) > 2, "the clock did not jump"

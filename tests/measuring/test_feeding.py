@@ -54,9 +54,9 @@ class Late:
 
 
 def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(
-    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
 ) -> None:
-    late = Late(acoustic_copy, tmp_path / "j")
+    late = Late(stencil_copy, tmp_path / "j")
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=late)
     with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
         measure_shard(shard, journal)
@@ -94,12 +94,12 @@ def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
     importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
 )
 def test_what_is_compiled_alongside_is_what_a_bundle_holds(
-    acoustic_copy: Path, tmp_path: Path
+    stencil_copy: Path, tmp_path: Path
 ) -> None:
-    spec = load_spec(acoustic_copy)
-    workload = load_workload(acoustic_copy, spec)
+    spec = load_spec(stencil_copy)
+    workload = load_workload(stencil_copy, spec)
     builds = builds_in_order(workload, PROBLEMS[:1])
-    with Alongside(acoustic_copy, spec, builds, "sm_90", 2) as parts:
+    with Alongside(stencil_copy, spec, builds, "sm_90", 2) as parts:
         found = list(parts.ready())
         bundles = [Bundle(part.path) for part in found]
         again = list(parts.ready())

@@ -11,11 +11,13 @@ import pytest
 from launchwise.base.paired import LEAST_ROUNDS
 from launchwise.experiment.method import Method
 from launchwise.measuring.serving import Task, serve
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, configurations
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 from tests.measuring.conftest import QUICK
 from tests.support.host_device import HostDevice
+from tests.support.stencil import change_sessions
 
 PROBLEM: Problem = {"n": 20, "dtype": "float32", "order": 2}
 
@@ -50,11 +52,11 @@ def said_of_pairs(
 
 
 def test_every_round_has_an_order_of_its_own(
-    acoustic: tuple[Spec, Workload], acoustic_copy: Path, kernel_cache: Path
+    stencil: tuple[Spec, Workload], stencil_copy: Path, kernel_cache: Path
 ) -> None:
-    spec, workload = acoustic
+    spec, workload = stencil
     listed = configurations(spec, PROBLEM)[:4]
-    device = HostDevice(acoustic_copy, spec.headers, cache=kernel_cache)
+    device = HostDevice(stencil_copy, spec.headers, cache=kernel_cache)
     orders: list[list[int]] = [[]]
     for event in said_of_pairs(device, workload, listed):
         if event["event"] == "start":
@@ -70,20 +72,24 @@ def test_every_round_has_an_order_of_its_own(
     assert len(set(map(tuple, rounds))) > 4
 
 
-@pytest.mark.parametrize(("turned", "spare_bytes"), [(False, 0), (True, 50_000)])
+COUNTS_PADDING = """
+def change(session):
+    session.working_set_bytes = sum(each.nbytes for each in session.buffers.values())
+"""
+
+
+@pytest.mark.parametrize(("turned", "spare_bytes"), [(False, 0), (True, 1_000)])
 def test_where_l2_is_emptied_for_one_it_is_emptied_for_all(
-    acoustic: tuple[Spec, Workload],
-    acoustic_copy: Path,
-    kernel_cache: Path,
-    turned: bool,
-    spare_bytes: int,
+    stencil_copy: Path, kernel_cache: Path, turned: bool, spare_bytes: int
 ) -> None:
-    spec, workload = acoustic
+    change_sessions(stencil_copy, COUNTS_PADDING)
+    spec = load_spec(stencil_copy)
+    workload = load_workload(stencil_copy, spec)
     both = [
         next(each for each in configurations(spec, PROBLEM) if each["row_padding"] == padding)
         for padding in (0, 1)
     ]
-    device = Between(acoustic_copy, spec.headers, cache=kernel_cache)
+    device = Between(stencil_copy, spec.headers, cache=kernel_cache)
     # Its L2 holds the problem in unpadded rows, not in padded ones.
     small, large = (_working_set_bytes(workload, device, each) for each in both)
     device.l2_bytes = small + spare_bytes
@@ -102,14 +108,14 @@ def _working_set_bytes(workload: Workload, device: HostDevice, configuration: Co
 
 @pytest.mark.parametrize(("time_ms", "timer"), [(0.019, "graph"), (0.021, "events")])
 def test_kernels_as_short_as_the_limit_are_replayed(
-    acoustic: tuple[Spec, Workload],
-    acoustic_copy: Path,
+    stencil: tuple[Spec, Workload],
+    stencil_copy: Path,
     kernel_cache: Path,
     time_ms: float,
     timer: str,
 ) -> None:
-    spec, workload = acoustic
-    device = Between(acoustic_copy, spec.headers, cache=kernel_cache)
+    spec, workload = stencil
+    device = Between(stencil_copy, spec.headers, cache=kernel_cache)
     device.time_ms, device.l2_bytes = time_ms, 0
     method = QUICK.model_copy(update={"graph_below_us": 20.0})
     said = said_of_pairs(device, workload, configurations(spec, PROBLEM)[:2], method)

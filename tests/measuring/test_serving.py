@@ -26,10 +26,10 @@ PAIRS: dict[str, Any] = {"precision": 1e9, "seconds": 60.0, "references": [0]}
     "how", [{}, {"energy": True}, {"pairs": PAIRS}, {"explore": SEARCH}], ids=lambda how: [*how]
 )
 def test_a_task_releases_its_buffers(
-    acoustic: tuple[Spec, Workload], acoustic_copy: Path, kernel_cache: Path, how: dict[str, Any]
+    stencil: tuple[Spec, Workload], stencil_copy: Path, kernel_cache: Path, how: dict[str, Any]
 ) -> None:
-    spec, workload = acoustic
-    device = HostDevice(acoustic_copy, spec.headers, cache=kernel_cache)
+    spec, workload = stencil
+    device = HostDevice(stencil_copy, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     listed = [] if "explore" in how else configurations(spec, PROBLEM)[:2]
     said: list[dict[str, Any]] = []

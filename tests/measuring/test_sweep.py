@@ -98,9 +98,9 @@ def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
 
 @pytest.mark.parametrize(("slow_factor", "status"), [(1e18, "ok"), (3.0, "slow")])
 def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_best(
-    acoustic_copy: Path, kernel_cache: Path, slow_factor: float, status: str
+    stencil_copy: Path, kernel_cache: Path, slow_factor: float, status: str
 ) -> None:
-    spec = load_spec(acoustic_copy)
+    spec = load_spec(stencil_copy)
     repeats = Repeats(
         minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
     )
@@ -111,9 +111,9 @@ def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_be
     default, other, *_ = configurations(spec, problem)
     # A later visit knows a best time that neither will reach.
     task = Task(problem, [default, other], best_ms=1e-9, mark_ms=1e-9)
-    device = HostDevice(acoustic_copy, spec.headers, cache=kernel_cache)
+    device = HostDevice(stencil_copy, spec.headers, cache=kernel_cache)
     said: list[dict[str, Any]] = []
-    serve(device, load_workload(acoustic_copy, spec), method, [task], 1, said.append)
+    serve(device, load_workload(stencil_copy, spec), method, [task], 1, said.append)
     first, second = (event for event in said if event["event"] == "row")
     assert default.items() <= first.items()
     assert (first["status"], len(first["times_ms"])) == ("ok", 5)
@@ -128,26 +128,24 @@ class Paced(HostDevice):
     def timed(self, work: Any, repeats: int, flush: bool) -> list[float]:
         """Real launches, made-up times."""
         super().timed(work, repeats, flush)
-        return [10.0 if "omp_tile" in work.launches[0].build.source else 1.0] * repeats
+        return [10.0 if "column" in work.launches[0].build.source else 1.0] * repeats
 
 
 def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
-    acoustic_copy: Path, kernel_cache: Path
+    stencil_copy: Path, kernel_cache: Path
 ) -> None:
-    spec = load_spec(acoustic_copy)
+    spec = load_spec(stencil_copy)
     repeats = Repeats(minimum=5, maximum=5, few=2, near=0.1, budget_ms=1e6)
     method = Method(repeats=repeats, slow_factor=1e9, graph_below_us=0, control_s=0, rest=False)
     problem = {"n": 20, "dtype": "float32", "order": 2}
-    device = Paced(acoustic_copy, spec.headers, cache=kernel_cache)
+    device = Paced(stencil_copy, spec.headers, cache=kernel_cache)
     said: list[dict[str, Any]] = []
     listed = configurations(spec, problem)
-    tried = [listed[0], *(one for one in listed if one["variant"] == "omp_tile")][:3]
-    serve(
-        device, load_workload(acoustic_copy, spec), method, [Task(problem, tried)], 1, said.append
-    )
+    tried = [listed[0], *(one for one in listed if one["variant"] == "column")][:3]
+    serve(device, load_workload(stencil_copy, spec), method, [Task(problem, tried)], 1, said.append)
     rows = [event for event in said if event["event"] == "row"]
     assert [(row["variant"], len(row["times_ms"])) for row in rows] == [
-        *(("linear", 5), ("omp_tile", 2), ("omp_tile", 2)),
+        *(("linear", 5), ("column", 2), ("column", 2)),
     ]
 
 
@@ -206,7 +204,7 @@ def test_a_misbehaving_configuration_is_one_row(
     rows = run(shard, tmp_path / "journal.jsonl")
     assert keys(rows, shard) == expected_keys(shard)
     bad = [row for row in rows if row["status"] != "ok"]
-    assert [(row["status"], row["variant"], row["tx"]) for row in bad] == [(status, "omp_tile", 2)]
+    assert [(row["status"], row["variant"], row["tz"]) for row in bad] == [(status, "column", 2)]
     assert re.search(reason, bad[0]["reason"])
     assert bad[0]["time_ms"] is None
 
@@ -216,14 +214,13 @@ def test_wrong_results_are_rows_and_never_timed(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
     shard = make_shard(PROBLEMS[:1])
-    source = shard.folder / "omp_tile.cu"
-    source.write_text(source.read_text().replace("x < min(x0 + tx, last)", "x < x0 + 1"))
+    source = shard.folder / "column.cu"
+    source.write_text(source.read_text().replace("z < first + tz", "z < first + 1"))
     rows = run(shard, tmp_path / "journal.jsonl")
-    statuses = Counter((row["variant"], row["tx"], row["status"]) for row in rows)
-    assert statuses["omp_tile", 2, "wrong"] == 4
-    assert all(status == "ok" for (_, tx, status) in statuses if tx == 1)
+    statuses = Counter((row["variant"], row["status"]) for row in rows)
+    assert statuses == {("linear", "ok"): 1, ("block3d", "ok"): 12, ("column", "wrong"): 7}
     wrong = [row for row in rows if row["status"] == "wrong"]
-    assert all(row["times_ms"] == [] and "points off" in row["reason"] for row in wrong)
+    assert all(row["times_ms"] == [] and "expected" in row["reason"] for row in wrong)
 
 
 def test_a_child_that_never_measures_is_an_error_with_its_last_words(
@@ -244,7 +241,7 @@ def test_a_hopeless_configuration_is_launched_once(
     shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, method=method, mischief="dawdle")
     rows = run(shard, tmp_path / "journal.jsonl")
     slow = [row for row in rows if row["status"] == "slow"]
-    assert [(row["variant"], row["tx"]) for row in slow] == [("omp_tile", 2)]
+    assert [(row["variant"], row["tz"]) for row in slow] == [("column", 2)]
     assert slow[0]["times_ms"] == [slow[0]["first_ms"]]
 
 

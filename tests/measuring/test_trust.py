@@ -158,19 +158,19 @@ def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
 
 
 def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
-    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
 ) -> None:
-    path = acoustic_copy / "spec.yaml"
+    path = stencil_copy / "spec.yaml"
     text = path.read_text()
-    source = "    source: omp_tile.cu\n"
+    source = "    source: column.cu\n"
     assert text.count(source) == 1
     path.write_text(text.replace(source, f"{source}    verified: false\n"))
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
     rows, notes = run(shard, tmp_path / "j")
     status = {row["variant"]: row["status"] for row in rows}
-    assert status == {"linear": "ok", "block3d": "ok", "omp_tile": "unverified"}
+    assert status == {"linear": "ok", "block3d": "ok", "column": "unverified"}
     again = {row["variant"] for row in rows if row["attempt"] == 2}
-    assert again == {"block3d", "omp_tile"}
+    assert again == {"block3d", "column"}
     table = rows_to_table(rows, notes, shard.spec)
     schema = measurement_schema(shard.spec)
     write_table(tmp_path / "sweep.parquet", table, schema)
@@ -371,16 +371,13 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(
 
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
-    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path, kind: str
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path, kind: str
 ) -> None:
     def method(budget: int) -> Method:
         strategy = {"kind": kind, "budget": budget}
         return Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
 
-    guess = {"variant": "omp_tile", "row_padding": 0, "bx": 1, "by": 1, "bz": 1}
-    guess |= {"tx": 2, "ty": 2, "tz": 2}
-    spec = load_spec(acoustic_copy)
-    guess = {name: guess.get(name, value) for name, value in space.baseline(spec).items()}
+    guess = {**space.baseline(load_spec(stencil_copy)), "variant": "column", "tz": 2}
     shards = [make_shard(PROBLEM, method=method(budget)) for budget in (6, 9)]
     for shard in shards:
         object.__setattr__(shard, "guesses", lambda problem: [guess])

@@ -1,7 +1,7 @@
 """A measuring process that goes wrong where and how its job says; the CPU is its device.
 
 ``fault`` is one of :data:`FAULTS`, ``at`` the place where it happens: ``launch`` of the marked
-configuration (omp_tile, tx = 2, ty = tz = 1), ``row`` right after its row was said, ``every`` so
+configuration (``column`` with tz = 2), ``row`` right after its row was said, ``every`` so
 many rows, ``open`` while the device is opened. With ``once`` (a file, made when the supervisor has
 read all that was said before) only the first process has it. Every start adds the process id to the
 file that $STARTS names.
@@ -35,7 +35,12 @@ from launchwise.workloads.spec import load_spec
 PIPE = os.dup(1)
 """The pipe that events go to: ``run`` puts another file in its place."""
 
-TILE = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+MARKED = {"variant": "column", "tz": 2}
+
+
+def is_marked(launch: Launch) -> bool:
+    """Whether a launch is one of the configuration that has a fault."""
+    return launch.kernel == MARKED["variant"] and ("tz", str(MARKED["tz"])) in launch.build.defines
 
 
 def wait_until_heard() -> None:
@@ -145,9 +150,7 @@ class FaultyDevice(HostDevice):
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """See HostDevice."""
-        marked = [TILE["tx"], TILE["ty"], TILE["tz"]]
-        shape = [int(one) for one in launch.arguments[6:]] if launch.kernel == "omp_tile" else []
-        if self.fault is not None and shape == marked:
+        if self.fault is not None and is_marked(launch):
             self.fault()
         super().launch(launch, stream)
 
@@ -194,7 +197,7 @@ def _after_rows(fault: Callable[[], None], every: int | None) -> None:
             say(event)
             if event["event"] == "row":
                 count += 1
-                marked = all(event[name] == value for name, value in TILE.items())
+                marked = all(event[name] == value for name, value in MARKED.items())
                 if marked if every is None else count % every == 0:
                     fault()
 

@@ -1,4 +1,4 @@
-"""A measuring process whose configurations with tx = 2, ty = tz = 1 misbehave as the job says."""
+"""A measuring process one of whose configurations misbehaves as the job says (see faulty_child)."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from faulty_child import is_marked
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
@@ -17,21 +18,21 @@ from launchwise.workloads.spec import load_spec
 
 
 class MisbehavingDevice(HostDevice):
-    """A host device on which one configuration of ``omp_tile`` does something bad."""
+    """A host device on which the marked configuration does something bad."""
 
     mischief = ""
     parent = 0
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
-        """See HostDevice; the bad configuration's arguments end in 2, 1, 1."""
-        tile = [int(value) for value in work.launches[0].arguments[6:]]
+        """See HostDevice."""
+        marked = is_marked(work.launches[0])
         if self.mischief == "slowly":
             time.sleep(0.02)
-        elif tile == [2, 1, 1]:
+        elif marked:
             self._misbehave()
         times = super().timed(work, repeats, flush)
         if self.mischief == "dawdle":
-            return [1000.0 if tile == [2, 1, 1] else 1.0] * repeats
+            return [1000.0 if marked else 1.0] * repeats
         return times
 
     def _misbehave(self) -> None:

@@ -70,6 +70,45 @@ def copying_stencil(folder: Path) -> Path:
     return made
 
 
+def small_stencil(into: Path) -> Path:
+    """Copy the workload to ``into/kernels/stencil``, with a small space and free to be changed.
+
+    Problems of 20 points have 20 configurations, seven of them of ``column``.
+    """
+    folder = into / "kernels" / STENCIL.name
+    # What is usual and the study name values that this smaller space does not have.
+    ignored = shutil.ignore_patterns("usual.yaml", "studies", "__pycache__")
+    shutil.copytree(STENCIL, folder, ignore=ignored)
+    spec = yaml.safe_load((folder / "spec.yaml").read_text())
+    values = {"bx": [8, 64], "by": [1, 8], "bz": [1, 8], "tz": [*range(1, 9)]}
+    for name, own in values.items():
+        spec["tunables"][name]["values"] = own
+    (folder / "spec.yaml").write_text(
+        yaml.safe_dump(spec, sort_keys=False, default_flow_style=None)
+    )
+    return folder
+
+
+HOST = """
+from launchwise.workloads.declared_workload import DeclaredWorkload
+
+{code}
+
+class Changed(DeclaredWorkload):
+    def open(self, *given):
+        session = super().open(*given)
+        change(session)
+        return session
+"""
+
+
+def change_sessions(folder: Path, code: str) -> None:
+    """Give the workload host code that calls ``change(session)`` of ``code`` at each opening."""
+    host = folder / "host" / "workload.py"
+    host.parent.mkdir()
+    host.write_text(HOST.format(code=code))
+
+
 def cases(sizes: tuple[int, ...], gpus: tuple[str, ...] = GPUS) -> list[Case]:
     """Problems of one type and order."""
     return [Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in gpus for n in sizes]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_acoustic import copy_small_acoustic
 
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
@@ -18,6 +19,17 @@ from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
 GPU = "h200.sm16"
+SMALL_SPACE = {
+    "bx": "[8, 64]",
+    "by": "[1, 8]",
+    "bz": "[1, 8]",
+    "tx": "[1, 2]",
+    "ty": "[1, 2]",
+    "tz": "[1, 2]",
+    # Kernels that stream along z have no such tile.
+    "tile_x": "[64]",
+    "tile_y": "[8]",
+}
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +65,20 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def acoustic_copy(tmp_path: Path) -> Path:
+def acoustic_copy(tmp_path: Path, acoustic_folder: Path) -> Path:
     """A copy of the acoustic workload with a small space, free to be changed."""
-    return copy_small_acoustic(tmp_path)
+    folder = tmp_path / "kernels" / "acoustic"
+    # What is usual names values that this smaller space does not have.
+    ignored = shutil.ignore_patterns("usual.yaml")
+    shutil.copytree(acoustic_folder, folder, ignore=ignored)
+    text = (folder / "spec.yaml").read_text()
+    for name, values in SMALL_SPACE.items():
+        head, name_and_kind, tail = re.split(
+            rf"^(  {name}:\n    kind: \w+\n    values: ).*$", text, maxsplit=1, flags=re.MULTILINE
+        )
+        text = f"{head}{name_and_kind}{values}{tail}"
+    (folder / "spec.yaml").write_text(text)
+    return folder
 
 
 @pytest.fixture
