@@ -81,6 +81,23 @@ class Plan:
     timer: str | None = None
     time_offsets: tuple[float, float] | None = None
 
+    def gains(self, centre: np.ndarray, spread: np.ndarray, usual: np.ndarray) -> np.ndarray:
+        """Expected gains over what is usual, and their interval: (rows, 3). Of itself exactly 1.
+
+        Parameters
+        ----------
+        centre, spread
+            Log time relative to the usual choice as members expect it, and how far they are apart:
+            float64, shape (rows,).
+        usual
+            Whether a row is the usual choice: booleans, (rows,).
+        """
+        low, high = self.offsets or (np.nan, np.nan)
+        width = spread + SPREAD_FLOOR
+        logs = np.column_stack([-centre, -centre + low * width, -centre + high * width])
+        logs[usual] = 0.0
+        return np.exp(logs)
+
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
         loss = None if math.isnan(self.loss) else self.loss

@@ -15,7 +15,6 @@ from launchwise.base.typed import validated
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
-    SPREAD_FLOOR,
     HeldOut,
     Plan,
     agreed,
@@ -303,7 +302,7 @@ class CommitteeRecommender(Recommender):
                 {name: each[mine] for name, each in losses.items() if name in known}, plan.members
             )
             scores[mine] = centre + plan.caution * spread
-            gains[mine] = _gains(plan, centre, spread, usual[mine])
+            gains[mine] = plan.gains(centre, spread, usual[mine])
             timer = plan.timer or next(iter(log_times), None)
             if timer in log_times:
                 times[mine] = np.exp(log_times[timer][mine])
@@ -397,12 +396,3 @@ class CommitteeRecommender(Recommender):
             name: kind.load(folder / name, self.domain, self._loaded)
             for name, kind in kinds.items()
         }
-
-
-def _gains(plan: Plan, centre: np.ndarray, spread: np.ndarray, usual: np.ndarray) -> np.ndarray:
-    """Expected gains over what is usual, and their interval: (rows, 3). Of itself exactly 1."""
-    low, high = plan.offsets or (np.nan, np.nan)
-    width = spread + SPREAD_FLOOR
-    logs = np.column_stack([-centre, -centre + low * width, -centre + high * width])
-    logs[usual] = 0.0
-    return np.exp(logs)
