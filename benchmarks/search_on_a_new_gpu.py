@@ -32,12 +32,13 @@ import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
-from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, others_of, share
+from harness.searches import NEAR, evaluations, needle, others_of, share
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
+from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
 from launchwise.search.stopping import SURE
 from launchwise.search.transfer_search import TransferSearch
@@ -126,7 +127,7 @@ def guided(
         found.append(time_ms)
         reached = reached or (time_ms is not None and time_ms <= target)
         if ended is None and search.has_looked_around():
-            sure = search.chance_left(STOP_BELOW_PERCENT / 100) <= SURE
+            sure = search.chance_left(STATED_PERCENT / 100) <= SURE
             ended = len(found) if sure else None
     return found, ended
 

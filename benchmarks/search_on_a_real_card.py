@@ -21,10 +21,11 @@ from typing import Any
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
-from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, share
+from harness.searches import NEAR, evaluations, needle, share
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
+from launchwise.experiment.method import STATED_PERCENT
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.explore_transfer import TransferExplorer
@@ -100,7 +101,7 @@ def of_problem(
         for measured in prior
     ]
     limited = TransferExplorer(
-        spec, problem, facts, most, 1, prior=elsewhere, stop_below_percent=STOP_BELOW_PERCENT
+        spec, problem, facts, most, 1, prior=elsewhere, stop_below_percent=STATED_PERCENT
     )
     ended = proposed(limited, times)
     near = {name: needle(times, 100 * (factor - 1)) for name, factor in NEAR.items()}

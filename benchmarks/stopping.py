@@ -30,6 +30,7 @@ from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
+from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
@@ -37,7 +38,7 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
-WITHIN = 0.02
+WITHIN = STATED_PERCENT / 100
 LONGEST = 300
 """Measurements after which a search ends whatever it says."""
 

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 import pandas as pd
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
-STOP_BELOW_PERCENT = 2.0
-"""Limit of a search that ends once it is sure that nothing is faster by more."""
-
 OF_AMD = frozenset({"mi250x", "w6600", "w7800"})
 
 

@@ -9,6 +9,10 @@ from pydantic import Field, field_validator, model_validator
 from launchwise.base.typed import Strict
 from launchwise.workloads.parts import Value
 
+STATED_PERCENT = 2.0
+"""What a search says at its end, and is to be sure of where it is given no limit: that nothing is
+faster by more."""
+
 Selection = Annotated[
     dict[str, Annotated[list[Value], Field(min_length=1)]],
     Field(

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from launchwise.experiment.method import STATED_PERCENT
 from launchwise.measuring.explore import Axis, RandomDraws, Told
 from launchwise.workloads.sampling import LISTABLE, Key
 from launchwise.workloads.space import Configuration, Problem
@@ -24,9 +25,6 @@ SAMPLED_CANDIDATES = 5_000
 
 CANDIDATES_FROM_ELSEWHERE = 10_000
 """Most candidates taken from other GPUs: those that were fastest there."""
-
-STATED_PERCENT = 2.0
-"""What a search without a limit is asked at its end."""
 
 CENTRES = 5
 NEIGHBOURS_EVERY = 10

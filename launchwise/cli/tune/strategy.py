@@ -8,12 +8,9 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.cli.tune.question import Question
-from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.method import STATED_PERCENT, ProblemBlock
 from launchwise.workflow.estimate import nominal_bandwidth_gbs, volume
 from launchwise.workloads.spec import Spec
-
-WITHIN_PERCENT = 2.0
-"""What a search that is given no limit is to be sure of."""
 
 MOST_EVALUATIONS = 10_000
 """Rows per problem of a search that ends when it is sure."""
@@ -83,7 +80,7 @@ def strategy_of(asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arc
 
 def _search(asked: Question) -> dict[str, Any]:
     unlimited = asked.evaluations is None and asked.minutes is None
-    within = WITHIN_PERCENT if unlimited and asked.within is None else asked.within
+    within = STATED_PERCENT if unlimited and asked.within is None else asked.within
     limits = {
         "budget": MOST_EVALUATIONS if unlimited else asked.evaluations,
         "minutes": asked.minutes,
