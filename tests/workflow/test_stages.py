@@ -10,15 +10,17 @@ import yaml
 
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.gpus.profile import write_profile
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import Contests
+from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.studies import Studies
 from launchwise.workflow.sweeps import Sweeps
 from launchwise.workflow.targets import targets
 from launchwise.workflow.values import Values
-from tests.support.samples import ROOT
+from tests.support.samples import ROOT, profile
 
 LIVE = {"source": "live", "arch": "sm_90"}
 RECORDED = {"source": "recorded"}
@@ -86,6 +88,29 @@ def test_a_sweep_starts_from_recorded_gpus_where_its_strategy_says_so(recorded: 
     assert asks.prior("a", "stencil") == ["results/priors/a/stencil.parquet"]
     assert asks.prior_sweeps("a", "stencil") == ["results/sweeps/h200/stencil.parquet"]
     assert asks_not.prior("a", "stencil") == asks_not.prior_sweeps("a", "stencil") == []
+
+
+def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(
+    recorded: Path, tmp_path: Path
+) -> None:
+    arch = {"arch": "gfx90a"}
+    write_profile(recorded / "profile.json", profile("h200").model_copy(update=arch))
+    named = tmp_path / "named" / "stencil.parquet"
+    named.parent.mkdir()
+    named.write_bytes(b"more rows")
+    gpus = {"a": LIVE, "h200": RECORDED}
+    strategy: dict[str, Any] = {"kind": "transfer", "budget": 5}
+
+    def asked(**more: Any) -> tuple[list[str], list[str]]:
+        sweeps = {"stencil": {"strategy": strategy | more}}
+        experiment = Stages(gpus=gpus, sweeps=sweeps).experiment
+        extended = prior_extended(experiment, "a", "stencil")
+        return prior_gpus(experiment, "a", "stencil"), [each["gpu"] for each in extended]
+
+    assert asked() == (["h200"], [])
+    assert asked(known={"mine": str(named)}) == ([], ["mine"])
+    write_profile(named.with_name("profile.json"), profile("mine").model_copy(update=arch))
+    assert asked(known={"mine": str(named)}) == (["h200"], ["mine"])
 
 
 def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded: Path) -> None:
