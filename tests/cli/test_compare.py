@@ -12,24 +12,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import complaint, launchwise
-from compared import recorded, spec_of, steady, with_times, write_sweep
-from samples import ROOT
+from compared import SPEC, made_up, steady, with_times, write_sweep
+from samples import ROOT, SAXPY, STENCIL, measurements
 
 from launchwise.cli.app import main
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import load_spec
 
-GPU, WORKLOAD = "h200.sm16", "tridiagonal"
-OLD = f"data/recorded/{GPU}"
+GPU, WORKLOAD = "test", SPEC.workload
+OWN = [f"--workloads={folder.parent}" for folder in (SAXPY, STENCIL)]
+OLD = "OLD"
+"""Stands for the folder of :func:`old`."""
 
 
 @cache
-def recorded_sweep() -> pd.DataFrame:
-    return recorded(GPU, WORKLOAD)
+def sweep_before() -> pd.DataFrame:
+    return made_up()
 
 
 def steady_places() -> np.ndarray:
-    return np.flatnonzero(steady(recorded_sweep()))
+    return np.flatnonzero(steady(sweep_before()))
 
 
 @pytest.fixture(autouse=True)
@@ -38,36 +40,43 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a sweep of two workloads each."""
+    folder = tmp_path_factory.mktemp("old")
+    write_sweep(folder, sweep_before(), SPEC)
+    other = load_spec(STENCIL)
+    write_sweep(folder, measurements(other), other)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
     folder = tmp_path_factory.mktemp("planted")
-    new = with_times(recorded_sweep(), steady_places()[:2], 1.25).assign(driver="590.1")
-    best = recorded_sweep().loc[recorded_sweep()["status"] == "ok", "time_ms"].idxmax()
+    new = with_times(sweep_before(), steady_places()[:2], 1.25).assign(driver="590.1")
+    best = sweep_before().loc[sweep_before()["status"] == "ok", "time_ms"].idxmax()
     new.loc[best, ["status", "reason", "time_ms"]] = ["wrong", "largest error 3.0", np.nan]
     new["times_ms"] = [
         np.array([]) if place == best else each for place, each in new["times_ms"].items()
     ]
     new.loc[best, "repeats"] = 0
     gone = next(place for place in steady_places()[2:] if place != best)
-    write_sweep(folder, new.drop(index=gone), spec_of(WORKLOAD))
+    write_sweep(folder, new.drop(index=gone), SPEC)
     return str(folder)
 
 
-def test_changes_are_printed_by_name_and_exit_with_1(planted: str) -> None:
-    done = launchwise("compare", OLD, planted)
+def test_changes_are_printed_by_name_and_exit_with_1(old: str, planted: str) -> None:
+    done = launchwise("compare", old, planted, *OWN)
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
-    assert lines[:2] == [f"OLD {OLD}", f"NEW {planted}"]
-    assert f"{WORKLOAD} on {GPU}: 689 rows in both" in done.stdout
-    assert re.search(r"^  rows       68\d same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
-    assert "  driver     689 of 689 rows differ; 580.159.04 -> 590.1" in lines
+    assert lines[:2] == [f"OLD {old}", f"NEW {planted}"]
+    both = len(sweep_before()) - 1
+    assert f"{WORKLOAD} on {GPU}: {both} rows in both" in done.stdout
+    assert re.search(r"^  rows       \d+ same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
+    assert f"  driver     {both} of {both} rows differ; 580.0 -> 590.1" in lines
     for place in steady_places()[:2]:
-        row = recorded_sweep().iloc[place]
-        (line,) = [
-            each
-            for each in lines
-            if each.endswith(label(row, spec_of(WORKLOAD))) and "1.250 (" in each
-        ]
+        row = sweep_before().iloc[place]
+        (line,) = [each for each in lines if each.endswith(label(row, SPEC)) and "1.250 (" in each]
         assert f"n={row['n']}, " in line
     assert any(
         re.match(r"  broken     ok -> wrong  n=\d+.* \(largest error 3\.0\)$", each)
@@ -75,34 +84,36 @@ def test_changes_are_printed_by_name_and_exit_with_1(planted: str) -> None:
     )
     assert f"worse: {WORKLOAD} on {GPU}: 2 rows slower" in lines
     assert f"worse: {WORKLOAD} on {GPU}: 1 row broken" in lines
-    assert "only in OLD: acoustic on h200.sm16" in done.stdout
+    assert "only in OLD: stencil on test" in done.stdout
 
 
 def test_a_stale_best_is_named_with_what_to_take(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    problem = recorded_sweep().iloc[steady_places()[0]][spec_of(WORKLOAD).problem_columns]
+    problem = sweep_before().iloc[steady_places()[0]][SPEC.problem_columns]
     own = np.logical_and.reduce(
-        [recorded_sweep()[name] == problem[name] for name in spec_of(WORKLOAD).problem_columns]
+        [sweep_before()[name] == problem[name] for name in SPEC.problem_columns]
     )
-    ranked = recorded_sweep()[own & (recorded_sweep()["status"] == "ok")].sort_values("time_ms")
-    write_sweep(tmp_path, with_times(recorded_sweep(), [ranked.index[0]], 3.0), spec_of(WORKLOAD))
-    main(["compare", OLD, str(tmp_path)])
+    ranked = sweep_before()[own & (sweep_before()["status"] == "ok")].sort_values("time_ms")
+    write_sweep(tmp_path, with_times(sweep_before(), [ranked.index[0]], 3.0), SPEC)
+    main(["compare", old, str(tmp_path), *OWN])
     text = capsys.readouterr().out
     (line,) = [each for each in text.splitlines() if each.startswith("  stale")]
-    first, second = (label(ranked.iloc[place], spec_of(WORKLOAD)) for place in (0, 1))
+    first, second = (label(ranked.iloc[place], SPEC) for place in (0, 1))
     assert f"  {first} takes " in line
     assert line.endswith(f"; take {second}")
     # A stale answer counts only where that is asked for.
     options = ["--fail-on", "stale"]
-    assert main(["compare", OLD, str(tmp_path), *options]) == 1
-    assert "worse: tridiagonal on h200.sm16: 1 best configuration stale" in capsys.readouterr().out
+    assert main(["compare", old, str(tmp_path), *OWN, *options]) == 1
+    assert "worse: saxpy on test: 1 best configuration stale" in capsys.readouterr().out
 
 
-def test_nothing_worse_exits_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    faster = with_times(recorded_sweep(), steady_places()[:4], 0.8)
-    write_sweep(tmp_path, faster, spec_of(WORKLOAD))
-    assert main(["compare", OLD, str(tmp_path)]) == 0
+def test_nothing_worse_exits_with_0(
+    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faster = with_times(sweep_before(), steady_places()[:4], 0.8)
+    write_sweep(tmp_path, faster, SPEC)
+    assert main(["compare", old, str(tmp_path), *OWN]) == 0
     text = capsys.readouterr().out
     assert text.endswith("excludes 1\nnothing is worse\n")
     assert "4 faster" in text
@@ -122,38 +133,40 @@ def test_nothing_worse_exits_with_0(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--fail-on", "slower", "--allow", "0.2"], 1),
         # Nothing allows a wrong result but its name.
         (["--threshold", "30", "--allow", "100"], 1),
-        (["--only", "tridiagonal"], 1),
+        (["--only", "saxpy"], 1),
     ],
 )
 def test_options_say_what_the_exit_code_is_for(
-    options: list[str], code: int, planted: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, old: str, planted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", OLD, planted, *options]) == code
+    assert main(["compare", old, planted, *OWN, *options]) == code
     assert ("worse: " in capsys.readouterr().out) == bool(code)
 
 
 def test_json_and_csv_hold_every_row(
-    planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     csv = tmp_path / "rows.csv"
-    assert main(["compare", OLD, planted, "--json", "-", "--csv", str(csv)]) == 1
+    assert main(["compare", old, planted, *OWN, "--json", "-", "--csv", str(csv)]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["version"], found["threshold"], found["confidence"]) == (1, 0.02, 0.99)
     assert found["complaints"] == [
         f"{WORKLOAD} on {GPU}: 2 rows slower",
         f"{WORKLOAD} on {GPU}: 1 row broken",
     ]
-    assert {each["workload"] for each in found["only_old"]} == {"acoustic", "granger", "sentiment"}
+    assert {each["workload"] for each in found["only_old"]} == {"stencil"}
     (sweep,) = found["sweeps"]
     assert sweep["outcomes"]["slower"] == 2
-    assert len(sweep["rows"]) == len(recorded_sweep()) == sum(sweep["outcomes"].values())
+    assert len(sweep["rows"]) == len(sweep_before()) == sum(sweep["outcomes"].values())
     assert len(sweep["answers"]) == sum(sweep["verdicts"].values())
     slower = [row for row in sweep["rows"] if row["outcome"] == "slower"]
-    expected = recorded_sweep().iloc[steady_places()[:2]]
-    assert [row["problem"]["n"] for row in slower] == expected["n"].tolist()
-    for row, (_, before) in zip(slower, expected.iterrows(), strict=True):
-        assert row["configuration"]["variant"] == before["variant"]
-        assert row["old_time_ms"] == before["time_ms"]
+    expected = sweep_before().iloc[steady_places()[:2]]
+    assert sorted(row["old_time_ms"] for row in slower) == sorted(expected["time_ms"])
+    by_time = expected.set_index("time_ms")
+    for row in slower:
+        before = by_time.loc[row["old_time_ms"]]
+        assert row["problem"]["n"] == before["n"]
+        assert row["configuration"]["threads"] == before["threads"]
         assert row["ratio"] == pytest.approx(1.25)
         assert 1 < row["ratio_low"] < row["ratio_high"]
         assert (row["old_repeats"], row["new_driver"]) == (before["repeats"], "590.1")
@@ -161,8 +174,8 @@ def test_json_and_csv_hold_every_row(
     assert (gone["new_status"], gone["new_time_ms"], gone["ratio"]) == (None, None, None)
     (driver,) = [each for each in sweep["differences"] if each["what"] == "driver"]
     assert driver == {
-        **{"what": "driver", "old": ["580.159.04"], "new": ["590.1"]},
-        **{"rows": 689, "of": 689},
+        **{"what": "driver", "old": ["580.0"], "new": ["590.1"]},
+        **{"rows": len(sweep_before()) - 1, "of": len(sweep_before()) - 1},
     }
     table = pd.read_csv(csv)
     assert table["outcome"].tolist() == [row["outcome"] for row in sweep["rows"]]
@@ -174,19 +187,25 @@ def test_json_and_csv_hold_every_row(
     )
 
 
-def test_json_in_a_file_leaves_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_in_a_file_leaves_the_text(
+    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "found.json"
-    assert main(["compare", OLD, OLD, "--json", str(path), "--only", WORKLOAD]) == 0
-    assert "690 rows in both, 690 of them the same measurement" in capsys.readouterr().out
-    assert json.loads(path.read_text())["outcomes"]["same"] == 690
+    assert main(["compare", old, old, *OWN, "--json", str(path), "--only", WORKLOAD]) == 0
+    count = len(sweep_before())
+    said = f"{count} rows in both, {count} of them the same measurement"
+    assert said in capsys.readouterr().out
+    assert json.loads(path.read_text())["outcomes"]["same"] == count
 
 
-def test_gpus_of_other_names_are_compared_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
-    sides = ["data/recorded/h200.sm32", "data/recorded/h200.sm72"]
-    options = ["--gpu", "h200.sm32=h200.sm72", "--only", "granger", "--top", "1"]
-    main(["compare", *sides, *options])
+def test_gpus_of_other_names_are_compared_on_demand(
+    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sweep(tmp_path, with_times(sweep_before(), slice(None), 0.5).assign(gpu="other"), SPEC)
+    options = ["--gpu", "test=other", "--only", WORKLOAD, "--top", "1"]
+    main(["compare", old, str(tmp_path), *OWN, *options])
     text = capsys.readouterr().out
-    assert "granger on h200.sm32 and h200.sm72: 757 rows in both\n" in text
+    assert f"saxpy on test and other: {len(sweep_before())} rows in both\n" in text
     count = int(re.search(r"(\d+) faster", text).group(1))  # type: ignore[union-attr]
     assert count > 50
     assert f"... and {count - 1} more (--top, --csv)" in text
@@ -222,9 +241,9 @@ def test_public_sweeps_are_compared_without_options() -> None:
         (["docs", OLD], "docs: holds no sweep"),
         ([OLD, "data/public/gpus"], "compare: no sweep in common"),
         ([OLD, OLD, "--gpu", "h200"], "compare: --gpu: 'h200' is not OLD=NEW"),
-        ([OLD, OLD, "--gpu", "a=b"], "compare: --gpu: data/recorded/h200.sm16: unknown GPU 'a'"),
+        ([OLD, OLD, "--gpu", "a=b"], "compare: --gpu: OLD: unknown GPU 'a'"),
         ([OLD, OLD, "--gpu", "a=c", "--gpu", "b=c"], "compare: --gpu: 'b=c' names a GPU twice"),
-        ([OLD, OLD, "--only", "tridiag"], "compare: --only: unknown workload 'tridiag'"),
+        ([OLD, OLD, "--only", "saxp"], "compare: --only: unknown workload 'saxp'"),
         ([OLD, OLD, "--workloads", "nothing"], "compare: --workloads: no folder 'nothing'"),
         ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none exclu"),
         ([OLD, OLD, "--fail-on", "everything"], "compare: Invalid value for '--fail-on'"),
@@ -234,15 +253,16 @@ def test_public_sweeps_are_compared_without_options() -> None:
     ],
 )
 def test_mistakes_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], said: str, old: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", *words]) == 2
+    asked = [old if word == OLD else word for word in words]
+    assert main(["compare", *asked, *OWN]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"launchwise: {said}")
+    assert captured.err.startswith(f"launchwise: {said.replace('OLD:', f'{old}:')}")
     assert captured.err.count("\n") == 1
     assert captured.out == ""
 
 
-def test_a_mistake_is_one_line_of_the_process() -> None:
-    said = complaint(launchwise("compare", "git:no_such_commit", OLD))
+def test_a_mistake_is_one_line_of_the_process(old: str) -> None:
+    said = complaint(launchwise("compare", "git:no_such_commit", old))
     assert said.startswith("git:no_such_commit: ")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from samples import ROOT, SAXPY, measurements
+from samples import SAXPY, measurements
 
-from launchwise.tables.files import read_table, write_table
+from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -38,17 +38,6 @@ def made_up(slower: float = 1.0, seed: int = 0) -> pd.DataFrame:
         for each, time, one in zip(found["times_ms"], found["time_ms"], slow, strict=True)
     ]
     return found
-
-
-def spec_of(workload: str) -> Spec:
-    """Spec of a workload of the repository."""
-    return load_spec(ROOT / "kernels" / workload)
-
-
-def recorded(gpu: str, workload: str) -> pd.DataFrame:
-    """A recorded sweep."""
-    path = ROOT / "data/recorded" / gpu / f"{workload}.parquet"
-    return read_table(path, measurement_schema(spec_of(workload)))
 
 
 def steady(sweep: pd.DataFrame, most: float = 0.01) -> np.ndarray:
