@@ -20,8 +20,8 @@ from launchwise.gpus.profile import read_profile
 from launchwise.workloads.spec import Spec
 
 ASKED = ["stencil_block", "a100", "n=512", "dtype=float32", "order=8"]
-WITHOUT_COST = ["--configfile", "config.yaml", "--configfile", "docs/tutorial/example/config.yaml"]
-"""Settings with a workload that has no ``cost.yaml``."""
+WITHOUT_COST = ["--configfile", "docs/tutorial/example/config.yaml"]
+"""Overlay with a workload that has no ``cost.yaml``."""
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,10 @@ def test_json_holds_what_the_text_prints_and_more(own: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("at_root")
-def test_a_tie_without_a_cost_model_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["predict", "saxpy_block", "a100", "n=1000000", "dtype=float32", *WITHOUT_COST]
+def test_a_tie_without_a_cost_model_is_no_answer(
+    own: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["predict", "saxpy_block", "a100", "n=1000000", "dtype=float32", *own, *WITHOUT_COST]
     assert main(asked) == 0
     text = capsys.readouterr().out
     assert "no basis for an answer: it predicts the same time for 24 of 24" in text
@@ -130,11 +132,11 @@ def test_settings_are_laid_over_each_other(
 
 
 @pytest.mark.usefixtures("at_root")
-def test_the_command_and_the_rule_describe_a_card_alike(tmp_path: Path) -> None:
+def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path: Path) -> None:
     from scripts.described_profile import main as describe
 
     describe("titan_v", "titan_v", None, CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
-    config = [Path("config.yaml")]
+    config = [Path(own[-1])]
     experiment = load_experiment(read_yaml(config[0]), config, ROOT)
     assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
 
