@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from faulty_child import is_marked
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
-from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.measuring.measure import OnDevice
 from launchwise.workloads.spec import load_spec
 
 
@@ -25,10 +24,7 @@ class MisbehavingDevice(HostDevice):
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """See HostDevice."""
-        marked = is_marked(work.launches[0])
-        if self.mischief == "slowly":
-            time.sleep(0.02)
-        elif marked:
+        if is_marked(work.launches[0]):
             self._misbehave()
         times = super().timed(work, repeats, flush)
         if self.mischief == "dawdle":
@@ -37,14 +33,8 @@ class MisbehavingDevice(HostDevice):
 
     def _misbehave(self) -> None:
         print("no licence", file=sys.stderr, flush=True)
-        if self.mischief == "crash":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        elif self.mischief == "hang":
-            time.sleep(3600)
-        elif self.mischief == "exit":
+        if self.mischief == "exit":
             os._exit(0)
-        elif self.mischief == "lost":
-            raise LaunchFailed("illegal address", fatal=True)
         elif self.mischief == "interrupt":
             os.kill(self.parent, signal.SIGTERM)
 
