@@ -33,8 +33,9 @@ SLOW = (
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
     *("test_explore", "test_explore_model", "test_explore_transfer", "test_faults"),
     *("test_random_kills",),
+    *("test_calibration", "test_datasheet_gpus", "test_tested_problems"),
 )
-"""Files of more than two seconds, whose tests are like those of others."""
+"""Files whose first test takes long, and is like those of others."""
 
 STARTED = """
 import sys

@@ -24,12 +24,11 @@ TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")
 
 def files_of(folder: Path) -> set[str]:
     """Everything in the project except Snakemake's own notes, logs and compiled Python."""
-    return {
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not {".snakemake", "__pycache__", "logs"} & set(path.relative_to(folder).parts)
-    }
+    found = set()
+    for place, folders, names in os.walk(folder):
+        folders[:] = {*folders} - {".snakemake", "__pycache__", "logs"}
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in names}
+    return found
 
 
 def line_of(project: Project, *arguments: str, **variables: str) -> str:
@@ -57,17 +56,9 @@ OVERLAYS: dict[str, tuple[str | dict[str, Any], str]] = {
         nested("gpus/h200.sm72", {"source": "live", "sms": 72}),
         "o.yaml: gpus.h200.sm72.sms: unknown key 'sms'",
     ),
-    "two GPUs of one name": (
-        "gpus:\n  a.b: {source: live, arch: sm_90}\n  a.b: {source: recorded}\n",
-        "o.yaml: line 3: 'a.b' is given twice",
-    ),
     "live GPU where there is none": (
         nested("gpus/local", {"source": "live"}),
         "o.yaml: gpus.local: source is live, but this machine has no NVIDIA GPU; give its arch",
-    ),
-    "described GPU of no known card": (
-        nested("gpus/a10", {"source": "described"}),
-        "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
     ),
     "recorded GPU that was not recorded": (
         nested("gpus/a100", {"source": "recorded"}),
@@ -102,12 +93,6 @@ PARAMETERS: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "models/forest",
         {**FOREST, "parameters": {"max_deph": 3}},
         "models.forest.parameters.max_deph: unknown parameter 'max_deph', did you mean 'max_depth'",
-    ),
-    "a wrong type in an overlay": (
-        "o.yaml",
-        "models/forest",
-        {**FOREST, "parameters": {"n_estimators": "many"}},
-        "models.forest.parameters.n_estimators: must be an integer of at least 1, not 'many'",
     ),
     "out of range in a study": (
         "kernels/stencil/studies/stencil_block/study.yaml",

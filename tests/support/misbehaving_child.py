@@ -24,7 +24,8 @@ class MisbehavingDevice(HostDevice):
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """See HostDevice."""
-        if is_marked(work.launches[0]):
+        marked = is_marked(work.launches[0])
+        if marked:
             self._misbehave()
         times = super().timed(work, repeats, flush)
         if self.mischief == "dawdle":
