@@ -302,7 +302,10 @@ def test_texts_and_repeated_rows(tmp_path: Path) -> None:
 PUBLIC = ROOT / "data" / "public"
 
 
-@pytest.mark.parametrize("path", sorted(PUBLIC.glob("gpus/*/*.parquet")), ids=lambda p: p.stem)
+ONE_OF_EACH = {path.stem: path for path in sorted(PUBLIC.glob("gpus/*/*.parquet"))}
+
+
+@pytest.mark.parametrize("path", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
 def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) -> None:
     folder = PUBLIC / "workloads" / path.stem
     spec = load_spec(folder)

