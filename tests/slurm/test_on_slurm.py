@@ -60,9 +60,12 @@ def test_a_killed_workflow_a_requeued_and_a_cancelled_job(
         more = len(orphans) + 1
         wait_for("a successor", second, lambda: len(jobs(slurm, "sweep_wildcards_a100_")) >= more)
         assert on_slurm.rows("a100") < ROWS_PER_SWEEP, "too late for a fault"
-        successors = set(jobs(slurm, "sweep_wildcards_a100_")) - {*orphans}
-        slurm.do("scontrol", "requeue", successors.pop())
+        requeued = (set(jobs(slurm, "sweep_wildcards_a100_")) - {*orphans}).pop()
+        slurm.do("scontrol", "requeue", requeued)
         slurm.do("scancel", orphans[0])
+        wait_for("the queue", second, lambda: requeued in jobs(slurm, "sweep_", "PENDING"))
+        # Slurm would wait for two minutes.
+        slurm.do("scontrol", "update", f"JobId={requeued}", "StartTime=now")
         assert second.wait(600) == 0, second.said()[-3000:]
     logs = (on_slurm.results / "logs" / "slurm").rglob(f"{orphans[0]}.log")
     assert "run the same command again to resume" in next(logs).read_text()
