@@ -19,10 +19,10 @@ def in_scheme(driver: Any, scheme: str) -> Iterator[None]:
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def violations(driver: Any) -> list[tuple[str, str]]:
-    """Violations found by axe-core on the open page: rule and first place of each."""
+def violations(driver: Any, *rules: str) -> list[tuple[str, str]]:
+    """Violations of these rules, or of all, on the open page: rule and first place of each."""
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     driver.execute_script(axe)
-    run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
-    found = driver.execute_async_script(run)
+    run = "axe.run(arguments[0]).then((found) => arguments[1](found.violations))"
+    found = driver.execute_async_script(run, {"runOnly": rules} if rules else {})
     return [(each["id"], each["nodes"][0]["html"][:200]) for each in found]
