@@ -49,7 +49,9 @@ def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
         share = sum(work.staged().values()) / statistics.median(times)
     print(f"{rows} rows: stages add up to {share:.3f} of {statistics.median(times):.4f} ms")
     # In small systems the latency of the waits belongs to no stage.
-    assert (0.6 if rows < 10**5 else 0.85) < share < 1.15
+    # Each stage that is timed alone waits for the card: that counts where a run takes microseconds.
+    low, high = (0.6, 1.6) if rows < 10**5 else (0.85, 1.15)
+    assert low < share < high
 
 
 def test_stages_of_many_streams_do_not_overlap() -> None:
