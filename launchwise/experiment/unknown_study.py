@@ -1,10 +1,10 @@
-"""Messages for studies that do not exist."""
+"""Messages for studies that do not exist, or cannot be measured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from launchwise.base.errors import unknown
+from launchwise.base.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from launchwise.experiment.experiment import Experiment
@@ -25,3 +25,19 @@ def unknown_study(name: str, experiment: Experiment) -> str:
         if not studied and not experiment.spec_of(workload).has_kernel:
             return f"{workload} has no study: {NEEDED}"
     return unknown("study", name, experiment.studies)
+
+
+def insist_on_kernel(study: str, experiment: Experiment, command: str) -> None:
+    """Check that problems of a study can be measured.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, or its workload was imported: it has no kernel.
+    """
+    if study not in experiment.studies:
+        raise UserError(command, "", unknown_study(study, experiment))
+    workload = experiment.studies[study].workload
+    if not experiment.specs[workload].has_kernel:
+        message = f"{workload} has no kernel: nothing of it can be measured here"
+        raise UserError(command, study, f"{message}; launchwise import adds sweeps")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from launchwise.workflow.contests import Contests
 from launchwise.workflow.values import Values
+from launchwise.workloads.spec import Spec
 
 Targets = dict[str, list[str]]
 
@@ -26,12 +27,13 @@ def targets(values: Values, contests: Contests) -> Targets:
     found: Targets = {}
     for study in values.studies:
         found |= _of_study(study, values)
-    for study in values.studies:
+    measurable = [study for study in values.studies if _spec(study, values).has_kernel]
+    for study in measurable:
         found[f"recheck_{study}"] = _rechecks(study, values, contests)
     for study in values.blind:
         found |= _blind_tests(study, values, contests)
     archs = sorted(set(values.archs.values()))
-    for workload in map(values.workload, values.studies):
+    for workload in map(values.workload, measurable):
         found[f"compile_{workload}"] = [f"results/build/{workload}/{arch}.cubins" for arch in archs]
     for gpu in values.gpus:
         found |= _of_gpu(gpu, values)
@@ -43,6 +45,10 @@ def targets(values: Values, contests: Contests) -> Targets:
 def _of_study(study: str, values: Values) -> Targets:
     made = OF_STUDIES | ({"predict": PREDICTED} if values.cards else {})
     return {f"{stage}_{study}": [path.format(study=study)] for stage, path in made.items()}
+
+
+def _spec(study: str, values: Values) -> Spec:
+    return values.experiment.specs[values.workload(study)]
 
 
 def _rechecks(study: str, values: Values, contests: Contests) -> list[str]:

@@ -214,9 +214,17 @@ def test_what_cannot_be_planned_is_one_line(
     assert not list(here.glob("plan_*.yaml"))
 
 
-def test_what_has_no_kernel_is_not_planned() -> None:
-    said = complaint(launchwise("plan", "convolution_transfer", "--minutes", "5"))
-    assert said.startswith("plan: convolution_transfer: convolution has no kernel")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "convolution_transfer", "--minutes", "5"],
+        ["recheck", "convolution_transfer"],
+        ["recommend", "convolution_transfer", "w=4096", "h=4096", "--measure", "3"],
+    ],
+)
+def test_what_has_no_kernel_is_not_measured(words: list[str]) -> None:
+    said = complaint(launchwise(*words))
+    assert said.startswith(f"{words[0]}: convolution_transfer: convolution has no kernel")
 
 
 def test_where_nothing_is_left_to_gain_it_says_so(here: Path) -> None:

@@ -484,6 +484,9 @@ def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     assert "Nothing to be done" in snakemake(line).stdout
     again = tune(*asked, "--within", "1%")
     assert "Nothing to be done" in again.stderr
+    assert "measured by no other GPU" not in done.stderr
+    other = tune(workload, "w=40", "h=16", "--known", "earlier", "--evaluations", "2")
+    assert "1 of 1 problems were measured by no other GPU: rows of the nearest one" in other.stderr
     more = tune(workload, "w=32", "h=16", "--known", "earlier", "--evaluations", "6")
     assert "chance that another is faster by more than 2 %" in more.stdout
     # With --within alone a search goes on until it is sure, or nothing is left.

@@ -19,7 +19,7 @@ from launchwise.cli.plan.overlay import as_text, settings_of
 from launchwise.cli.predict.answering import find_profile, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
-from launchwise.experiment.unknown_study import unknown_study
+from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design
@@ -154,13 +154,8 @@ def _nothing(
 
 
 def _study(name: str, experiment: Experiment) -> Study:
-    if name not in experiment.studies:
-        raise UserError(COMMAND, "", unknown_study(name, experiment))
-    study = experiment.studies[name]
-    if not experiment.specs[study.workload].has_kernel:
-        message = f"{study.workload} has no kernel: nothing of it can be measured here"
-        raise UserError(COMMAND, name, f"{message}; launchwise import adds sweeps")
-    return study
+    insist_on_kernel(name, experiment, COMMAND)
+    return experiment.studies[name]
 
 
 def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:

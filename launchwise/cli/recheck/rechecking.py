@@ -19,6 +19,7 @@ from launchwise.cli.predict.answering import find_profile, read_experiment
 from launchwise.cli.recommend.recommending import FINAL, known_gpus
 from launchwise.cli.running import run_snakemake
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.final import FACTS_FILE
 from launchwise.measuring.cards import Card, cards, in_words
@@ -96,11 +97,13 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
 def _studies(asked: Sequence[str], experiment: Experiment) -> list[str]:
     """The requested studies, or all that have a product."""
     for study in asked:
+        insist_on_kernel(study, experiment, COMMAND)
         known_gpus(study, experiment)
     made = [
         study
-        for study in experiment.studies
-        if (experiment.root / FINAL / study / FACTS_FILE).is_file()
+        for study, entry in experiment.studies.items()
+        if experiment.specs[entry.workload].has_kernel
+        and (experiment.root / FINAL / study / FACTS_FILE).is_file()
     ]
     if not asked and not made:
         message = "no study has recommendations yet: make them with snakemake --cores all"

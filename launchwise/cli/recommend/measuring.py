@@ -15,10 +15,11 @@ from pathlib import Path
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import read_experiment
-from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
+from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final
@@ -43,6 +44,8 @@ def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answ
         another than was asked for; when a stage fails.
     """
     experiment = read_experiment(asked.files, root, asked.study)
+    insist_on_kernel(asked.study, experiment, COMMAND)
+    known_gpus(asked.study, experiment)
     present = cards()
     gpu = _gpu_here(asked, experiment, present)
     case, final = loaded(replace(asked, gpu=gpu), experiment)

@@ -249,7 +249,9 @@ class Stages:
             names = [each["gpu"] for each in self._others]
             paths = [Path(each["path"]) for each in self._others]
             tables = read_tables(names, paths, measurement_schema(self._spec))
-            write_prior(path, self._spec, tables, self._problems)
+            if near := write_prior(path, self._spec, tables, self._problems):
+                log.info("%d of %d problems were measured by no other GPU: rows of the nearest "
+                         "one stand in", near, len(self._problems))  # fmt: skip
             return read_prior(path, self._spec)
 
         found = stack.enter_context(ThreadPoolExecutor(1)).submit(known)
