@@ -29,7 +29,7 @@ REAL_PROBLEMS: list[dict[str, list[Any]]] = [
 def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
     """Builds of a small and of a large problem, all orders and types.
 
-    Of the many of a kernel that streams, six for each order and type, over the whole range of its
+    Of the many of a kernel that streams, three for each order and type, over the whole range of its
     tunables: the recorded sweeps compiled all of them.
     """
     workload = load_workload(acoustic_folder, acoustic_spec)
@@ -38,7 +38,7 @@ def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
         defines = dict(build.defines)
         kind = (build.source, str(defines["REAL"]), str(defines.get("RADIUS")))
         alike.setdefault(kind, []).append(build)
-    return {each for own in alike.values() for each in own[:: max(1, len(own) // 6)]}
+    return {each for own in alike.values() for each in own[:: max(1, len(own) // 3)]}
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
