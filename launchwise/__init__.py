@@ -1,3 +1,3 @@
 """launchwise: measure CUDA launch parameters, learn from them, recommend them."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

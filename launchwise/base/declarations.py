@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 
 
 class Unreadable(Exception):

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-PACKAGE = "launchwise"
+from launchwise.base.places import PACKAGE, ROOT, is_module
+
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements hold other statements; most nodes are expressions, which hold no import."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -20,7 +21,6 @@ _STATEMENT = re.compile(
 """An import on lines of its own."""
 _HIDDEN = re.compile(r"[;:][ \t]*(?:from|import)[ \t]|^[ \t]*(?:from|import)\b.*\\$", re.MULTILINE)
 """An import after another statement, or one that a backslash continues."""
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
@@ -35,7 +35,7 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
         Whether imports inside functions and for type checkers alone count.
     """
     queue = list(start)
-    found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
+    found = {path for path in queue if is_module(path)}
     while queue:
         for file in _imported(queue.pop(), lazy):
             if file not in found:

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from launchwise.base.imports import ROOT
+import launchwise
+from launchwise.base.places import IN_CLONE, ROOT
 
 COMMIT_VARIABLE = "LAUNCHWISE_COMMIT"
 """Environment variable with the commit, for code without a repository (such as a container)."""
@@ -32,12 +33,13 @@ PACKAGES = (
 def commit(root: str | Path = ROOT) -> str:
     """Commit of the project, with ``+changes`` when tracked files differ from it.
 
-    ``unknown`` where there is neither a repository nor :data:`COMMIT_VARIABLE`.
+    ``unknown`` where there is neither a repository nor :data:`COMMIT_VARIABLE`. A repository that
+    an installed wheel happens to lie in is another project's.
     """
     named = os.environ.get(COMMIT_VARIABLE)
     if named:
         return named
-    head = _git(root, "rev-parse", "HEAD")
+    head = _git(root, "rev-parse", "HEAD") if IN_CLONE or root != ROOT else None
     if head is None:
         return "unknown"
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -76,8 +78,8 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
+    """Versions of launchwise, of Python and of the packages that results depend on."""
+    found = {"launchwise": launchwise.__version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 
 
 def print_line(line: Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.places import shipped
 
 
 def workload_folder(named: str) -> Path:
@@ -20,7 +20,7 @@ def workload_folder(named: str) -> Path:
     path = Path(named)
     if path.name == SPEC_FILE:
         path = path.parent
-    for folder in (path, ROOT / "kernels" / named):
+    for folder in (path, shipped("kernels") / named):
         if (folder / SPEC_FILE).is_file():
             return folder.resolve()
     raise UserError(named, "", f"is neither a folder with {SPEC_FILE} nor a workload of kernels/")

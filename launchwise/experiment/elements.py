@@ -8,8 +8,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
 from launchwise.base.names import inside
+from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.typed import Strict, read_yaml, validated
 
 FILE = Path("published", "elements.yaml")
@@ -78,6 +78,10 @@ def read_elements(study: Path) -> list[Element]:
     return validated(Elements, read_yaml(path), path).elements
 
 
+NOT_IN_WHEEL = ("benchmarks", "docs", "tests")
+"""Folders of the repository that a wheel lacks."""
+
+
 def check_places(study: Path) -> None:
     """Check that the files of the elements of a study's paper exist.
 
@@ -86,10 +90,11 @@ def check_places(study: Path) -> None:
     UserError
         For the first that does not, or that lies outside of the project.
     """
-    folders = (study, study.parents[1], ROOT)
+    folders = (study, study.parents[1], SHIPPED)
     for number, element in enumerate(read_elements(study)):
         key = f"elements.{number}.files"
         for name in element.files:
             places = [inside(folder, name, study / FILE, key) for folder in folders]
-            if not any(place.is_file() for place in places):
+            left_out = not IN_CLONE and Path(name).parts[0] in NOT_IN_WHEEL
+            if not left_out and not any(place.is_file() for place in places):
                 raise UserError(study / FILE, key, f"no file {name!r}")

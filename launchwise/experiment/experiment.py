@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import merged
 from launchwise.base.names import SPEC_FILE, beside
+from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import cross_checks
@@ -74,10 +75,11 @@ class Experiment:
         self.settings = settings
         self.root = root
         self.sources = sources
-        for folder in settings.workloads:
-            if not (root / folder).is_dir():
+        places = {folder: here_or_shipped(folder, root) for folder in settings.workloads}
+        for folder, place in places.items():
+            if not place.is_dir():
                 self.fail("workloads", f"no folder {folder!r}")
-        self.folders = find_workloads([root / folder for folder in settings.workloads])
+        self.folders = find_workloads(places.values())
         self.study_folders = find_studies(self.folders)
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
@@ -265,7 +267,7 @@ class Experiment:
 
     def recorded_in(self, gpu: str) -> str:
         """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
-        return self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
+        return str(here_or_shipped(self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"))
 
     def has_rows(self, gpu: str, workload: str) -> bool:
         """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""

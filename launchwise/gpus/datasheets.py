@@ -15,7 +15,7 @@ from pydantic import Field
 
 from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import HOPPER, tensor_share
 from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile
@@ -150,7 +150,7 @@ def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
         When the table is no such table; naming card and figure when a figure is unknown, given
         twice, not a positive number, in another unit, or without a source.
     """
-    path = ROOT / CARDS_FILE if path is None else path
+    path = shipped(CARDS_FILE) if path is None else path
     columns, listed = read_records(path)
     records = [record for _, record in listed]
     if columns != list(COLUMNS):
@@ -278,7 +278,7 @@ def reference_efficiency(
     UserError
         When there is no such profile, or its card or one of its figures is not in ``cards``.
     """
-    measured = read_profile(path or ROOT / REFERENCE_PROFILE)
+    measured = read_profile(path or shipped(REFERENCE_PROFILE))
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.gpus.datasheets import Datasheet
 
 DEVICE_NAMES_FILE = "data/device_names.csv"
@@ -19,7 +19,7 @@ COLUMNS = ["device", "card"]
 _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|gpu|graphics)\b")
 
 
-def read_device_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, str]:
+def read_device_names(path: str | Path | None = None) -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card.
 
     Raises
@@ -30,7 +30,7 @@ def read_device_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, 
     return {simplified(device): card for device, card in _device_names(path)}
 
 
-def cuda_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, list[str]]:
+def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
     """Card to what drivers call its devices.
 
     Raises
@@ -44,7 +44,8 @@ def cuda_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, list[st
     return found
 
 
-def _device_names(path: str | Path) -> list[tuple[str, str]]:
+def _device_names(path: str | Path | None) -> list[tuple[str, str]]:
+    path = path or shipped(DEVICE_NAMES_FILE)
     columns, records = read_records(path)
     if columns != COLUMNS:
         raise UserError(path, "", f"must have the columns {', '.join(COLUMNS)}")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError
-from launchwise.base.imports import ROOT
 from launchwise.base.literals import visible
+from launchwise.base.places import SHIPPED, shipped
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
 from launchwise.importing.csv_mapping import read_mapping
@@ -213,7 +213,7 @@ MOST_FASTEST = 5
 
 def line_to_run(settings: Path) -> str:
     """The line of Snakemake for settings of an import."""
-    where = [] if Path.cwd() == ROOT else ["--snakefile", str(ROOT / "Snakefile")]
+    where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]
     return shlex.join(["snakemake", *where, "--cores", "2", "--configfile", str(settings)])
 
 

@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from launchwise.base.imports import PACKAGE
+from launchwise.base.places import PACKAGE
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 

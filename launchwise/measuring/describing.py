@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, user_cache, write_json
 from launchwise.base.typed import validated
 from launchwise.gpus.profile import GpuProfile

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import Field
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT, library_files
+from launchwise.base.imports import library_files
+from launchwise.base.places import ROOT, in_repository
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, DIGEST_SOURCE
@@ -83,7 +84,8 @@ def source_state(folder: Path, spec: Spec) -> SourceState:
 
 def _digest(folder: Path, files: list[Path]) -> str:
     """Digest of files; how the path of their folder is written makes no difference."""
-    inside, whole = folder.resolve(), sorted(path.resolve() for path in files)
+    inside = folder.resolve()
+    whole = sorted((path.resolve() for path in files), key=in_repository)
     own = [path for path in whole if path.is_relative_to(inside)]
     return digest_in_order([*(path for path in whole if path not in own), *own])
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import PACKAGE, ROOT
+from launchwise.base.places import PACKAGE, ROOT, shipped
 from launchwise.base.storage import digest, digest_files, user_cache, write_text
 from launchwise.workflow import code_facts, code_graph
 from launchwise.workflow.code_facts import REST, Facts, Part, facts_of
@@ -56,7 +56,7 @@ class Code:
     ) -> None:
         self._root, self._file = root, file
         users = sorted(path.resolve() for each in workloads for path in each.rglob("*.py"))
-        own = [path for name in (PACKAGE, "scripts") for path in (root / name).rglob("*.py")]
+        own = [path for name in (PACKAGE, "scripts") for path in self._place(name).rglob("*.py")]
         self._keys = {str(path): _key(path.read_bytes()) for path in (*sorted(own), *users)}
         self._facts: dict[str, Facts] = {}
         # Scripts run neither tests nor sections of the report.
@@ -82,9 +82,12 @@ class Code:
         key = " ".join(sorted(start))
         digests = self._kept["digests"]
         if key not in digests:
-            digests[key] = self._graph.digest([self._root / path for path in start])
+            digests[key] = self._graph.digest(map(self._place, start))
             self._changed = True
         return str(digests[key])
+
+    def _place(self, path: str) -> Path:
+        return shipped(path) if self._root == ROOT else self._root / path
 
     def save(self) -> None:
         """Keep what was found; nothing happens where that is impossible."""

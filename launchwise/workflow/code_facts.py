@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
-from launchwise.base.imports import PACKAGE
+from launchwise.base.places import PACKAGE
 from launchwise.base.storage import digest
 
 REST, MAIN = "", "__main__"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from launchwise.base.imports import PACKAGE
+from launchwise.base.places import PACKAGE, SHIPPED
 from launchwise.base.storage import digest
 from launchwise.workflow.code_facts import DYNAMIC, REST, Facts, Target
 
@@ -46,8 +46,12 @@ class Graph:
         for path, name in self._reached((str(path), WHOLE) for path in start):
             root = name.partition(".")[0]
             if part := self._facts(path)["parts"].get(root):
-                counted[f"{path.removeprefix(self._root)}:{root}"] = part["text"]
+                counted[f"{self._place(path)}:{root}"] = part["text"]
         return digest(counted)
+
+    def _place(self, path: str) -> str:
+        """Path of a file of launchwise from the root of its repository, with a leading slash."""
+        return path.removeprefix(str(SHIPPED)).removeprefix(self._root)
 
     def _reached(self, start: Iterable[Node]) -> set[Node]:
         nodes: set[Node] = set()
@@ -83,9 +87,9 @@ class Graph:
         return known
 
     def _loading(self, path: str) -> Iterator[Node]:
-        inside = path.removeprefix(f"{self._root}/")
-        if inside.startswith(f"{PACKAGE}/"):
-            for folder in Path(inside).parents[:-1]:
+        inside = self._place(path)
+        if inside.startswith(f"/{PACKAGE}/"):
+            for folder in Path(inside[1:]).parents[:-1]:
                 yield (f"{self._root}/{folder.as_posix()}/__init__.py", REST)
         for level, module, name in self._facts(path)["loads"]:
             if file := self._file(path, level, module):

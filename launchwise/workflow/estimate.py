@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.experiment.method import ProblemBlock
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
 from launchwise.workloads.parts import Value
@@ -53,7 +53,7 @@ def nominal_bandwidth_gbs(arch: str) -> float:
 @cache
 def _slowest_bandwidths() -> dict[str, float]:
     """See :func:`launchwise.gpus.datasheets.slowest_bandwidths`; the table is read once."""
-    return slowest_bandwidths(read_cards(ROOT / CARDS_FILE))
+    return slowest_bandwidths(read_cards(shipped(CARDS_FILE)))
 
 
 @dataclass(frozen=True)

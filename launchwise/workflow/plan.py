@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, out_of, unknown
-from launchwise.base.imports import ROOT
+from launchwise.base.places import SHIPPED, shipped
 from launchwise.base.typed import read_yaml_mapping
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
@@ -287,17 +287,17 @@ def folders(experiment: Experiment) -> dict[str, str]:
 
 def project_file(path: str) -> str:
     """A file of the project, given from its root, as :func:`_from_here` gives it."""
-    return _from_here(ROOT / path)
+    return _from_here(shipped(path))
 
 
 def _from_here(path: Path) -> str:
     """A path for a rule: short where Snakemake runs in the project, absolute in other folders."""
-    return str(_inside(path) if Path.cwd() == ROOT else path.resolve())
+    return str(_inside(path) if Path.cwd() == SHIPPED else path.resolve())
 
 
 def _inside(path: Path) -> Path:
     """A path as seen from the project, where it lies inside."""
-    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path
 
 
 def own_rules(experiment: Experiment) -> list[str]:
@@ -309,7 +309,7 @@ def own_rules(experiment: Experiment) -> list[str]:
 @cache
 def sources(folder: str) -> list[str]:
     """Files that determine what the kernels of a workload compute and how they run."""
-    return sorted(map(_from_here, deciding_files(ROOT / folder)))
+    return sorted(map(_from_here, deciding_files(SHIPPED / folder)))
 
 
 def problems_for(
@@ -354,24 +354,24 @@ def pattern(names: Any) -> str:
 @cache
 def model_source(kind: str, folder: str) -> str:
     """Source file of a kind of model; an edit of what it imports retrains this kind only."""
-    return _from_here(source(kind, ROOT / folder))
+    return _from_here(source(kind, SHIPPED / folder))
 
 
 def section_sources(folder: str) -> list[str]:
     """Source files of a study's section for the report."""
-    return sorted(map(_from_here, (ROOT / folder).glob("*.py")))
+    return sorted(map(_from_here, (SHIPPED / folder).glob("*.py")))
 
 
 def published_tables(folder: str) -> list[str]:
     """Tables that a study's section reads: published ones, elements of the paper, recorded runs."""
     patterns = ("published/*.csv", "published/*.yaml", "recorded/*.json")
-    found = (path for pattern in patterns for path in (ROOT / folder).glob(pattern))
+    found = (path for pattern in patterns for path in (SHIPPED / folder).glob(pattern))
     return sorted(map(_from_here, found))
 
 
 def run_time_tables(folder: str) -> list[str]:
     """Files that a study's published run times are read from; none where it has no such times."""
-    if not (ROOT / folder / RUN_TIMES).is_file():
+    if not (SHIPPED / folder / RUN_TIMES).is_file():
         return []
     unread = "elements.yaml"
     return [path for path in published_tables(folder) if Path(path).name != unread]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import SHIPPED
 from launchwise.base.storage import digest
 
 
@@ -73,7 +73,7 @@ def _package_above(folder: Path) -> str:
     exists once; a folder elsewhere belongs to a package that is made for it.
     """
     above = folder.parent
-    if above.parent == ROOT:
+    if above.parent == SHIPPED:
         found = importlib.util.find_spec(above.name)
         places = (found.submodule_search_locations or []) if found else []
         if above in [Path(place).resolve() for place in places]:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import read_bytes
 
-PROJECT_KERNELS = ROOT / "kernels"
+PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
 
 MOST_BYTES = 4 << 20

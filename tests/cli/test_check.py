@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check import compiling
 from launchwise.cli.check.signatures import check_signatures

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check import cpu_runs, small_runs
 from launchwise.cli.check.wide_sizes import wide_problems

@@ -11,7 +11,7 @@ import pytest
 from declared_workloads import written
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice

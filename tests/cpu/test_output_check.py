@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.comparison import largest_difference
 from launchwise.workloads.device import Allocations, LaunchFailed

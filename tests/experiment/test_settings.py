@@ -304,7 +304,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
     overlay = {"models": {"mine": {"kind": "xgbost", "title": "x"}}}
     Path("o.yaml").write_text(yaml.safe_dump(overlay))
     config = project.config()

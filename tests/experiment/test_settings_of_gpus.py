@@ -103,7 +103,7 @@ def test_recorded_folders_and_files_must_be_there(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
     start = workflow.start
     start(project.config(), "config.yaml", [])
     sweep = project.folder / "data" / "recorded" / "test" / "stencil.parquet"
@@ -200,7 +200,8 @@ def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     said: str,
 ) -> None:
     monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
+    monkeypatch.setattr("launchwise.base.places.SHIPPED", project.folder)
     table = project.folder / "data" / "cards.csv"
     # A card that lacks something is well as long as nobody asks for it.
     table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
@@ -256,7 +257,7 @@ def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
     project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project.folder)
-    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    monkeypatch.setattr(workflow, "SHIPPED", project.folder)
     path = project.folder / "prices.csv"
     path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
     config = {**project.config(), "prices": "prices.csv"}

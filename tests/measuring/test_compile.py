@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import (

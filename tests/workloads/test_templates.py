@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle

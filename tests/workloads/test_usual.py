@@ -13,7 +13,7 @@ from samples import STENCIL, profile
 from spaces import made
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment

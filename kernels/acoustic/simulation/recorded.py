@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import write_json
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -55,8 +55,8 @@ def listed(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def choices() -> dict[str, list[dict[str, Any]]]:
     """Type and order to configurations."""
-    spec = load_spec(ROOT / "kernels" / "acoustic")
-    path = ROOT / "data" / "recorded" / "h200" / "acoustic.parquet"
+    spec = load_spec(shipped("kernels/acoustic"))
+    path = shipped("data/recorded/h200/acoustic.parquet")
     rows = read_table(path, measurement_schema(spec))
     rows = rows[rows["variant"].isin(VARIANTS) & (rows["status"] == "ok")]
     # Rows at multiples of 16 bytes, as arrays of a simulation have them.

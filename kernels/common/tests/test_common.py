@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.experiment.discovery import find_workloads
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle

@@ -336,7 +336,7 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
     (tmp_path / CARDS_FILE).write_text("".join(kept))
     (tmp_path / REFERENCE_PROFILE).parent.mkdir(parents=True)
     (tmp_path / REFERENCE_PROFILE).write_text((ROOT / REFERENCE_PROFILE).read_text())
-    monkeypatch.setattr("launchwise.gpus.datasheets.ROOT", tmp_path)
+    monkeypatch.setattr("launchwise.base.places.SHIPPED", tmp_path)
     sections = own(made(), published)
     assert list(cells(tables(sections[0])[0])) == [*CARDS, "one"]
     assert list(cells(tables(sections[2])[0])) == ["titan_x", "rtx2080ti", "rtx4070", "one"]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.cpu.toolchain import private_folder
 from launchwise.measuring.bundle import Bundle

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.compare.printing import as_text
 from launchwise.comparing.complaints import DEFAULT, Complaint, complaints
@@ -112,7 +112,7 @@ def _specs(folders: Sequence[Path]) -> Callable[[str], Spec]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(COMMAND, "--workloads", f"no folder {str(folder)!r}")
-    known = find_workloads(ROOT / name for name in KNOWN_WORKLOADS if (ROOT / name).is_dir())
+    known = find_workloads(shipped(name) for name in KNOWN_WORKLOADS if shipped(name).is_dir())
     known |= find_workloads(folders)
 
     @cache

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import find_profile, read_experiment
@@ -170,7 +170,7 @@ def _settings(asked: Question, experiment: Experiment) -> list[Path]:
 
 def line_to_run(targets: Sequence[Path], files: Sequence[Path], cores: int) -> list[str]:
     """Snakemake's words: these rules alone, anew, whatever else is out of date."""
-    options = ["--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)]
+    options = ["--snakefile", str(shipped("Snakefile")), "--cores", str(cores)]
     options += ["--quiet", "rules", "progress", "host", "--configfile", *map(str, files)]
     options += ["--allowed-rules", *RULES, "--forcerun", *RULES]
     return ["snakemake", *options, "--", *map(str, targets)]

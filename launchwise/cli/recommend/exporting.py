@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import whole_file
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.running import run_snakemake
@@ -59,4 +59,5 @@ def line_to_run(study: str, cores: int, files: Sequence[Path]) -> list[str]:
     """Snakemake's words for the export of a study."""
     settings = ["--configfile", *map(str, files)] if files else []
     options = ["--cores", str(cores), "--quiet", "rules", "progress", "host", *settings]
-    return ["snakemake", "--snakefile", str(ROOT / "Snakefile"), *options, "--", f"export_{study}"]
+    snakefile = str(shipped("Snakefile"))
+    return ["snakemake", "--snakefile", snakefile, *options, "--", f"export_{study}"]

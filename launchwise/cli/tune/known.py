@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import here_or_shipped, shipped
 from launchwise.workloads.spec import Spec
 
 OWN = {"kernels": "data/recorded", "data/public/workloads": "data/public/gpus"}
@@ -63,8 +63,8 @@ def _sweeps_in(path: Path, workload: str) -> list[Path]:
 
 def _own(workload: Path, name: str) -> Iterator[Path]:
     for folder, place in OWN.items():
-        if workload.parent == ROOT / folder:
-            yield from sorted((ROOT / place).glob(f"*/{name}.parquet"))
+        if workload.parent == shipped(folder):
+            yield from sorted(here_or_shipped(place).resolve().glob(f"*/{name}.parquet"))
 
 
 def _insist_on_space(sweep: Path, spec: Spec) -> None:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.imports import ROOT
+from launchwise.base.places import shipped
 from launchwise.base.storage import digest, write_json
 from launchwise.measuring.cards import Card
 
@@ -146,9 +146,9 @@ def _files(folder: Path, results: Path) -> Iterator[Path]:
 
 
 def _project_files() -> Iterator[Path]:
-    yield ROOT / "Snakefile"
+    yield shipped("Snakefile")
     for name in PROJECT:
-        for place, folders, names in os.walk(ROOT / name):
+        for place, folders, names in os.walk(shipped(name)):
             folders[:] = sorted(each for each in folders if each != "__pycache__")
             yield from (Path(place, each) for each in sorted(names))
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from launchwise.base.imports import ROOT
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.places import ROOT
 from launchwise.measuring.describing import MEASURING
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workflow.records import note_made

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
@@ -30,7 +30,7 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
-SNAKEFILE = ROOT / "Snakefile"
+SNAKEFILE = shipped("Snakefile")
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,6 @@ def prepared(asked: Question, arch: str) -> Project:
     UserError
         When workload or problem do not exist, or the folder holds settings of somebody else.
     """
-    if not SNAKEFILE.is_file():
-        message = "is missing: run launchwise from a clone of its repository, not from a wheel"
-        raise UserError(SNAKEFILE, "", message)
     workload = workload_folder(asked.workload)
     spec = load_spec(workload)
     check_signatures(workload, spec)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.places import ROOT
 
 NICENESS = 10
 """Loading libraries must not take cores from nvcc."""
