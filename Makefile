@@ -6,6 +6,7 @@
 # make reference  generate docs/reference and schemas/ from the models of the YAML files and from the
 #               command line
 # make figures  write the figures and tables of the documents from result files and recorded data
+# make wheel    write the wheel and the archive of recorded sweeps into dist/
 # make gpu      add PyCUDA to .venv, for measuring on a GPU
 # make lock     write the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
 # make clean    remove .venv, site/ and caches; keep results/ and .snakemake/, which hold measurements
@@ -32,7 +33,7 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint docs reference figures gpu lock clean
+.PHONY: all test test-slurm lint docs reference figures wheel gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -58,6 +59,10 @@ reference: $(VENV)/.stamp-run
 
 figures: $(VENV)/.stamp-run
 	$(BIN)/python -m docs.generator.write_figures
+
+wheel: $(VENV)/.stamp-dev
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	$(BIN)/python -m launchwise.cli.data.archive dist
 
 gpu: $(VENV)/.stamp-gpu
 

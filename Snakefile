@@ -7,6 +7,7 @@ from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import BLIND_FILES, Contests
+from launchwise.workflow.interpreter import name_in_one_word
 from launchwise.workflow.plan import (
     fitted_model,
     own_rules,
@@ -31,6 +32,7 @@ from launchwise.workflow.values import Values
 
 # What is imported stays: the collector of garbage need not go through it again and again.
 gc.freeze()
+name_in_one_word()
 
 
 configfile: readable("config.yaml", workflow.overwrite_configfiles)

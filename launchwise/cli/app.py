@@ -12,7 +12,9 @@ import launchwise
 from launchwise.base.errors import UserError, out_of
 from launchwise.cli.check.command import check
 from launchwise.cli.compare.command import compare
+from launchwise.cli.data.command import data
 from launchwise.cli.importing.command import export_sweep, import_
+from launchwise.cli.init.command import init
 from launchwise.cli.new.command import new
 from launchwise.cli.plan.command import plan
 from launchwise.cli.predict.command import predict
@@ -31,9 +33,11 @@ STOPPED = 130
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("check")(check)
 app.command("compare")(compare)
+app.command("data")(data)
 app.command("export")(export)
 app.command("export-sweep")(export_sweep)
 app.command("import")(import_)
+app.command("init")(init)
 app.command("new")(new)
 app.command("plan")(plan)
 app.command("predict")(predict)
@@ -42,20 +46,32 @@ app.command("recommend")(recommend)
 app.command("tune")(tune)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(context: typer.Context, wanted: bool) -> None:
+    if not wanted:
+        return
+    if context.params.get("as_json"):
+        import json
+
+        from launchwise.base.places import IN_CLONE, SHIPPED
+        from launchwise.base.provenance import commit, versions
+
+        facts = {"commit": commit(), "files": str(SHIPPED), "in_clone": IN_CLONE}
+        print(json.dumps({"version": launchwise.__version__, **facts, "versions": versions()}))
+    else:
         print(f"{NAME} {launchwise.__version__}")
-        raise typer.Exit
+    raise typer.Exit
 
 
 @app.callback(invoke_without_command=True)
 def _without_command(
     context: typer.Context,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", is_eager=True, help="With --version: as JSON, with all versions."),
+    ] = False,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
+        typer.Option("--version", callback=_print_version, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Tune the launch parameters of CUDA kernels.

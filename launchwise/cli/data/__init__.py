@@ -1,0 +1,1 @@
+"""``launchwise data``: recorded sweeps, which a wheel leaves out."""

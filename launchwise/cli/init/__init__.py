@@ -1,0 +1,1 @@
+"""``launchwise init``: a folder for a project, ready for Snakemake."""

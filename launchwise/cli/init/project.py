@@ -1,0 +1,109 @@
+"""Writes the folder of a project: its Snakefile, settings, profiles and an example."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.base.places import shipped
+from launchwise.base.storage import write_bytes, write_text
+
+EXAMPLE = "docs/tutorial/example/saxpy"
+A_SWEEP = "data/recorded/h200/acoustic.parquet"
+"""A recorded sweep; a clone has it."""
+
+SNAKEFILE = """\
+# The workflow of the launchwise that is installed. Rules of your own may follow.
+from launchwise.base.places import shipped
+
+
+include: str(shipped("Snakefile"))
+
+
+# Snakemake ignores the default target of an included file.
+rule default:
+    default_target: True
+    input:
+        rules.all.input,
+"""
+
+CONFIG = """\
+# What is measured and learnt in this folder. How jobs run (cores, Slurm) stands in profiles/.
+seed: 2026
+
+# Folders that hold workloads, one folder each: launchwise new kernels/NAME --from FILE
+workloads: [kernels]
+
+# GPUs. `local` is the one of this machine. For the GPU of a cluster's node, name its architecture
+# and where it is, such as
+#   a100: {source: live, arch: sm_80, shards: 4, slurm: {partition: gpu, gres: a100}}
+gpus:
+  local: {source: live}
+"""
+
+PROFILE = """\
+# How jobs run when no other profile is named (snakemake --workflow-profile profiles/slurm).
+cores: all
+"""
+
+
+def begin(folder: Path, studies: bool) -> list[str]:
+    """Write a project.
+
+    Parameters
+    ----------
+    folder
+        New or empty.
+    studies
+        With the settings of launchwise's own studies, whose workloads are found without a copy.
+
+    Returns
+    -------
+    list of str
+        What was done and what comes next, one line each.
+
+    Raises
+    ------
+    UserError
+        When something is in the folder already, or it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(folder, "", "is not empty: name a new folder")
+    write_text(folder / "Snakefile", SNAKEFILE)
+    write_text(folder / "profiles" / "default" / "config.yaml", PROFILE)
+    copied = {"profiles/slurm": "profiles/slurm"}
+    if studies:
+        copied |= {"config.yaml": "config.yaml", "config": "config"}
+    else:
+        write_text(folder / "config.yaml", CONFIG)
+        copied[EXAMPLE] = "kernels/saxpy"
+    for source, target in copied.items():
+        _copy(shipped(source), folder / target)
+    return [f"{folder}: settings in config.yaml, {_content(studies)}", *_next(folder, studies)]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder, without what Python has compiled."""
+    if source.is_file():
+        write_bytes(target, source.read_bytes())
+        return
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            write_bytes(target / path.relative_to(source), path.read_bytes())
+
+
+def _content(studies: bool) -> str:
+    return "launchwise's own studies" if studies else "an example in kernels/saxpy"
+
+
+def _next(folder: Path, studies: bool) -> list[str]:
+    """Commands that come next."""
+    # pipx and uvx give launchwise's own commands alone.
+    snakemake = ["snakemake"] if shutil.which("snakemake") else [sys.executable, "-m", "snakemake"]
+    lines = [["cd", str(folder)], snakemake]
+    if studies and not shipped(A_SWEEP).is_file():
+        lines.insert(1, ["launchwise", "data", "ARCHIVE"])
+    return ["next:", *(f"  {shlex.join(line)}" for line in lines)]

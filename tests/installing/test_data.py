@@ -1,0 +1,148 @@
+"""``launchwise data``: recorded sweeps from an archive, an address or a clone, each checked."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import json
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launchwise.cli.app import main
+from launchwise.cli.data.archive import MANIFEST, write_archive
+
+SWEEP = "data/recorded/a100/saxpy.parquet"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What counts of a clone."""
+    folder = tmp_path / "clone"
+    for name in (SWEEP, "data/recorded/a100/profile.json", "data/public/gpus/x/blur.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    return folder
+
+
+@pytest.fixture
+def archive(clone: Path, tmp_path: Path) -> Path:
+    """The archive of the clone."""
+    return write_archive(tmp_path / "dist", clone)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder, where the command is run."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def server(archive: Path) -> Iterator[str]:
+    """Address of the archive."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(archive.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}/{archive.name}"
+        serving.shutdown()
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line on standard error of a call that fails."""
+    assert main(["data", *words]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    return line
+
+
+@pytest.mark.parametrize("kind", ["archive", "clone", "server"])
+def test_sweeps_are_taken_in_once(
+    kind: str, request: pytest.FixtureRequest, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = str(request.getfixturevalue(kind))
+    assert main(["data", source]) == 0
+    assert capsys.readouterr().out == "data: 3 files are new, 0 were there\n"
+    assert (here / SWEEP).read_text() == SWEEP
+    # Goes on where an interrupted call ended.
+    (here / SWEEP).unlink()
+    assert main(["data", source]) == 0
+    assert capsys.readouterr().out == "data: 1 files are new, 2 were there\n"
+    assert sorted(path.name for path in here.iterdir()) == ["data"]
+
+
+def test_an_archive_is_the_same_bytes_for_the_same_data(archive: Path, clone: Path) -> None:
+    before = archive.read_bytes()
+    assert write_archive(archive.parent, clone).read_bytes() == before
+
+
+def test_a_checksum_of_the_whole_is_compared(
+    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert main(["data", str(archive), "--sha256", own]) == 0
+    assert "fetch the archive again" in said(capsys, str(archive), "--sha256", "0" * 64)
+
+
+def test_a_file_that_differs_is_kept(
+    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / SWEEP).parent.mkdir(parents=True)
+    (here / SWEEP).write_text("mine")
+    assert f"{SWEEP}: exists and differs" in said(capsys, str(archive))
+    assert (here / SWEEP).read_text() == "mine"
+
+
+def test_a_damaged_archive_is_one_line(
+    archive: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = archive.read_bytes()
+    place = content.rindex(SWEEP.encode(), 0, content.index(b"PK\x01\x02"))
+    archive.write_bytes(content[:place] + b"X" + content[place + 1 :])
+    assert "is damaged" in said(capsys, str(archive))
+    assert not (here / SWEEP).exists()
+    archive.write_bytes(content[: len(content) // 2])
+    assert "is damaged" in said(capsys, str(archive))
+
+
+def test_nothing_is_written_outside_of_data(
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("../mine", "config.yaml", "data/recorded/../../x", "data/recordedx/y", "/etc/x"):
+        entry = {"sha256": hashlib.sha256(b"x").hexdigest(), "bytes": 1}
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+            packed.writestr(MANIFEST, json.dumps({"launchwise": "1", "files": {name: entry}}))
+            packed.writestr(name, b"x")
+        assert name in said(capsys, str(tmp_path / "bad.zip"))
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("none.zip", "is no file, no folder and no address"),
+        ("ftp://example.org/a.zip", "is no address that begins with https://"),
+        ("http://127.0.0.1:9/a.zip", "cannot be fetched"),
+        (".", "holds no sweeps in data/recorded or data/public/gpus"),
+    ],
+)
+def test_a_wrong_source_is_one_line(
+    source: str, wanted: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wanted in said(capsys, source)
+
+
+def test_a_zip_of_something_else_is_one_line(
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("a", "b")
+    assert f"holds no {MANIFEST}" in said(capsys, str(tmp_path / "a.zip"))
+    (tmp_path / "b.zip").write_text("no zip")
+    assert "is damaged" in said(capsys, str(tmp_path / "b.zip"))

@@ -1,0 +1,122 @@
+"""The wheel: what it holds, and the way from an empty folder to answers without a clone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import foreign
+import yaml
+from installed import Installed
+from samples import ROOT
+
+from launchwise import __version__
+
+MOST_BYTES = 15_000_000
+SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
+
+
+def names(wheel: Path) -> list[str]:
+    """Files of a wheel."""
+    return zipfile.ZipFile(wheel).namelist()
+
+
+def test_it_is_small_and_holds_everything_but_sweeps_and_tests(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST_BYTES
+    assert wheel.name == f"launchwise-{__version__}-py3-none-any.whl"
+    held = {name.removeprefix("launchwise/shipped/") for name in names(wheel)}
+    listed = subprocess.run(
+        ["git", "ls-files", "launchwise", "rules", "scripts", "schemas", "kernels", "profiles"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    wanted = {name for name in listed if "/tests/" not in name and (ROOT / name).is_file()}
+    assert wanted | {"Snakefile", "data/cards.csv", "data/device_names.csv"} <= held
+    unwanted = [name for name in held if name.endswith(".parquet") or "/tests/" in name]
+    assert not unwanted
+    assert all(name.startswith("launchwise") for name in names(wheel))
+
+
+def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(
+    installed: Installed, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", str(installed.folder)], check=True)
+    done = installed.run("launchwise", "--version", "--json", folder=tmp_path)
+    found = json.loads(done.stdout)
+    assert (found["version"], found["commit"], found["in_clone"]) == (__version__, "unknown", False)
+    assert Path(found["files"]) == installed.packages / "launchwise" / "shipped"
+
+
+def test_from_an_empty_folder_to_the_answer(installed: Installed, tmp_path: Path) -> None:
+    before = sorted(
+        path for path in installed.packages.rglob("*") if "__pycache__" not in str(path)
+    )
+    shutil.copy(SMOOTH / "smooth.cu", tmp_path)
+    new = installed.run("launchwise", "new", "smooth", "--from", "smooth.cu", folder=tmp_path)
+    assert new.returncode == 0, new.stderr
+    spec = yaml.safe_load((SMOOTH / "spec.yaml").read_text())
+    spec["tunables"]["block_size_x"]["values"] = [16, 32]
+    spec["tunables"]["block_size_y"]["values"] = [4, 8]
+    (tmp_path / "smooth" / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    shutil.copy(SMOOTH / "reference.py", tmp_path / "smooth")
+    check = installed.run("launchwise", "check", "smooth", "--cpu", folder=tmp_path, gpu=True)
+    assert "ok       cpu: smooth block_size_x=32" in check.stdout, check.stdout + check.stderr
+    words = ("tune", "smooth", "width=24", "height=20")
+    tuned = installed.run("launchwise", *words, folder=tmp_path, gpu=True)
+    assert "fastest" in tuned.stdout, tuned.stdout + tuned.stderr
+    # The line that tune prints has nothing to do: Snakemake finds everything up to date.
+    line = next(each for each in tuned.stderr.splitlines() if each.startswith("snakemake "))
+    again = installed.run(
+        *shlex.split(line)[:-2], "-n", *shlex.split(line)[-2:], folder=tmp_path, gpu=True
+    )
+    assert "Nothing to be done" in again.stdout + again.stderr
+    # Nothing was written beside the package, which may belong to an administrator.
+    after = sorted(path for path in installed.packages.rglob("*") if "__pycache__" not in str(path))
+    assert after == before
+
+
+def test_an_import_leads_to_recommendations_and_exports(
+    installed: Installed, tmp_path: Path
+) -> None:
+    files = []
+    for name, scale in (("A4000", 1.0), ("A6000", 0.6)):
+        path = foreign.write(tmp_path / f"{name}.json", foreign.cache(f"NVIDIA RTX {name}", scale))
+        files.append(path.name)
+    words = (*files, "--as", "blur", "--bytes", "8 * w * h")
+    done = installed.run("launchwise", "import", *words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (study,) = tmp_path.glob("kernels/blur/studies/*/study.yaml")
+    asked = yaml.safe_load(study.read_text())
+    study.write_text(yaml.safe_dump({**asked, "models": ["knn"]}))
+    line = shlex.split(done.stdout.splitlines()[-1].removeprefix("run: "))
+    name = study.parent.name
+    made = installed.run(*line, "--quiet", "all", "--", f"export_{name}", folder=tmp_path)
+    assert made.returncode == 0, made.stderr[-3000:]
+    settings = ("--configfile", "kernels/blur/settings.yaml")
+    gpu = ("--gpu", "a4000", "w=4096", "h=4096")
+    answer = installed.run("launchwise", "recommend", name, *gpu, *settings, folder=tmp_path)
+    assert "block_size_x" in answer.stdout, answer.stderr
+    export = ("export", name, "--format", "json", *settings)
+    exported = installed.run("launchwise", *export, folder=tmp_path)
+    assert exported.returncode == 0, exported.stderr[-2000:]
+
+
+def test_a_new_project_is_planned_and_begun(installed: Installed, tmp_path: Path) -> None:
+    done = installed.run("launchwise", "init", "my project", folder=tmp_path)
+    assert [line.strip() for line in done.stdout.splitlines()][-2:] == [
+        "cd 'my project'",
+        "snakemake",
+    ]
+    folder = tmp_path / "my project"
+    # The profile that Snakemake takes by itself names the cores.
+    begun = installed.run("snakemake", "check_gpus", folder=folder, gpu=True)
+    assert begun.returncode == 0, begun.stderr[-3000:]
+    assert json.loads((folder / "results/checks/local.json").read_text())["device_name"]
+    planned = installed.run("snakemake", "-n", folder=folder, gpu=True)
+    assert "results/report/index.html" in planned.stdout, planned.stderr

@@ -1,0 +1,104 @@
+"""The wheel of this tree in an environment of its own: no clone, no PYTHONPATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+from fake_cluster import FAKES
+from samples import ROOT
+
+CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8}
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel of this tree."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment with the wheel, and a machine for it.
+
+    Parameters
+    ----------
+    folder
+        Holds the environment ``env``, a home and the description of made-up cards.
+    """
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path, wheel: Path) -> Installed:
+        """An environment of this interpreter; packages that launchwise needs are shared."""
+        made = cls(folder)
+        venv.create(made.environment, with_pip=False)
+        shared = [*site.getsitepackages(), *(each for each in sys.path if "-packages" in each)]
+        (made.packages / "shared.pth").write_text("\n".join(dict.fromkeys(shared)) + "\n")
+        # As pip writes it: a shared package has its command elsewhere.
+        python, command = (
+            made.environment / "bin" / "python",
+            made.environment / "bin" / "snakemake",
+        )
+        command.write_text(f'#!/bin/sh\nexec "{python}" -m snakemake "$@"\n')
+        command.chmod(0o755)
+        made.install(wheel)
+        return made
+
+    def install(self, wheel: Path) -> None:
+        """Install the wheel, in place of another version."""
+        where = ["--python", str(self.environment / "bin" / "python")]
+        what = ["install", "--no-deps", "--no-index", "--force-reinstall", str(wheel)]
+        options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+        command = [sys.executable, "-m", "pip", *where, *what, *options]
+        subprocess.run(command, check=True, capture_output=True)
+
+    @property
+    def environment(self) -> Path:
+        """The virtual environment."""
+        return self.folder / "env"
+
+    @property
+    def packages(self) -> Path:
+        """Its site-packages."""
+        (found,) = self.environment.glob("lib/python*/site-packages")
+        return found
+
+    def run(
+        self, *words: str, folder: Path, gpu: bool = False, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of the environment in a folder.
+
+        Parameters
+        ----------
+        gpu
+            Whether the machine has a made-up card, whose kernels run on the CPU.
+        """
+        cards, path = self.folder / "cards.json", f"{self.environment}/bin:{os.environ['PATH']}"
+        cards.write_text(json.dumps({"h200": [{**CARD, "rate": 2.5, "pause_s": 0.0}]}))
+        machine = {
+            "PYTHONPATH": str(FAKES),
+            "PATH": f"{self.environment}/bin:{FAKES / 'bin'}:{os.environ['PATH']}",
+            "FAKE_CARDS": str(cards),
+            "FAKE_CACHE": str(self.folder / "kernels"),
+        }
+        given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        home = {"HOME": str(self.folder / "home"), "PATH": path}
+        return subprocess.run(
+            [str(self.environment / "bin" / words[0]), *words[1:]],
+            cwd=folder,
+            env={**given, **home, **(machine if gpu else {}), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
