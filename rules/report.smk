@@ -59,6 +59,6 @@ rule report:
     params:
         **reported.params(),
         code=code("scripts/report.py", *reported.sections()),
-        settings_files=settings_to_name("config.yaml", workflow.overwrite_configfiles),
+        settings_files=settings_to_name(SETTINGS, workflow.overwrite_configfiles),
     script:
         "../scripts/report.py"

@@ -37,12 +37,27 @@ from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
 
 
-def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
+def settings_file(workflow: Any) -> str:
+    """File that holds the settings: ``config.yaml``.
+
+    Where another workflow has this one as a module, the last file that it names by ``configfile:``.
+
+    Parameters
+    ----------
+    workflow
+        Snakemake's workflow.
+    """
+    named = [path for path in workflow.configfiles if path not in workflow.overwrite_configfiles]
+    return str(named[-1]) if named and workflow.modifier.skip_configfile else "config.yaml"
+
+
+def readable(path: str, elsewhere: object = ()) -> str:
     """``path`` of a settings file; stops with one line if Snakemake cannot read it.
 
-    Snakemake itself names neither file nor line. A missing file is well where there are overlays.
+    Snakemake itself names neither file nor line. A missing file is well where settings stand
+    ``elsewhere``: in overlays, or in those of the workflow that has this one as a module.
     """
-    if Path(path).exists() or not overlays:
+    if Path(path).exists() or not elsewhere:
         try:
             read_yaml_mapping(path)
         except UserError as error:
@@ -259,8 +274,9 @@ def settings_of(path: str | Path, overlays: Collection[str | Path]) -> list[Path
 
 
 def settings_to_name(path: str, overlays: Collection[str | Path]) -> list[str]:
-    """Files that commands must name: none without overlays, since ``path`` is their default."""
-    return list(map(str, settings_of(path, overlays))) if overlays else []
+    """Files that commands must name: none for ``config.yaml`` alone, which is their default."""
+    found = list(map(str, settings_of(path, overlays)))
+    return [] if found == ["config.yaml"] else found
 
 
 def _short(path: Path) -> Path:

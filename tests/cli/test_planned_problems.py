@@ -103,7 +103,14 @@ def test_snakemake_plans_what_the_command_says(
     assert command == (
         "--cores all --configfile config.yaml plan_saxpy_block.yaml -- final_saxpy_block"
     )
-    words = ["--snakefile", str(ROOT / "Snakefile"), "-n", "--cores", "1", *command.split()[2:]]
+    words = [
+        "--snakefile",
+        str(ROOT / "workflow" / "Snakefile"),
+        "-n",
+        "--cores",
+        "1",
+        *command.split()[2:],
+    ]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)}
     done = forked(run_snakemake, words, here, environment, seconds=100)
     assert done.returncode == 0, done.stderr[-2000:]
