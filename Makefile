@@ -29,8 +29,20 @@ define install
 	  && $(BIN)/python -m uv pip install -q --compile-bytecode --require-hashes \
 	       --python $(BIN)/python -r $(1) \
 	  || { echo "make: uv failed; using pip (slower)"; \
-	       $(BIN)/pip install -q --require-hashes -r $(1); }
+	       $(BIN)/pip install -q --require-hashes -r $(1); } \
+	  || { echo "make: cannot install $(1) (see above): make needs PyPI, or PIP_INDEX_URL of a mirror"; exit 1; }
 endef
+
+# A clone that was moved or renamed, or whose interpreter is gone (an upgrade of the system).
+ifneq ($(wildcard $(VENV)/.stamp-run),)
+  ifneq ($(shell $(BIN)/python -c 'print("runs")' 2>&1),runs)
+    $(info make: $(BIN)/python does not run any more; installing anew)
+    $(shell rm -f $(VENV)/.stamp-*)
+  else ifneq ($(shell cat $(VENV)/.place 2>/dev/null),$(CURDIR)/$(VENV))
+    $(info make: adapting $(VENV) to this folder)
+    $(shell $(BIN)/python .ci/environment.py $(VENV) >&2)
+  endif
+endif
 
 .DELETE_ON_ERROR:
 .PHONY: all test test-slurm lint docs reference figures wheel gpu lock clean
@@ -74,9 +86,7 @@ $(VENV)/.stamp-run: requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	@echo "make: installing $<"
 	@$(call install,$<)
-	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "launchwise.pth").write_text("$(CURDIR)\n")'
-	@printf '#!/bin/sh\nexec "%s" -m launchwise "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/launchwise
-	@chmod +x $(BIN)/launchwise
+	@$(BIN)/python .ci/environment.py $(VENV)
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.lock $(VENV)/.stamp-run

@@ -22,12 +22,15 @@ SWEEP = "data/recorded/test/stencil.parquet"
 TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")
 
 
+NOTES = {".snakemake", "__pycache__", "logs", "launchwise.json"}
+
+
 def files_of(folder: Path) -> set[str]:
-    """Everything in the project except Snakemake's own notes, logs and compiled Python."""
+    """Everything in the project except logs, compiled Python and notes on the run."""
     found = set()
     for place, folders, names in os.walk(folder):
-        folders[:] = {*folders} - {".snakemake", "__pycache__", "logs"}
-        found |= {os.path.relpath(os.path.join(place, name), folder) for name in names}
+        folders[:] = {*folders} - NOTES
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in {*names} - NOTES}
     return found
 
 

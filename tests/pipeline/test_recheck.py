@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -110,7 +111,8 @@ def test_a_recommendation_that_became_slow_is_stale(
     one = gaining.iloc[0]
     set_card(project, slowed={f"{one['bx']}x{one['by']}x{one['bz']}": 10})
     try:
-        done = recheck(project, STUDY, *ASKED, FAKE_DRIVER="590.1")
+        junit = ("--junit", "report/verdicts.xml")
+        done = recheck(project, STUDY, *ASKED, *junit, FAKE_DRIVER="590.1")
     finally:
         set_card(project)
     assert done.returncode == 1, done.stderr
@@ -120,6 +122,13 @@ def test_a_recommendation_that_became_slow_is_stale(
     assert (found["known_driver"], found["driver"]) == ("580.0", "590.1")
     assert "  driver: 580.0 before, 590.1 now" in done.stdout.splitlines()
     assert done.stdout.splitlines()[1].startswith("  stale ")
+    (suite,) = ElementTree.parse(project.project.folder / "report" / "verdicts.xml").getroot()
+    stale = int((written(project)["verdict"] == "stale").sum())
+    assert (suite.get("tests"), suite.get("failures")) == ("4", str(stale))
+    failed = {test.get("name", ""): test.find("failure") for test in suite.iter("testcase")}
+    (failure,) = [each for name, each in failed.items() if name.startswith(f"n={one['n']}")]
+    assert failure is not None
+    assert failure.get("message") == "slower than the default"
 
 
 def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:

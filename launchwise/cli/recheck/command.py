@@ -39,11 +39,19 @@ def recheck(
     ] = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
+        ),
+    ] = None,
 ) -> None:
     """Compare default and recommendation again, in pairs, on this machine's GPU.
 
-    Prints a verdict per problem: holds, better, stale or unknown. Exit code: 1 if an answer is
-    stale, 2 without verdicts. Every call measures again; sweeps, pairs and models stay unchanged.
+    Prints a verdict per problem: holds, better, stale or unknown. Exit code: 0 if no answer is
+    stale, 1 if one is, 2 if there is no verdict: a mistake, no such GPU, a failed stage, or all are
+    unknown. Every call measures again; sweeps, pairs and models stay unchanged.
     """
     import os
 
@@ -59,5 +67,12 @@ def recheck(
     )
     found = rechecking.rechecked(asked, Path.cwd())
     print(rechecking.as_json_text(found) if as_json else rechecking.as_text(found))
+    if junit is not None:
+        from launchwise.base.storage import write_text
+        from launchwise.cli.recheck.junit import as_junit
+
+        write_text(junit, as_junit(found))
     if any(each.is_stale for each in found):
         raise typer.Exit(1)
+    if not any(each.is_known for each in found):
+        raise typer.Exit(rechecking.NOT_MEASURED)

@@ -67,6 +67,11 @@ class Rechecked:
         """Whether an answer is."""
         return bool((self.table["verdict"] == "stale").any())
 
+    @property
+    def is_known(self) -> bool:
+        """Whether any verdict was reached."""
+        return bool((self.table["verdict"] != "unknown").any())
+
 
 def rechecked(asked: Question, root: Path) -> list[Rechecked]:
     """Measure the answers of studies again.
@@ -201,17 +206,27 @@ def _lines(found: Rechecked) -> list[str]:
     lines = [f"{found.study} on {found.gpu}: {said}"]
     order = table["verdict"].map(VERDICTS.index).sort_values(kind="stable").index
     for _, row in table.loc[order].iterrows():
-        problem = ", ".join(f"{name}={row[name]}" for name in spec.problem_columns)
-        configuration = {name: row[name] for name in spec.tunable_columns}
-        lines.append(f"  {row['verdict']:<7}  {problem}: {label(configuration, spec)}")
-        if pd.notna(row["gain"]):
-            default = "usual choice" if row["default"] == "usual" else "baseline"
-            now = _ratio(row, "gain")
-            known = f", {_ratio(row, 'known_gain')} before" if pd.notna(row["known_gain"]) else ""
-            lines.append(f"           {now} times as fast as the {default}{known}")
-        if row["reason"]:
-            lines.append(f"           {row['reason']}")
+        lines += lines_of_row(row, spec)
     return lines + _changes(table)
+
+
+def problem_of(row: pd.Series, spec: Spec) -> str:
+    """The problem of a row, such as ``n=64, dtype=float32``."""
+    return ", ".join(f"{name}={row[name]}" for name in spec.problem_columns)
+
+
+def lines_of_row(row: pd.Series, spec: Spec) -> list[str]:
+    """Lines of one verdict."""
+    configuration = {name: row[name] for name in spec.tunable_columns}
+    lines = [f"  {row['verdict']:<7}  {problem_of(row, spec)}: {label(configuration, spec)}"]
+    if pd.notna(row["gain"]):
+        default = "usual choice" if row["default"] == "usual" else "baseline"
+        now = _ratio(row, "gain")
+        known = f", {_ratio(row, 'known_gain')} before" if pd.notna(row["known_gain"]) else ""
+        lines.append(f"           {now} times as fast as the {default}{known}")
+    if row["reason"]:
+        lines.append(f"           {row['reason']}")
+    return lines
 
 
 def _ratio(row: pd.Series, name: str) -> str:

@@ -24,6 +24,7 @@ from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
+from launchwise.workflow.versions import RECORD, check_version, record_version
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -96,6 +97,7 @@ def prepared(asked: Question, arch: str) -> Project:
     check_signatures(workload, spec)
     check_own_functions(workload, spec)
     folder = asked.folder or Path("tuned", spec.workload)
+    check_version(folder / RECORD)
     settings = _settings(workload, spec, asked)
     path = folder / SETTINGS
     if path.is_file() and not path.read_text(encoding="utf-8").startswith(HEADER):
@@ -112,6 +114,7 @@ def prepared(asked: Question, arch: str) -> Project:
     folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)
+    record_version(folder / RECORD)
     return Project(folder, spec, asked.gpu, experiment, [*known], strategy.why)
 
 

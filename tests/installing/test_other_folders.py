@@ -1,0 +1,151 @@
+"""The workflow in folders of others: as a module, deployed, by options, of two versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from forks import forked, run_snakemake
+from samples import ROOT
+
+from launchwise import __version__
+from launchwise.base.storage import user_cache
+
+SNAKEFILE = ROOT / "workflow" / "Snakefile"
+SETTINGS = {
+    # Found in launchwise itself: this folder has no such folder.
+    "workloads": ["docs/tutorial/example"],
+    "gpus": {"local": {"source": "live", "arch": "sm_90"}, "a100": {"source": "described"}},
+}
+MADE = "results/gpus/a100.json"
+"""What a job makes of launchwise's own tables, in a moment."""
+
+MODULE = """
+configfile: "config/config.yaml"
+
+module other:
+    snakefile: {snakefile}
+    config: {config}
+
+use rule * from other{name}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """The folder of somebody else's workflow."""
+    folder = tmp_path / "my own"
+    (folder / "config").mkdir(parents=True)
+    for name in ("config.yaml", "config/config.yaml"):
+        (folder / name).write_text(yaml.safe_dump(SETTINGS))
+    return folder
+
+
+def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake in a folder."""
+    # Facts about the project's code are kept; sources that Snakemake fetches are not.
+    cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache, **variables}
+    return forked(run_snakemake, [*words], folder, environment, seconds=120)
+
+
+def makes(folder: Path, *words: str, **variables: str) -> None:
+    """Check that a job runs, and that everything can be planned."""
+    done = snakemake(folder, "--cores", "1", *words, "--", MADE, **variables)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_an_other_folder_by_an_option_and_results_elsewhere_by_a_link(
+    here: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    (here / "results").symlink_to(tmp_path / "scratch")
+    makes(tmp_path, "--snakefile", str(SNAKEFILE), "--directory", str(here))
+    assert json.loads((tmp_path / "scratch" / "gpus" / "a100.json").read_text())["name"] == "a100"
+    assert (here / "results").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [("config", " as other_*"), (repr(SETTINGS), "")],
+)
+def test_a_module_of_another_workflow(config: str, name: str, here: Path) -> None:
+    (here / "config.yaml").unlink()
+    text = MODULE.format(snakefile=f'"{SNAKEFILE}"', config=config, name=name)
+    (here / "Snakefile").write_text(text)
+    planned = snakemake(here, "-n")
+    assert "results/report/index.html" in planned.stdout, planned.stderr[-3000:]
+
+
+def test_a_mistake_in_settings_of_a_module_names_their_file(here: Path) -> None:
+    (here / "config.yaml").unlink()
+    (here / "config" / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, "gpu": {}}))
+    text = MODULE.format(snakefile=f'"{SNAKEFILE}"', config="config", name="")
+    (here / "Snakefile").write_text(text)
+    planned = snakemake(here, "-n")
+    assert planned.returncode == 1
+    assert "launchwise: config/config.yaml: gpu: unknown key" in planned.stderr
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> dict[str, str]:
+    """Variables by which git finds a tagged repository of this workflow in place of GitHub's."""
+    repository = tmp_path / "hosted" / "o" / "launchwise"
+    for name in ("workflow", "rules", "scripts", "report", "config", "profiles"):
+        shutil.copytree(ROOT / name, repository / name)
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    for words in (["init"], ["add", "-A"], [*who, "commit", "-m", "x"], ["tag", "v1"]):
+        subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True)
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{tmp_path / 'hosted'}/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://github.com/",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+
+
+def test_a_module_at_a_tag_of_a_repository(here: Path, hosted: dict[str, str]) -> None:
+    source = 'github("o/launchwise", path="workflow/Snakefile", tag="v1")'
+    text = MODULE.format(snakefile=source, config="config", name="")
+    (here / "Snakefile").write_text(text)
+    makes(here, **hosted)
+
+
+def test_a_deployed_workflow(tmp_path: Path, hosted: dict[str, str]) -> None:
+    if shutil.which("snakedeploy") is None:
+        pytest.skip("snakedeploy is not installed")
+    words = ["deploy-workflow", "https://github.com/o/launchwise", "deployed", "--tag", "v1"]
+    subprocess.run(
+        ["snakedeploy", *words],
+        cwd=tmp_path,
+        env={**os.environ, **hosted},
+        check=True,
+        capture_output=True,
+    )
+    assert (tmp_path / "deployed" / "profiles" / "slurm" / "config.yaml").is_file()
+    makes(tmp_path / "deployed", **hosted)
+
+
+def test_results_say_their_version_and_refuse_an_older_one(here: Path) -> None:
+    makes(here, "--snakefile", str(SNAKEFILE))
+    record = here / "results" / "launchwise.json"
+    assert json.loads(record.read_text()) == {"version": __version__}
+    record.write_text('{"version": "99.1.0"}')
+    done = snakemake(here, "--snakefile", str(SNAKEFILE), "-n")
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
+    assert said == [
+        "launchwise: results/launchwise.json: version: 99.1.0 made these results, this is "
+        f"{__version__}: install launchwise 99.1.0 or newer, or name another folder with "
+        "--directory"
+    ]
+    # Those of an earlier version are brought up to date; nothing that is as it was runs again.
+    record.write_text('{"version": "0.1.0"}')
+    done = snakemake(here, "--snakefile", str(SNAKEFILE), "--cores", "1", "--", MADE)
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stderr + done.stdout
