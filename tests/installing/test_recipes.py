@@ -1,0 +1,56 @@
+"""Recipes for conda and Apptainer hold the command and what `pyproject.toml` asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+import yaml
+from samples import ROOT
+
+from launchwise import __version__
+
+CONDA_NAMES = {
+    "snakemake[reports]": "snakemake",
+    "ml-dtypes": "ml_dtypes",
+    "pandera[pandas]": "pandera-pandas",
+    "xgboost-cpu": "py-xgboost-cpu",
+    "matplotlib": "matplotlib-base",
+}
+"""Names on PyPI to those of conda-forge, where they differ."""
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, list[str]]:
+    """Table ``project`` of pyproject.toml."""
+    found: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return found
+
+
+def test_the_conda_recipe_lists_the_dependencies(project: dict[str, list[str]]) -> None:
+    text = (ROOT / "conda" / "meta.yaml").read_text()
+    plain = re.sub(r"^{%.*%}$|{{.*?}}", "x", text, flags=re.MULTILINE).replace("\nx\n", "\n", 1)
+    listed = yaml.safe_load(plain)["requirements"]["run"]
+    wanted = []
+    for each in project["dependencies"]:
+        name, limits = re.fullmatch(r"([^<>=]+)(.*)", each).groups()  # type: ignore[union-attr]
+        wanted.append(f"{CONDA_NAMES.get(name, name)} {limits}".strip())
+    assert listed == ["python >=3.11", *wanted]
+    assert "regex_pattern='__version__ = \"(.*)\"'" in text
+
+
+def test_the_version_stands_in_one_place(project: dict[str, list[str]]) -> None:
+    assert "version" in project["dynamic"]
+    assert f'__version__ = "{__version__}"' in (ROOT / "launchwise" / "__init__.py").read_text()
+    # The newest section of the changes is that of the next release, or of this one.
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == __version__.partition(".dev")[0]
+
+
+def test_conda_and_containers_hold_the_command() -> None:
+    packages = yaml.safe_load((ROOT / "environment.yaml").read_text())["dependencies"]
+    assert {"pip": ["."]} in packages
+    definition = (ROOT / "container.def").read_text()
+    assert "/opt/launchwise/bin/launchwise --version" in definition.partition("%test")[2]
