@@ -20,6 +20,12 @@ SHIPPED = _IN_WHEEL if _IN_WHEEL.is_dir() else ROOT
 
 IN_CLONE = SHIPPED == ROOT
 
+GPU_EXTRA = "`make gpu`" if IN_CLONE else '`pip install "launchwise[gpu]"`'
+"""What installs the packages that measuring on a GPU needs."""
+
+RECORDED_ELSEWHERE = "" if IN_CLONE else "take recorded sweeps in with launchwise data, "
+"""What helps, too, where recorded data are missing: a wheel leaves them out."""
+
 
 def shipped(path: str | Path = "") -> Path:
     """A file or folder of launchwise, by its path in the repository; it need not exist.

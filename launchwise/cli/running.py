@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 
 from launchwise.base.places import ROOT
+from launchwise.base.storage import user_cache
+
+
+@contextlib.contextmanager
+def _cache() -> Iterator[dict[str, str]]:
+    """Variables by which Snakemake, which does not start without a cache, finds a folder for it."""
+    usual = user_cache().parent
+    with contextlib.ExitStack() as stack:
+        try:
+            usual.mkdir(parents=True, exist_ok=True)
+            writable = os.access(usual, os.W_OK)
+        except OSError:
+            writable = False
+        if writable:
+            yield {}
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="launchwise-"))
+            yield {"XDG_CACHE_HOME": folder}
 
 
 def print_line(line: Sequence[str]) -> None:
@@ -27,12 +47,13 @@ def run_snakemake(line: Sequence[str], say: bool = True) -> None:
     if say:
         print_line(line)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    done = subprocess.run(
-        [sys.executable, "-m", *line],
-        env={**os.environ, "PYTHONPATH": path},
-        # What the command answers goes alone to standard output.
-        stdout=2,
-        check=False,
-    )
+    with _cache() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", *line],
+            env={**os.environ, **cache, "PYTHONPATH": path},
+            # What the command answers goes alone to standard output.
+            stdout=2,
+            check=False,
+        )
     if done.returncode:
         raise SystemExit(done.returncode)

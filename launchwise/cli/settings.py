@@ -27,10 +27,12 @@ def settings_files(given: Sequence[Path] | None) -> list[Path]:
     Raises
     ------
     UserError
-        When neither is there, but an import has written settings here.
+        When neither is there.
     """
     usual = Path("config.yaml")
     if not given and not usual.is_file():
         for path in sorted(Path("kernels").glob("*/settings.yaml")):
             raise UserError(usual, "", f"is missing: name settings, such as --configfile {path}")
+        message = "is missing: run this in the folder of your settings, name them by --configfile,"
+        raise UserError(usual, "", f"{message} or begin one with launchwise init DIR")
     return list(given or [usual])

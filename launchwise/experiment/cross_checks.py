@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.places import RECORDED_ELSEWHERE
 from launchwise.experiment import checking
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import ProblemBlock
@@ -35,8 +36,8 @@ def check_gpus(experiment: Experiment) -> None:
                 check_kernel(experiment, experiment.studies[study].workload, f"gpus.{name}.studies")
         folder = experiment.recorded_in(name)
         if gpu.source == "recorded" and not Path(folder).is_dir():
-            message = f"no folder {folder!r}: record the GPU, name its folder by path or"
-            experiment.fail(f"gpus.{name}", f"{message} remove the entry")
+            message = f"no folder {folder!r}: {RECORDED_ELSEWHERE}record the GPU, name its folder"
+            experiment.fail(f"gpus.{name}", f"{message} by path or remove the entry")
 
 
 def check_studies(experiment: Experiment) -> None:

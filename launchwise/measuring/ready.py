@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.places import GPU_EXTRA
 from launchwise.measuring.cards import Card, cards, in_words, selects
 from launchwise.measuring.compile import nvcc_release
 
@@ -66,7 +67,7 @@ def _no_card(present: list[Card], wanted: str) -> str:
     try:
         import pynvml
     except ImportError:
-        return "nvidia-ml-py cannot be imported: `make gpu` installs it"
+        return f"nvidia-ml-py cannot be imported: {GPU_EXTRA} installs it"
     try:
         pynvml.nvmlInit()
         pynvml.nvmlShutdown()
@@ -105,7 +106,7 @@ def _libraries() -> dict[str, str]:
         raise ValueError(f"the driver does not respond to PyCUDA within {PATIENCE_S:g} s") from None
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        remedy = "; `make gpu` installs it" if "No module named" in said else ""
+        remedy = f"; {GPU_EXTRA} installs it" if "No module named" in said else ""
         raise ValueError(f"PyCUDA does not work here ({said}){remedy}")
     versions: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return versions

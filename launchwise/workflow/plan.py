@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, out_of, unknown
-from launchwise.base.places import SHIPPED, shipped
+from launchwise.base.places import RECORDED_ELSEWHERE, SHIPPED, shipped
 from launchwise.base.typed import read_yaml_mapping
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
@@ -152,7 +152,9 @@ def _check_recorded(experiment: Experiment) -> None:
         workloads = {experiment.studies[study].workload for study in asked}
         for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
             if not Path(folder, file).is_file():
-                raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
+                message = f"no file {file!r} in {folder!r}"
+                help = f": {RECORDED_ELSEWHERE}or remove the entry" if RECORDED_ELSEWHERE else ""
+                raise experiment.error(f"gpus.{name}", message + help)
 
 
 def _check_extended(experiment: Experiment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -24,8 +25,9 @@ def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> Non
     UserError
         When a newer version made them: this one may misread what it does not know.
     """
+    _insist_on_folder(path.parent)
     if not path.is_file():
-        return None
+        return
     made = str(read_json_object(path, KEY)[KEY])
     try:
         theirs = Version(made)
@@ -39,7 +41,16 @@ def check_version(path: Path = RECORD, own: str = launchwise.__version__) -> Non
         raise UserError(path, KEY, message)
 
 
+def _insist_on_folder(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        message = f"is a link to {path.readlink()}, which is missing: make that folder first"
+        raise UserError(path, "", message)
+    if path.exists() and not path.is_dir():
+        raise UserError(path, "", "is no folder: move it away, results go there")
+
+
 def record_version(path: Path = RECORD, own: str = launchwise.__version__) -> None:
-    """Note that this version writes results here."""
-    if not path.is_file() or read_json_object(path, KEY)[KEY] != own:
-        write_json(path, {KEY: own})
+    """Note that this version writes results here; a stage says where nothing can be written."""
+    with contextlib.suppress(UserError):
+        if not path.is_file() or read_json_object(path, KEY)[KEY] != own:
+            write_json(path, {KEY: own})

@@ -120,3 +120,14 @@ def test_a_new_project_is_planned_and_begun(installed: Installed, tmp_path: Path
     assert json.loads((folder / "results/checks/local.json").read_text())["device_name"]
     planned = installed.run("snakemake", "-n", folder=folder, gpu=True)
     assert "results/report/index.html" in planned.stdout, planned.stderr
+
+
+def test_data_that_the_wheel_leaves_out_are_asked_for_in_one_line(
+    installed: Installed, tmp_path: Path
+) -> None:
+    installed.run("launchwise", "init", "studies", "--studies", folder=tmp_path)
+    done = installed.run("snakemake", "-n", folder=tmp_path / "studies")
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
+    assert (
+        "no folder 'data/recorded/h200.sm72': take recorded sweeps in with launchwise data" in said
+    )

@@ -1,0 +1,158 @@
+"""Mistakes of installing and running that a new user makes: each is one line that says what to do.
+
+Those of `make` are in test_clone.py, those of `launchwise data` in test_data.py, and of modules and
+versions in test_other_folders.py. All run in one project, which `launchwise init` made.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import launchwise
+from fake_cluster import FAKES
+from forks import forked, run_snakemake
+from samples import ROOT
+
+from launchwise.base.storage import user_cache
+
+SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
+NO_GPU = {"PYTHONPATH": f"{FAKES}:{ROOT}", "FAKE_CARDS": str(FAKES / "none.json")}
+SAXPY = ("n=64", "dtype=float32")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new project, with a CUDA file and a kernel of the tutorial beside it."""
+    folder = tmp_path_factory.mktemp("new user")
+    done = launchwise("init", "project", folder=folder)
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(SMOOTH, folder / "project" / "smooth")
+    return folder / "project"
+
+
+def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake in the project, on a machine without a GPU."""
+    cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
+    environment = {**os.environ, **NO_GPU, **cache, **variables}
+    return forked(run_snakemake, [*words], folder, environment, seconds=120)
+
+
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "a forgotten argument": (["tune"], "tune: Missing argument 'workload'"),
+    "a workload that is nowhere": (["tune", "nothing"], "neither a folder with spec.yaml nor a"),
+    "a command that is none": (["tuna"], "No such command 'tuna'. Did you mean 'tune'?"),
+    "a file that is missing": (
+        ["new", "a", "--from", "none.cu"],
+        "none.cu: cannot be read: No such",
+    ),
+    "a spec that is there": (["new", "smooth", "--from", "smooth/smooth.cu"], "exists; remove it"),
+    "a folder that is used": (["init", "smooth"], "smooth: is not empty: name a new folder"),
+    "a folder below a file": (["init", "config.yaml/x"], "cannot be written: Not a directory"),
+    "no GPU to tune on": (
+        ["tune", "smooth", "width=64", "height=64"],
+        "has no NVIDIA GPU; give its",
+    ),
+    "a size out of range": (["tune", "smooth", "width=1", "height=64"], "width"),
+    "a size without a name": (["tune", "smooth", "64"], "64"),
+    "an answer before a product": (
+        ["recommend", "saxpy_block", "--gpu", "local", *SAXPY],
+        "is missing: make it with snakemake --cores all -- final_saxpy_block",
+    ),
+    "an answer of a study that is none": (
+        ["recommend", "saxpy", "--gpu", "local", *SAXPY],
+        "saxpy_block",
+    ),
+    "a recheck before a product": (["recheck"], "no study has recommendations yet: make them with"),
+    "a format that is none": (["export", "saxpy_block", "--format", "pdf"], "is not one of 'hpp'"),
+    "an import of a kernel": (["import", "smooth/smooth.cu", "--as", "x"], "is of no known format"),
+    "a comparison of nothing": (["compare", "old", "results"], "old: is missing"),
+    "settings that are missing": (
+        ["recommend", "saxpy_block", "--gpu", "local", *SAXPY, "--configfile", "none.yaml"],
+        "none.yaml: cannot be read: No such file",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_mistake_of_a_command(name: str, here: Path) -> None:
+    words, wanted = COMMANDS[name]
+    done = launchwise(*words, folder=here, **NO_GPU)
+    said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
+    assert done.returncode in (1, 2)
+    assert len(said) == 1, done.stderr
+    assert wanted in said[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_commands_outside_of_a_project_name_the_ways_into_one(tmp_path: Path) -> None:
+    words = ("recommend", "saxpy_block", "--gpu", "local", *SAXPY)
+    done = launchwise(*words, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "config.yaml: is missing: run this in the folder of your settings" in done.stderr
+    assert "launchwise init DIR" in done.stderr
+
+
+def _linked(folder: Path) -> None:
+    (folder / "results").symlink_to("/nowhere/results")
+
+
+def _a_file(folder: Path) -> None:
+    (folder / "results").write_text("")
+
+
+def _no_settings(folder: Path) -> None:
+    (folder / "config.yaml").unlink()
+
+
+def _misspelt(folder: Path) -> None:
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("seed:", "sead:"))
+
+
+def _tabs(folder: Path) -> None:
+    with (folder / "config.yaml").open("a") as file:
+        file.write("\tseed: 1\n")
+
+
+def _recorded(folder: Path) -> None:
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("{source: live}", "{source: recorded}"))
+
+
+PROJECTS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no GPU here": (lambda folder: None, "this machine has no NVIDIA GPU; give its arch"),
+    "results that a link loses": (_linked, "results: is a link to /nowhere/results, which is"),
+    "results that are a file": (_a_file, "results: is no folder: move it away"),
+    "no settings": (_no_settings, "config.yaml: cannot be read: No such file"),
+    "a key that is misspelt": (_misspelt, "unknown key 'sead', did you mean 'seed'?"),
+    "tabs in YAML": (_tabs, "not valid YAML"),
+    "recorded sweeps that are missing": (_recorded, "gpus.local: no folder 'data/recorded/local'"),
+}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
+    spoil, wanted = PROJECTS[name]
+    folder = tmp_path / "project"
+    shutil.copytree(here, folder, ignore=shutil.ignore_patterns("smooth", ".snakemake", "tuned"))
+    spoil(folder)
+    done = snakemake(folder, "-n")
+    said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
+    assert done.returncode == 1
+    assert len(said) == 1, done.stderr
+    assert wanted in said[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_home_that_cannot_be_written_costs_speed_alone(here: Path) -> None:
+    """Caches are missing; Snakemake, which insists on one, gets a folder for the moment."""
+    nowhere = {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none", **NO_GPU}
+    done = launchwise("export", "saxpy_block", "--format", "json", folder=here, **nowhere)
+    assert "this machine has no NVIDIA GPU; give its arch" in done.stderr
+    assert "Traceback" not in done.stderr
