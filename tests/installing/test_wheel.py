@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -120,6 +122,27 @@ def test_a_new_project_is_planned_and_begun(installed: Installed, tmp_path: Path
     assert json.loads((folder / "results/checks/local.json").read_text())["device_name"]
     planned = installed.run("snakemake", "-n", folder=folder, gpu=True)
     assert "results/report/index.html" in planned.stdout, planned.stderr
+
+
+DIGESTS = """
+from launchwise.base.places import shipped
+from launchwise.measuring.source_states import digest_of_sources
+from launchwise.workflow.code import Code
+from pathlib import Path
+code = Code(file=Path("/dev/null/none"))
+print(code("scripts/sweep.py", "launchwise/cuda/child.py"), code("scripts/report.py"))
+print(*(digest_of_sources(shipped(f"kernels/{name}")) for name in ("acoustic", "tridiagonal")))
+"""
+
+
+def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_path: Path) -> None:
+    """Neither stages nor journals begin anew: their digests do not depend on where files lie."""
+    (tmp_path / "digests.py").write_text(DIGESTS)
+    done = installed.run("python", "digests.py", folder=tmp_path)
+    clone = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "digests.py"]
+    own = subprocess.run(words, cwd=tmp_path, env=clone, capture_output=True, text=True)
+    assert done.stdout == own.stdout != ""
 
 
 def test_data_that_the_wheel_leaves_out_are_asked_for_in_one_line(
