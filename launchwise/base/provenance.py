@@ -6,12 +6,12 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-import launchwise
 from launchwise.base.places import IN_CLONE, ROOT
 
 COMMIT_VARIABLE = "LAUNCHWISE_COMMIT"
@@ -79,7 +79,9 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of launchwise, of Python and of the packages that results depend on."""
-    found = {"launchwise": launchwise.__version__, "python": platform.python_version()}
+    # Not by an import: a new number alone is no reason to train or to measure again.
+    own = sys.modules["launchwise"].__version__
+    found = {"launchwise": own, "python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)

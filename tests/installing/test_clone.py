@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import site
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
 import pytest
+from installed import shared_packages
 from samples import ROOT
 
 SCRIPT = "import launchwise; print(launchwise.__file__)\n"
@@ -28,7 +28,7 @@ for folder in "$3"/lib/python*/site-packages; do printf '{packages}\\n' > "$fold
 def make(clone: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run make in a clone, with this interpreter; nothing is fetched."""
     interpreter = clone.parent / "python"
-    packages = "\\n".join(site.getsitepackages())
+    packages = "\\n".join(shared_packages())
     interpreter.write_text(INTERPRETER.format(python=sys.executable, packages=packages))
     interpreter.chmod(0o755)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -55,7 +55,7 @@ def clone(tmp_path: Path) -> Path:
     environment = folder / ".venv"
     venv.create(environment, with_pip=False)
     (packages,) = environment.glob("lib/python*/site-packages")
-    (packages / "shared.pth").write_text("\n".join(site.getsitepackages()))
+    (packages / "shared.pth").write_text("\n".join(shared_packages()))
     tool = environment / "bin" / "tool"
     tool.write_text(f"#!{environment}/bin/python\n# a script as pip writes it\n{SCRIPT}")
     tool.chmod(0o755)

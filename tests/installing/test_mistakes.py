@@ -6,6 +6,7 @@ versions in test_other_folders.py. All run in one project, which `launchwise ini
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from command_line import launchwise
 from fake_cluster import FAKES
 from forks import forked, run_snakemake
+from installed import CARD
 from samples import ROOT
 
 from launchwise.base.storage import user_cache
@@ -148,6 +150,12 @@ def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
     assert len(said) == 1, done.stderr
     assert wanted in said[0]
     assert "Traceback" not in done.stderr
+
+
+def test_a_project_as_it_is_made_has_a_default_target(here: Path, tmp_path: Path) -> None:
+    (tmp_path / "cards.json").write_text(json.dumps({"here": [CARD]}))
+    done = snakemake(here, "-n", FAKE_CARDS=str(tmp_path / "cards.json"))
+    assert "results/report/index.html" in done.stdout, done.stderr
 
 
 def test_a_home_that_cannot_be_written_costs_speed_alone(here: Path) -> None:

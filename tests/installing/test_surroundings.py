@@ -1,8 +1,8 @@
 """The tutorial in each surrounding: a Python, and a clone, a wheel, a module or a container.
 
 Opt-in: with `SURROUNDINGS="/path/to/python3.12 /path/to/python3.13"` in the environment, uv
-installs all packages for each interpreter. The interpreter of the tests is covered without: by this very
-clone, by test_wheel.py and by test_other_folders.py.
+installs all packages for each interpreter. The interpreter of the tests is covered without: by this
+very clone, by test_wheel.py and by test_other_folders.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import site
 import subprocess
 import sys
 import venv
@@ -15,6 +14,11 @@ from fake_cluster import FAKES
 from samples import ROOT
 
 CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8}
+
+
+def shared_packages() -> list[str]:
+    """Folders of packages of this interpreter."""
+    return [*dict.fromkeys(each for each in sys.path if each.endswith("-packages"))]
 
 
 def build_wheel(folder: Path) -> Path:
@@ -42,8 +46,7 @@ class Installed:
         """An environment of this interpreter; packages that launchwise needs are shared."""
         made = cls(folder)
         venv.create(made.environment, with_pip=False)
-        shared = [*site.getsitepackages(), *(each for each in sys.path if "-packages" in each)]
-        (made.packages / "shared.pth").write_text("\n".join(dict.fromkeys(shared)) + "\n")
+        (made.packages / "shared.pth").write_text("\n".join(shared_packages()) + "\n")
         # As pip writes it: a shared package has its command elsewhere.
         python, command = (
             made.environment / "bin" / "python",
