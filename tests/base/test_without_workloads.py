@@ -20,7 +20,10 @@ from pathlib import Path
 import pytest
 from samples import ROOT
 
-COPIED = ("benchmarks", "config", "docs", "kernels", "launchwise", "report", "rules", "scripts")
+COPIED = (
+    *("benchmarks", "config", "docs", "kernels", "launchwise"),
+    *("report", "rules", "scripts", "workflow"),
+)
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
 RUN = (
     *("comparing", "experiment", "exporting", "learning", "measuring", "report", "tables"),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import foreign
+import pytest
 import yaml
 from installed import Installed
 from samples import ROOT
@@ -143,6 +144,7 @@ print(digest_of_sources(shipped("kernels/tridiagonal")))
 """
 
 
+@pytest.mark.workloads
 def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_path: Path) -> None:
     """Neither stages nor journals begin anew: their digests do not depend on where files lie."""
     (tmp_path / "digests.py").write_text(DIGESTS)
@@ -152,6 +154,7 @@ def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_pat
     assert done.stdout.split() == [stage, rows]
 
 
+@pytest.mark.workloads
 def test_data_that_the_wheel_leaves_out_are_asked_for_in_one_line(
     installed: Installed, tmp_path: Path
 ) -> None:
