@@ -76,7 +76,9 @@ def begin(folder: Path, studies: bool) -> list[str]:
     write_text(folder / "profiles" / "default" / "config.yaml", PROFILE)
     copied = {"profiles/slurm": "profiles/slurm"}
     if studies:
-        copied |= {"config.yaml": "config.yaml", "config": "config"}
+        # config/config.yaml is the same file, for deployments.
+        overlays = {path.name for path in shipped("config").glob("*.yaml")} - {"config.yaml"}
+        copied |= {name: name for name in ("config.yaml", *(f"config/{each}" for each in overlays))}
     else:
         write_text(folder / "config.yaml", CONFIG)
         copied[EXAMPLE] = "kernels/saxpy"
