@@ -33,13 +33,16 @@ PACKAGES = (
 def commit(root: str | Path = ROOT) -> str:
     """Commit of the project, with ``+changes`` when tracked files differ from it.
 
-    ``unknown`` where there is neither a repository nor :data:`COMMIT_VARIABLE`. A repository that
-    an installed wheel happens to lie in is another project's.
+    Of an installed wheel the tag of its version, such as ``v0.2.0``: a repository that it happens
+    to lie in is another project's. ``unknown`` where there is neither a repository nor
+    :data:`COMMIT_VARIABLE`.
     """
     named = os.environ.get(COMMIT_VARIABLE)
     if named:
         return named
-    head = _git(root, "rev-parse", "HEAD") if IN_CLONE or root != ROOT else None
+    if root == ROOT and not IN_CLONE:
+        return f"v{_own_version()}"
+    head = _git(root, "rev-parse", "HEAD")
     if head is None:
         return "unknown"
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -72,6 +75,11 @@ def _git(root: str | Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def _own_version() -> str:
+    # Not by an import: a new number alone is no reason to train or to measure again.
+    return str(sys.modules["launchwise"].__version__)
+
+
 def now() -> str:
     """Current time, UTC, ISO 8601, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
@@ -79,9 +87,7 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of launchwise, of Python and of the packages that results depend on."""
-    # Not by an import: a new number alone is no reason to train or to measure again.
-    own = sys.modules["launchwise"].__version__
-    found = {"launchwise": own, "python": platform.python_version()}
+    found = {"launchwise": _own_version(), "python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)

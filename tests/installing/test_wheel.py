@@ -65,7 +65,8 @@ def test_it_says_its_version_and_never_the_commit_of_a_repository_around_it(
     subprocess.run(["git", "init", "-q", str(installed.folder)], check=True)
     done = installed.run("launchwise", "--version", "--json", folder=tmp_path)
     found = json.loads(done.stdout)
-    assert (found["version"], found["commit"], found["in_clone"]) == (__version__, "unknown", False)
+    assert (found["version"], found["commit"]) == (__version__, f"v{__version__}")
+    assert not found["in_clone"]
     assert Path(found["files"]) == installed.packages / "launchwise" / "shipped"
 
 
