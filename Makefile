@@ -60,7 +60,7 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy launchwise scripts kernels benchmarks docs/generator
-	$(BIN)/snakefmt --check workflow rules kernels
+	$(BIN)/snakefmt --check Snakefile workflow rules kernels
 	$(ACTIVATE) snakemake --lint
 
 docs: $(VENV)/.stamp-docs

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKING_TREE = "."
 """Stands for the working tree among commits."""
 
-COPIED = ("workflow", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
+COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
 
 
 def copy_project(folder: Path, commit: str = WORKING_TREE) -> None:

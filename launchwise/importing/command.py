@@ -213,7 +213,7 @@ MOST_FASTEST = 5
 
 def line_to_run(settings: Path) -> str:
     """The line of Snakemake for settings of an import."""
-    where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("workflow/Snakefile"))]
+    where = [] if Path.cwd() == SHIPPED else ["--snakefile", str(shipped("Snakefile"))]
     return shlex.join(["snakemake", *where, "--cores", "2", "--configfile", str(settings)])
 
 

@@ -105,7 +105,7 @@ def test_snakemake_plans_what_the_command_says(
     )
     words = [
         "--snakefile",
-        str(ROOT / "workflow" / "Snakefile"),
+        str(ROOT / "Snakefile"),
         "-n",
         "--cores",
         "1",

@@ -161,9 +161,7 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     done = tune(workload, "w=32", "h=16", "--json")
     assert done.returncode == 0, done.stderr[-3000:]
     line, *_ = done.stderr.splitlines()
-    assert line.startswith(
-        f"snakemake --snakefile {ROOT / 'workflow' / 'Snakefile'} --directory tuned/"
-    )
+    assert line.startswith(f"snakemake --snakefile {ROOT / 'Snakefile'} --directory tuned/")
 
     found = json.loads(done.stdout)
     (answer,) = found["answers"]

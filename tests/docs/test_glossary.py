@@ -22,7 +22,7 @@ def entries() -> list[list[str]]:
 
 def nouns() -> Iterator[tuple[str, str]]:
     """Source and noun."""
-    for path in [ROOT / "workflow" / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
+    for path in [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
         text = path.read_text(encoding="utf-8")
         for rule in re.findall(r"^(?:rule|use rule \w+ as) (\w+)", text, re.M):
             yield path.name, rule

@@ -16,7 +16,7 @@ from samples import ROOT
 from launchwise import __version__
 from launchwise.base.storage import user_cache
 
-SNAKEFILE = ROOT / "workflow" / "Snakefile"
+SNAKEFILE = ROOT / "Snakefile"
 SETTINGS = {
     # Found in launchwise itself: this folder has no such folder.
     "workloads": ["docs/tutorial/example"],
@@ -98,6 +98,7 @@ def hosted(tmp_path: Path) -> dict[str, str]:
     repository = tmp_path / "hosted" / "o" / "launchwise"
     for name in ("workflow", "rules", "scripts", "report", "config", "profiles"):
         shutil.copytree(ROOT / name, repository / name)
+    shutil.copy(ROOT / "Snakefile", repository)
     who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     for words in (["init"], ["add", "-A"], [*who, "commit", "-m", "x"], ["tag", "v1"]):
         subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True)

@@ -67,7 +67,7 @@ SETTINGS = {
 }
 
 module tuned:
-    snakefile: str(shipped("workflow/Snakefile"))
+    snakefile: str(shipped("Snakefile"))
     config: SETTINGS
 
 use rule * from tuned

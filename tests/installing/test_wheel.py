@@ -53,7 +53,10 @@ def test_it_is_small_and_holds_everything_but_sweeps_and_tests(wheel: Path) -> N
         check=True,
     ).stdout.splitlines()
     wanted = {name for name in listed if "/tests/" not in name and (ROOT / name).is_file()}
-    assert wanted | {"workflow/Snakefile", "data/cards.csv", "data/device_names.csv"} <= held
+    assert (
+        wanted | {"Snakefile", "workflow/Snakefile", "data/cards.csv", "data/device_names.csv"}
+        <= held
+    )
     unwanted = [name for name in held if name.endswith(".parquet") or "/tests/" in name]
     assert not unwanted
     assert all(name.startswith("launchwise") for name in names(wheel))

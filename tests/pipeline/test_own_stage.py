@@ -17,10 +17,10 @@ def test_a_stage_is_two_files_and_a_line(project: Project) -> None:
     assert [name for name, _ in blocks] == ["rules/slowest.smk", "scripts/slowest.py"]
     for name, content in blocks:
         (project.folder / name).write_text(content)
-    (line,) = re.findall(r'`(include: "../rules/slowest.smk")`', text)
-    snakefile = project.folder / "workflow" / "Snakefile"
+    (line,) = re.findall(r'`(include: "rules/slowest.smk")`', text)
+    snakefile = project.folder / "Snakefile"
     contents = snakefile.read_text()
-    last = 'include: "../rules/targets.smk"\n'
+    last = 'include: "rules/targets.smk"\n'
     assert last in contents
     snakefile.write_text(contents.replace(last, f"{last}{line}\n"))
     done = project.snakemake("--cores", "1", "--quiet", "all", "--", MADE)

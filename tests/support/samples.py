@@ -24,7 +24,7 @@ from launchwise.workloads.spec import Spec, load_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
-    *("workflow", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
+    *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
     CARDS_FILE,
     DEVICE_NAMES_FILE,
     REFERENCE_PROFILE,

@@ -134,7 +134,7 @@ def test_imports_are_seen_however_they_are_written(text: str) -> None:
 def rules() -> list[tuple[str, str, str]]:
     """File, name and text of every rule that is written out."""
     found = []
-    for path in [ROOT / "workflow" / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
+    for path in [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
         parts = re.split(r"^(?:rule|checkpoint) (\w+):$", path.read_text(), flags=re.MULTILINE)
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
             found.append((path.name, name, text))
@@ -146,7 +146,7 @@ ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 
 
 def test_rules_that_run_once_are_those_that_keep_results_without_a_record() -> None:
-    text = (ROOT / "workflow" / "Snakefile").read_text()
+    text = (ROOT / "Snakefile").read_text()
     named = re.search(r"require_records\(workflow, once=\{(.*?)\}\)", text)
     assert named is not None
     assert set(re.findall(r"\w+", named.group(1))) == ONCE

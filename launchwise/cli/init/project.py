@@ -20,7 +20,7 @@ SNAKEFILE = """\
 from launchwise.base.places import shipped
 
 
-include: str(shipped("workflow/Snakefile"))
+include: str(shipped("Snakefile"))
 
 
 # Snakemake ignores the default target of an included file.

@@ -175,7 +175,7 @@ def _settings(asked: Question, experiment: Experiment) -> list[Path]:
 
 def line_to_run(targets: Sequence[Path], files: Sequence[Path], cores: int) -> list[str]:
     """Snakemake's words: these rules alone, anew, whatever else is out of date."""
-    options = ["--snakefile", str(shipped("workflow/Snakefile")), "--cores", str(cores)]
+    options = ["--snakefile", str(shipped("Snakefile")), "--cores", str(cores)]
     options += ["--quiet", "rules", "progress", "host", "--configfile", *map(str, files)]
     options += ["--allowed-rules", *RULES, "--forcerun", *RULES]
     return ["snakemake", *options, "--", *map(str, targets)]

@@ -59,5 +59,5 @@ def line_to_run(study: str, cores: int, files: Sequence[Path]) -> list[str]:
     """Snakemake's words for the export of a study."""
     settings = ["--configfile", *map(str, files)] if files else []
     options = ["--cores", str(cores), "--quiet", "rules", "progress", "host", *settings]
-    snakefile = str(shipped("workflow/Snakefile"))
+    snakefile = str(shipped("Snakefile"))
     return ["snakemake", "--snakefile", snakefile, *options, "--", f"export_{study}"]

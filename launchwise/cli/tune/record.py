@@ -146,7 +146,7 @@ def _files(folder: Path, results: Path) -> Iterator[Path]:
 
 
 def _project_files() -> Iterator[Path]:
-    yield shipped("workflow/Snakefile")
+    yield shipped("Snakefile")
     for name in PROJECT:
         for place, folders, names in os.walk(shipped(name)):
             folders[:] = sorted(each for each in folders if each != "__pycache__")

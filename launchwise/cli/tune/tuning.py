@@ -31,7 +31,7 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
-SNAKEFILE = shipped("workflow/Snakefile")
+SNAKEFILE = shipped("Snakefile")
 
 
 @dataclass(frozen=True)

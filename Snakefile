@@ -1,0 +1,126 @@
+# launchwise measures CUDA kernels under launch parameters, learns and recommends.
+# Each stage is one file in rules/. `snakemake --list` lists every target.
+import gc
+
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.importing.cards import DEVICE_NAMES_FILE
+from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.code import Code
+from launchwise.workflow.contests import BLIND_FILES, Contests
+from launchwise.workflow.interpreter import name_in_one_word
+from launchwise.workflow.plan import (
+    fitted_model,
+    own_rules,
+    pattern,
+    problems_for,
+    project_file,
+    readable,
+    run_time_tables,
+    settings_file,
+    settings_to_name,
+    sources,
+    start,
+)
+from launchwise.workflow.priors import prior_extended, prior_gpus
+from launchwise.workflow.records import require_records
+from launchwise.workflow.reported import Reported
+from launchwise.workflow.scheduling import lift_rate_limit
+from launchwise.workflow.server import start_server, stop_server
+from launchwise.workflow.studies import Studies, profiles
+from launchwise.workflow.sweeps import Sweeps
+from launchwise.workflow.targets import targets
+from launchwise.workflow.values import Values
+from launchwise.workflow.versions import record_version
+
+# What is imported stays: the collector of garbage need not go through it again and again.
+gc.freeze()
+name_in_one_word()
+
+
+# config.yaml, or the settings of a workflow that has this one as a module.
+SETTINGS = settings_file(workflow)
+
+
+configfile: readable(SETTINGS, workflow.overwrite_configfiles or workflow.modifier.skip_configfile)
+
+
+experiment = start(config, SETTINGS, workflow.overwrite_configfiles)
+settings = experiment.settings
+# What rules ask (launchwise/workflow): plain values, and files and parameters by their wildcards.
+code = Code(experiment.folders.values())
+values = Values(experiment)
+# Value of --cores. On a cluster: 8, unless its profile sets another (set-threads).
+CORES = workflow.resource_settings.cores or 8
+cluster = Cluster(experiment, values.archs)
+sweeps = Sweeps(values, cluster, CORES)
+studies = Studies(values, CORES)
+contests = Contests(values, cluster)
+reported = Reported(values, studies, contests)
+# A blind test is never repeated by itself.
+require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})
+
+
+# Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
+onstart:
+    record_version()
+    # Nearly every stage needs tables: they are loaded while the first script starts.
+    start_server(workflow.deployment_settings.deployment_method, at_once=True)
+    lift_rate_limit(workflow)
+
+
+onsuccess:
+    stop_server()
+
+
+onerror:
+    stop_server()
+
+
+# A job on another machine runs no such hooks, and many of these measure and need no tables.
+if workflow.remote_exec:
+    start_server(workflow.deployment_settings.deployment_method, at_once=False)
+
+
+# Snakemake ignores a default target in an included file.
+rule all:
+    """Build the report and everything that it needs, and answers without a study."""
+    default_target: True
+    input:
+        # All of them: a page alone would look up to date when a study was renamed.
+        lambda wildcards: list(rules.report.output) if experiment.studies else [],
+        lambda wildcards: [
+            f"results/answers/{gpu}/{workload}.json"
+            for gpu in settings.gpus
+            for workload in experiment.alone_on(gpu)
+        ],
+        [f"results/final/{study}" for study in experiment.studies],
+
+
+include: "rules/common.smk"
+include: "rules/measure.smk"
+include: "rules/answer.smk"
+include: "rules/confirm.smk"
+include: "rules/times.smk"
+include: "rules/split.smk"
+include: "rules/clean.smk"
+include: "rules/train.smk"
+include: "rules/recommend.smk"
+include: "rules/evaluate.smk"
+include: "rules/final.smk"
+include: "rules/blind.smk"
+include: "rules/recheck.smk"
+include: "rules/export.smk"
+include: "rules/predict.smk"
+include: "rules/report.smk"
+include: "rules/exports.smk"
+include: "rules/targets.smk"
+
+
+# Rules of the workloads' own.
+for path in own_rules(experiment):
+
+    include: path
+
+
+# Every job reads this file again.
+code.save()
