@@ -383,6 +383,21 @@ def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: se
 
 
 @pytest.mark.workloads
+def test_recorded_gpus_are_where_a_search_starts(tune: Tune, tmp_path: Path) -> None:
+    words = ["acoustic", "n=512", "dtype=float32", "order=8", "--within", "2%", "--dry-run"]
+    done = tune(*words)
+    assert done.returncode == 0, done.stderr[-3000:]
+    # Slices were measured before some variants were there: what they lack has its neutral value.
+    known = {"h100", "h200", "h200.sm16"}
+    (line,) = (each for each in done.stderr.splitlines() if "starts from rows of" in each)
+    assert known <= set(line.partition(" of ")[2].split(", "))
+    assert known <= {
+        *settings(tmp_path / "here/tuned/acoustic")["sweeps"]["acoustic"]["strategy"]["known"]
+    }
+    assert "prior" in done.stdout + done.stderr
+
+
+@pytest.mark.workloads
 def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
     done = tune("acoustic", "n=20", "dtype=float32", "order=2", "-n")
     assert done.returncode == 0, done.stderr[-3000:]
@@ -524,7 +539,7 @@ def test_everything_is_measured_where_that_takes_less_than_a_minute(
         (["--within", "none"], "--within: 'none' is no percentage above 0 and below 100"),
         (["--within", "0"], "--within: '0' is no percentage above 0 and below 100"),
         (["--known", "nowhere"], "nowhere: holds no sweep of convolution; expected one of: "),
-        (["--known", "cache.json"], "cache.json: is not convolution.parquet: bring other tools'"),
+        (["--known", "cache.json"], "cache.json: is not named convolution.parquet, as a sweep of"),
         (["--known", "odd"], "is of another space: tunable 'tile_size_y' is missing"),
         (["--known", "broken"], "broken/convolution.parquet: is no Parquet file"),
         (["--evaluations", "0"], "Invalid value for '--evaluations'"),
@@ -538,7 +553,8 @@ def test_bad_searches_are_one_line(
     for name in ("odd", "broken"):
         (here / name).mkdir()
     columns = ["block_size_x", "block_size_y", "tile_size_x", "variant", "w", "h"]
-    pd.DataFrame(columns=columns).to_parquet(here / "odd" / "convolution.parquet")
+    row = [32, 4, 1, "tiled", 32, 16]
+    pd.DataFrame([row], columns=columns).to_parquet(here / "odd" / "convolution.parquet")
     (here / "broken" / "convolution.parquet").write_text("no table")
     done = tune(workload, "w=32", "h=16", *words)
     assert done.returncode == 2

@@ -39,11 +39,11 @@ def known_sweeps(workload: Path, spec: Spec, gpu: str, named: Sequence[Path]) ->
         for sweep in _sweeps_in(path, spec.workload):
             name = re.sub(r"[^A-Za-z0-9_.]", "_", sweep.parent.name).lstrip(".") or "known"
             found.setdefault(f"{name}_known" if name == gpu else name, sweep)
+    for sweep in found.values():
+        _insist_on_space(sweep, spec)
     for sweep in _own(workload, spec.workload):
         if sweep.parent.name != gpu:
             found.setdefault(sweep.parent.name, sweep)
-    for sweep in found.values():
-        _insist_on_space(sweep, spec)
     return found
 
 
@@ -55,7 +55,8 @@ def _sweeps_in(path: Path, workload: str) -> list[Path]:
     if found:
         return [each.resolve() for each in found]
     if path.is_file():
-        message = f"is not {workload}.parquet: bring other tools' files in by launchwise import"
+        message = f"is not named {workload}.parquet, as a sweep of {workload} is"
+        message += "; files of other tools come in by launchwise import"
         raise UserError(path, "", message)
     wanted = ", ".join(pattern.replace("*", "GPU") for pattern in patterns)
     raise UserError(path, "", f"holds no sweep of {workload}; expected one of: {wanted}")
@@ -68,18 +69,21 @@ def _own(workload: Path, name: str) -> Iterator[Path]:
 
 
 def _insist_on_space(sweep: Path, spec: Spec) -> None:
+    """Check that a table has what its problems and variants need; what is newer it may lack."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         columns = set(pq.read_schema(sweep).names)
+        names = ["variant"] if "variant" in columns else []
+        found = pq.read_table(sweep, columns=names)
+        measured = {name for each in found.columns for name in each.unique().to_pylist()}
     except (pa.ArrowException, OSError) as error:
         raise UserError(sweep, "", "is no Parquet file") from error
-    for kind, names in (
-        ("tunable", spec.tunable_columns),
-        ("problem parameter", spec.problem_columns),
-    ):
-        if missing := [name for name in names if name not in columns]:
+    own = [each for name, each in spec.variants.items() if name in measured]
+    needed = ["variant", *(name for each in own for name in each.tunables)]
+    for kind, names in (("tunable", needed), ("problem parameter", spec.problem_columns)):
+        if missing := [name for name in dict.fromkeys(names) if name not in columns]:
             message = f"is of another space: {kind} {_listed(missing)} is missing"
             raise UserError(sweep, "", message)
 
