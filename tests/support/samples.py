@@ -20,6 +20,7 @@ from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
+from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.spec import Spec, load_spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,10 +58,12 @@ def measurements(
             time_ms = points * seconds_per_point * 1e3 * (1.0 + (37 * place % 1009) / 500)
             rows.append(
                 {
-                    "gpu": gpu,
-                    "workload": spec.workload,
                     **problem,
                     **configuration,
+                    # Of metrics that no sample has, nothing is known.
+                    **absent(SWEEP),
+                    "gpu": gpu,
+                    "workload": spec.workload,
                     "status": "ok",
                     "reason": "",
                     "time_ms": time_ms,

@@ -12,9 +12,6 @@ from launchwise.base.places import shipped
 from launchwise.base.storage import write_bytes, write_text
 
 EXAMPLE = "docs/tutorial/example/saxpy"
-A_SWEEP = "data/recorded/h200/acoustic.parquet"
-"""A recorded sweep; a clone has it."""
-
 SNAKEFILE = """\
 # The workflow of the launchwise that is installed. Rules of your own may follow.
 from launchwise.base.places import shipped
@@ -106,6 +103,6 @@ def _next(folder: Path, studies: bool) -> list[str]:
     # pipx and uvx give launchwise's own commands alone.
     snakemake = ["snakemake"] if shutil.which("snakemake") else [sys.executable, "-m", "snakemake"]
     lines = [["cd", str(folder)], snakemake]
-    if studies and not shipped(A_SWEEP).is_file():
+    if studies and not any(shipped("data/recorded").glob("*/*.parquet")):
         lines.insert(1, ["launchwise", "data", "ARCHIVE"])
     return ["next:", *(f"  {shlex.join(line)}" for line in lines)]
