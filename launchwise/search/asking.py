@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import numbers
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -39,15 +40,17 @@ class Search:
     allowed
         Whether a configuration may be measured; every one when left out.
     known
-        For each other GPU its configurations and their times in ms, None where one failed, of the
-        same problem or of one that is near. Those that are not of this space are left out.
+        For each other GPU a list of its configurations with their times in ms, None where one
+        failed, of the same problem or of one that is near. Those that are not of this space do not
+        count.
     seed
         Decides between candidates that are as promising.
 
     Raises
     ------
     ValueError
-        When a tunable has no value, nothing is allowed, or a known configuration lacks a tunable.
+        When there is no tunable, one has no value or others than numbers and texts, nothing is
+        allowed, or ``known`` has another shape or a configuration that lacks a tunable.
 
     Examples
     --------
@@ -66,9 +69,9 @@ class Search:
         known: Iterable[Iterable[Told]] = (),
         seed: int = 0,
     ) -> None:
-        if empty := [name for name, values in tunables.items() if not len(values)]:
-            raise ValueError(f"tunable {empty[0]!r} has no value")
-        self._tunables = {name: list(values) for name, values in tunables.items()}
+        if not tunables:
+            raise ValueError("there is no tunable")
+        self._tunables = {name: _listed(name, values) for name, values in tunables.items()}
         self._allowed = allowed or (lambda _: True)
         self._known = [self._losses_of(rows) for rows in known]
         self._known = [losses for losses in self._known if losses]
@@ -84,7 +87,7 @@ class Search:
     @property
     def best(self) -> tuple[dict[str, Value], float] | None:
         """The fastest configuration so far and its time in ms; None before the first success."""
-        return self._best
+        return None if self._best is None else (dict(self._best[0]), self._best[1])
 
     def ask(self) -> dict[str, Value] | None:
         """Configuration to measure next; the same until something is told. None: none is left."""
@@ -104,9 +107,15 @@ class Search:
         Raises
         ------
         ValueError
-            When the configuration lacks a tunable or was told before.
+            When the configuration lacks a tunable, has something else, is not of the space or was
+            told before; when the time is no number.
         """
         key = self._key(configuration)
+        if others := [name for name in configuration if name not in self._tunables]:
+            raise ValueError(f"{others[0]!r} is no tunable, in {dict(configuration)}")
+        if not self._is_of_space(key):
+            raise ValueError(f"is not of the space: {dict(configuration)}")
+        time_ms = _time(time_ms)
         if key not in self._places:
             self._places[key] = len(self._keys)
             self._keys.append(key)
@@ -114,20 +123,34 @@ class Search:
         if self._places[key] in self._search.tried:
             raise ValueError(f"was told before: {dict(configuration)}")
         self._search.tell(self._places[key], time_ms)
-        right = time_ms is not None and math.isfinite(time_ms) and time_ms > 0
-        if right and (self._best is None or float(time_ms or 0) < self._best[1]):
-            self._best = self._configuration(key), float(time_ms or 0)
+        if time_ms is not None and (self._best is None or time_ms < self._best[1]):
+            self._best = self._configuration(key), time_ms
 
     def chance_left(self, percent: float = 2.0) -> float:
-        """Chance that something faster than the best by more than ``percent`` was not measured."""
+        """Chance that something faster than the best by more than ``percent`` was not measured.
+
+        Raises
+        ------
+        ValueError
+            When it is not above 0 and below 100.
+        """
+        if not 0 < percent < 100:
+            raise ValueError(f"percent must be above 0 and below 100, not {percent}")
         return self._search.chance_left(percent / 100)
 
     def is_sure(self, percent: float = 2.0, chance: float = SURE) -> bool:
         """Whether that chance is at most ``chance``; never before some measurements.
 
         Their number is the square root of that of the candidates.
+
+        Raises
+        ------
+        ValueError
+            When ``percent`` is not above 0 and below 100, or ``chance`` not above 0 and below 1.
         """
-        return self._search.has_looked_around() and self.chance_left(percent) <= chance
+        if not 0 < chance < 1:
+            raise ValueError(f"chance must be above 0 and below 1, not {chance}")
+        return self.chance_left(percent) <= chance and self._search.has_looked_around()
 
     def _key(self, configuration: Configuration) -> Key:
         if missing := [name for name in self._tunables if name not in configuration]:
@@ -139,7 +162,12 @@ class Search:
 
     def _losses_of(self, rows: Iterable[Told]) -> dict[Key, float]:
         """Losses of what is of this space."""
-        keyed = [(self._key(configuration), time_ms) for configuration, time_ms in rows]
+        try:
+            pairs = [(dict(configuration), time_ms) for configuration, time_ms in rows]
+        except (TypeError, ValueError) as error:
+            message = "known must hold, for each GPU, a list of (configuration, time in ms)"
+            raise ValueError(message) from error
+        keyed = [(self._key(configuration), _time(time_ms)) for configuration, time_ms in pairs]
         return losses_of({key: time_ms for key, time_ms in keyed if self._is_of_space(key)})
 
     def _is_of_space(self, key: Key) -> bool:
@@ -171,3 +199,37 @@ class Search:
             for values in self._tunables.values()
         ]
         return described(keys, texts, self._known)
+
+
+def _listed(name: str, values: Sequence[Value]) -> list[Value]:
+    """Values of a tunable.
+
+    Raises
+    ------
+    ValueError
+        When they are no list of numbers or texts.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"values of tunable {name!r} must be a list, not {values!r}")
+    found = list(values)
+    if not found:
+        raise ValueError(f"tunable {name!r} has no value")
+    for value in found:
+        if not isinstance(value, str | numbers.Real | np.bool_):
+            raise ValueError(f"tunable {name!r} has {value!r}, which is no number and no text")
+    return found
+
+
+def _time(time_ms: float | None) -> float | None:
+    """A time in ms; None for what failed.
+
+    Raises
+    ------
+    ValueError
+        When it is no number.
+    """
+    if time_ms is None:
+        return None
+    if not isinstance(time_ms, numbers.Real):
+        raise ValueError(f"a time must be a number of ms or None, not {time_ms!r}")
+    return float(time_ms) if math.isfinite(time_ms) and time_ms > 0 else None

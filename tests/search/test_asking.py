@@ -85,9 +85,26 @@ def test_only_what_is_allowed_is_asked_for() -> None:
 
 def test_what_was_not_asked_for_is_taken_in() -> None:
     search = Search({"block": [32, 64, 128]})
-    search.tell({"block": 96}, 0.5)
-    assert search.best == ({"block": 96}, 0.5)
-    assert len(measured_of(search)) == 3
+    search.tell({"block": 64}, 0.5)
+    assert search.best == ({"block": 64}, 0.5)
+    assert len(measured_of(search)) == 2
+    # In a space of which candidates are drawn, too.
+    large = Search(LARGE)
+    large.tell(dict.fromkeys(LARGE, 17), 0.5)
+    assert large.best == (dict.fromkeys(LARGE, 17), 0.5)
+
+
+def test_what_is_no_time_is_a_failure() -> None:
+    known = [({"block": 1}, 0.0), ({"block": 2}, math.nan), ({"block": 3}, None)]
+    search = Search({"block": [1, 2, 3, 4]}, known=[[*known, ({"block": 4}, 2)]])
+    assert search.ask() == {"block": 4}
+    for place, time in enumerate([-1.0, math.inf, 0.0], 1):
+        search.tell({"block": place}, time)
+    assert search.best is None
+    search.tell({"block": 4}, 3)
+    assert search.best is not None
+    search.best[0]["block"] = 0
+    assert search.best == ({"block": 4}, 3.0)
 
 
 def measured_of(search: Search) -> list[dict[str, Any]]:
@@ -118,6 +135,20 @@ def test_a_space_that_cannot_be_listed_is_drawn_from() -> None:
             "tunable 'unroll' is missing in {'block': 1}",
         ),
         (lambda: told_twice(), "was told before: {'block': 1}"),
+        (lambda: Search({}), "there is no tunable"),
+        (lambda: Search({"block": 32}), "values of tunable 'block' must be a list, not 32"),
+        (lambda: Search({"block": "abc"}), "values of tunable 'block' must be a list, not 'abc'"),
+        (lambda: Search({"block": [(1, 2)]}), r"'block' has \(1, 2\), which is no number"),
+        (lambda: Search({"block": [1]}, known=[({"block": 1}, 1.0)]), "known must hold, for each"),
+        (lambda: Search({"block": [1]}, known=[[({"block": 1}, "x")]]), "must be a number of ms"),
+        (lambda: two().tell({"block": 48}, 1.0), "is not of the space: {'block': 48}"),
+        (lambda: two().tell({"block": "1"}, 1.0), "is not of the space: {'block': '1'}"),
+        (lambda: two().tell({"block": 2}, 1.0), "is not of the space: {'block': 2}"),
+        (lambda: two().tell({"block": 1, "x": 2}, 1.0), "'x' is no tunable"),
+        (lambda: two().tell({"block": 1}, "1"), "a time must be a number of ms or None, not '1'"),
+        (lambda: two().is_sure(percent=0), "percent must be above 0 and below 100, not 0"),
+        (lambda: two().chance_left(300), "percent must be above 0 and below 100, not 300"),
+        (lambda: two().is_sure(chance=2), "chance must be above 0 and below 1, not 2"),
     ],
 )
 def test_what_is_wrong_is_said(made: Any, said: str) -> None:
@@ -130,3 +161,8 @@ def told_twice() -> None:
     search = Search({"block": [1, 2]})
     search.tell({"block": 1}, 1.0)
     search.tell({"block": 1}, None)
+
+
+def two() -> Search:
+    """A search among two, one of which is not allowed."""
+    return Search({"block": [1, 2]}, lambda each: each["block"] == 1)
