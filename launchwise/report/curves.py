@@ -73,7 +73,7 @@ def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: s
     others = [name for name in fitted if name not in first]
     heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]
     searches = [name for name in (SEARCH,) if name in curves.index]
-    drawn = [*first, *searches, *others[:DRAWN_MODELS], *heuristics, RANDOM]
+    drawn = [*first, *others[:DRAWN_MODELS], *heuristics, *searches, RANDOM]
     counts = [int(count) for count in curves.columns]
     titles = [_title(study, name) for name in drawn]
     regrets = 100 * (1 - curves.loc[drawn].to_numpy(dtype=float))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
 from launchwise.report.blocks import Figure, Fold, Section, Table
 from launchwise.report.curves import learning_curves
@@ -112,3 +112,18 @@ def test_the_section_stands_on_the_page_of_the_models() -> None:
     assert "Quality against number of measurements" in page
     without = visible(html_of(study())["tiny/models.html"])
     assert "Quality against number of measurements" not in without
+
+
+def test_a_search_ends_before_the_others_and_is_explained() -> None:
+    known = curves()
+    search = known[(known["model"] == "knn") & (known["measured"] <= 20)].assign(model=SEARCH)
+    asked = replace(study(), curves=pd.concat([known, search]))
+    made = learning_curves(asked)
+    assert made is not None
+    (listed,) = (one for one in tables(made) if "geometric mean" in one.caption)
+    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in listed.rows}
+    assert rows["search"] == [*rows["kNN"][:-1], "–"]
+    (figure,) = (block for block in made.blocks if isinstance(block, Figure))
+    lines = {trace["name"]: trace for trace in figure.panels[0].data}
+    assert len(lines["search"]["y"]) == LONGEST
+    assert "recommend --measure" in visible(html_of(asked)["tiny/models.html"])

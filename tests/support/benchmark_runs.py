@@ -60,11 +60,12 @@ def start(
 ) -> subprocess.CompletedProcess[str]:
     """Run a benchmark at its smallest size.
 
-    It is a fork, but for ``main_job``, which tells processes by their commands.
+    It is a fork, but for ``main_job``, which tells processes by their commands, and for those on a
+    GPU: no fork of a process that has opened CUDA can use it.
     """
     script = [str(FOLDER / f"{name}.py"), str(output), "--smallest", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    if name != "main_job":
+    if name != "main_job" and name not in ON_GPU:
         load_libraries()
         return forked(run_script, script, output.parent, environment, seconds=300)
     return subprocess.run(
