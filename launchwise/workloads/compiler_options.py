@@ -16,12 +16,19 @@ _OPTIONS = (
 )
 
 
-def _compiler_option(text: str) -> str:
+def compiler_option(text: str) -> str:
+    """The option itself.
+
+    Raises
+    ------
+    ValueError
+        When ``spec.yaml`` may not name it.
+    """
     bare = re.sub(r"^--", "-", text)
     if re.sub(r"(?<=^-maxrregcount=)\d{1,3}$", "64", bare) not in _OPTIONS:
         raise ValueError(unknown("option", text, _OPTIONS))
     return text
 
 
-CompilerOption = Annotated[str, AfterValidator(_compiler_option)]
+CompilerOption = Annotated[str, AfterValidator(compiler_option)]
 """Options that change how a kernel is compiled, and nothing else on the machine."""

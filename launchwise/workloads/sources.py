@@ -25,15 +25,15 @@ _COMMENT = re.compile(
 )
 
 
-def source_text(path: Path) -> str:
+def source_text(path: Path, most: int = MOST_BYTES) -> str:
     """Text of a source file, in UTF-8 or else in Latin-1: compilers take both.
 
     Raises
     ------
     UserError
-        When it cannot be read, or is longer than :data:`MOST_BYTES`.
+        When it cannot be read, or is longer than ``most`` bytes.
     """
-    content = read_bytes(path, MOST_BYTES)
+    content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -14,7 +14,13 @@ def new(
         typer.Argument(metavar="DIR", help="Folder of the workload; its name is the workload's."),
     ],
     source: Annotated[
-        Path, typer.Option("--from", metavar="FILE", help="The CUDA file; it is copied as it is.")
+        Path,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="The CUDA file; it is copied as it is. Or a .py file that calls cupy.RawKernel or "
+            "cupy.RawModule with texts in quotes.",
+        ),
     ],
     kernel: Annotated[
         str | None,

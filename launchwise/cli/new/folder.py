@@ -9,13 +9,13 @@ from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.signature import Source, choose, read_source
+from launchwise.cli.new.taken import Taken, taken_from
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.sources import MOST_BYTES
 
 MOST_SECONDS = 6
-"""Most CPU time for reading a CUDA file and guessing its spec."""
+"""Most CPU time for reading a file and guessing its spec."""
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
@@ -26,7 +26,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     folder
         Of the workload; it need not exist.
     file
-        CUDA file.
+        CUDA file, or Python file that gives CUDA text to CuPy.
     name
         Kernel of the file; the first when left out.
 
@@ -42,18 +42,20 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     """
     spec = folder / SPEC_FILE
     with cpu_limit(MOST_SECONDS, file):
-        source = read_source(file)
-        kernel = choose(source, name, file)
+        taken = taken_from(file, name)
         check_folder_name(folder.resolve())
-        text = spec_text(folder.resolve().name, file.name, source, kernel)
-    copies = {folder / file.name: file}
-    copies |= {folder / one.place: one.path for one in source.headers if one.path and one.place}
-    contents = {copy: read_bytes(own, MOST_BYTES) for copy, own in copies.items()}
+        text = spec_text(
+            folder.resolve().name, taken.file, taken.source, taken.kernel, taken.options
+        )
+    headers = taken.source.headers
+    copies = {folder / one.place: one.path for one in headers if one.path and one.place}
+    contents = {folder / taken.file: taken.content}
+    contents |= {copy: read_bytes(own, MOST_BYTES) for copy, own in copies.items()}
     if spec.exists():
         raise UserError(spec, "", "exists; remove it first, or name another folder")
     for copy, content in contents.items():
         if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
-            shown = file if copy.name == file.name else copies[copy].name
+            shown = copies[copy].name if copy in copies else taken.origin
             raise UserError(copy, "", f"exists and differs from {shown}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,19 +67,19 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     write_text(spec, text)
     questions = sum(QUESTION in line for line in text.splitlines())
     return [
-        *_listed(source, kernel.name),
-        *(f"{copy}: copied, too" for copy in copies if copy != folder / file.name),
-        *remarks(source.headers, file.name, str(folder)),
+        *_listed(taken),
+        *(f"{copy}: copied, too" for copy in copies),
+        *remarks(headers, taken.file, str(folder)),
         f"{spec}: {questions} lines with a question, marked {QUESTION.strip()!r}",
     ]
 
 
-def _listed(source: Source, chosen: str) -> list[str]:
+def _listed(taken: Taken) -> list[str]:
     """One line per kernel, where a file has several."""
-    if len(source.kernels) == 1:
+    if len(taken.kernels) == 1:
         return []
     return [
         f"kernel {one.name}: "
-        + ("chosen" if one.name == chosen else one.refused or f"take it with --kernel {one.name}")
-        for one in source.kernels
+        + ("chosen" if one is taken.kernel else one.refused or f"take it with --kernel {one.name}")
+        for one in taken.kernels
     ]

@@ -71,11 +71,16 @@ class Header:
     place: str = ""
 
 
-def with_headers(path: Path) -> tuple[str, list[Header]]:
+def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]:
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
 
     Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
     workload may include it.
+
+    Parameters
+    ----------
+    own
+        CUDA text that a file of another language holds; None where the file itself is one.
 
     Raises
     ------
@@ -89,7 +94,7 @@ def with_headers(path: Path) -> tuple[str, list[Header]]:
 
     def text_of(file: Path) -> str:
         nonlocal total
-        text = source_text(file)
+        text = own if own is not None and file == path else source_text(file)
         total += len(text)
         if total > MOST_BYTES:
             raise UserError(path, "", f"and its headers are longer than {MOST_BYTES:,} bytes")

@@ -139,18 +139,23 @@ class Function:
     changes: frozenset[int] = frozenset()
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path, own: str | None = None) -> Source:
     """Kernels and constant memory of a CUDA file.
 
     What stands below ``#ifdef X`` is left out where the file does not define X, unless a kernel
     stands there.
+
+    Parameters
+    ----------
+    own
+        CUDA text that a file of another language holds; None where the file itself is one.
 
     Raises
     ------
     UserError
         When it cannot be read, has no kernel, or is nested too deep.
     """
-    text, headers = with_headers(path)
+    text, headers = with_headers(path, own)
     code = directives(text)
     _check_depth(code.tokens, path)
     whole = _read(code, headers)

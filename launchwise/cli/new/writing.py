@@ -40,7 +40,9 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 """Dimensions to the largest length that a draft allows."""
 
 
-def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
+def spec_text(
+    workload: str, file: str, source: Source, kernel: Kernel, options: Sequence[str] = ()
+) -> str:
     """Content of ``spec.yaml``.
 
     Parameters
@@ -51,6 +53,8 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
         Name of the CUDA file in that folder.
     kernel
         Of ``source``.
+    options
+        Of the compiler (:mod:`launchwise.workloads.compiler_options`).
     """
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)
@@ -82,6 +86,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
         *section("problem", [*_problem(sizes, launch.dimensions, counts), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
         *(section("macros", _macros(macros), "of every build") if macros else []),
+        *lines_of([Line("compiler_options", [*options])] if options else []),
         *section("arguments", arguments, "in the order of the kernel's parameters"),
         *section("reference", _reference(title, arguments)),
         "variants:",

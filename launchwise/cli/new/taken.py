@@ -1,0 +1,139 @@
+"""The kernel that a draft is made of, from a CUDA file or from a Python file that calls CuPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.literals import cpp_comment
+from launchwise.base.storage import read_bytes
+from launchwise.cli.new.python_calls import PythonFile, RawCode, RawLaunch
+from launchwise.cli.new.signature import Kernel, Source, choose, read_source
+from launchwise.workloads.sources import MOST_BYTES
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A kernel with its CUDA file.
+
+    Parameters
+    ----------
+    origin
+        Where the CUDA text stands, for messages.
+    file, content
+        Name and content of the CUDA file of the workload.
+    source, kernel
+        What was read.
+    kernels
+        All that the origin has.
+    options
+        Of the compiler.
+    """
+
+    origin: str
+    file: str
+    content: bytes
+    source: Source
+    kernel: Kernel
+    kernels: tuple[Kernel, ...]
+    options: tuple[str, ...] = ()
+
+
+def taken_from(file: Path, name: str | None) -> Taken:
+    """The kernel of that name in a file, or the first that a spec can be written for.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, there is no such kernel, or no spec can be written for it.
+    """
+    if file.suffix == ".py":
+        return _taken_from_python(file, name)
+    source = read_source(file)
+    kernel = choose(source, name, file)
+    content = read_bytes(file, MOST_BYTES)
+    return Taken(str(file), file.name, content, source, kernel, source.kernels)
+
+
+def _taken_from_python(file: Path, name: str | None) -> Taken:
+    python = PythonFile(file)
+    codes, launches = python.codes(), python.launches()
+    if not codes:
+        raise UserError(file, "", "has no call of cupy.RawKernel or cupy.RawModule")
+    sources: dict[tuple[str, str], Source] = {}
+    known: list[tuple[Kernel, RawCode]] = []
+    for code in codes:
+        if code.refused:
+            known += [(_refused(each, code), code) for each in code.names or ("",)]
+            continue
+        key = (code.text, _macro_lines(code))
+        if key not in sources:
+            sources[key] = _source_of(file, code, launches)
+            known += [(one, code) for one in sources[key].kernels]
+    kernel, code = _chosen(known, name, file)
+    if kernel.refused:
+        raise UserError(file, f"line {code.line}", kernel.refused)
+    source = sources[code.text, _macro_lines(code)]
+    place = f"{file.name}, line {code.line}"
+    content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{_cuda_text(code)}".encode()
+    kernels = tuple(one for one, _ in known if one.name)
+    return Taken(place, f"{file.stem}.cu", content, source, kernel, kernels, code.options)
+
+
+def _refused(name: str, code: RawCode) -> Kernel:
+    return Kernel(name, (), (), (), code.refused)
+
+
+def _chosen(
+    known: list[tuple[Kernel, RawCode]], name: str | None, file: Path
+) -> tuple[Kernel, RawCode]:
+    """The kernel of that name; else the first that a call names, and that can be taken."""
+    if name is not None:
+        named = [one for one in known if one[0].name == name]
+        if not named:
+            names = {one.name for one, _ in known if one.name}
+            raise UserError(file, "--kernel", unknown("kernel", name, names))
+    else:
+        named = [one for one in known if one[0].name in one[1].names] or known
+    return next((one for one in named if not one[0].refused), named[0])
+
+
+def _source_of(file: Path, code: RawCode, launches: Mapping[str, RawLaunch]) -> Source:
+    """What the CUDA text of a call declares, launched as the file launches it."""
+    try:
+        return read_source(file, _cuda_text(code) + _host_code(code, launches))
+    except UserError as error:
+        place = ": ".join(filter(None, [f"line {code.line}", error.key]))
+        raise UserError(error.where, place, error.message) from error
+
+
+def _cuda_text(code: RawCode) -> str:
+    return _macro_lines(code) + code.text.strip("\n") + "\n"
+
+
+def _macro_lines(code: RawCode) -> str:
+    """Macros of the call's options, as values that a build may replace."""
+    return "".join(
+        f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in code.macros.items()
+    )
+
+
+def _host_code(code: RawCode, launches: Mapping[str, RawLaunch]) -> str:
+    """Launches of the Python file as a CUDA file has them: the draft alone reads them."""
+    unknown_sizes = dict.fromkeys((one for one in code.names if "<" in one), "1, threads_per_block")
+    sizes = {
+        name: f"1, dim3({', '.join(map(str, one.block))}), {one.shared_bytes}"
+        for name, one in launches.items()
+    }
+    lines = [
+        f"{name}<<<{given}>>>();"
+        for name, given in (unknown_sizes | sizes).items()
+        if _LAUNCHED.fullmatch(name)
+    ]
+    return f"void launches() {{ {' '.join(lines)} }}\n" if lines else ""
+
+
+_LAUNCHED = re.compile(r"[\w:]+(<[\w:, ]+>)?")

@@ -1,0 +1,139 @@
+"""``launchwise new`` from a Python file that gives CUDA text to CuPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import complaint, launchwise
+
+from launchwise.base.typed import read_yaml
+from launchwise.cli.app import main
+
+KERNELS = Path(__file__).parent / "data" / "cupy_kernels.py"
+KERNEL = "'extern \"C\" __global__ void k(float *x, int n) { x[blockIdx.x * B] = n; }'"
+
+
+def drafted(folder: Path, *options: str) -> dict[str, Any]:
+    """Spec that is drafted from :data:`KERNELS`."""
+    assert main(["new", str(folder), "--from", str(KERNELS), *options]) == 0
+    found: dict[str, Any] = read_yaml(folder / "spec.yaml")
+    return found
+
+
+def test_a_raw_kernel_becomes_a_workload_that_passes_its_check(tmp_path: Path) -> None:
+    done = launchwise("new", "mine", "--from", str(KERNELS), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "kernel vector_add: chosen" in done.stdout
+    assert "kernel scale: take it with --kernel scale" in done.stdout
+    assert "kernel made: code is an f-string" in done.stdout
+    spec = read_yaml(tmp_path / "mine" / "spec.yaml")
+    assert spec["compiler_options"] == ["--std=c++20", "--use_fast_math"]
+    assert 96 in spec["tunables"]["block_size_x"]["values"]
+    assert spec["baseline"] == {"variant": "vector_add", "block_size_x": 96, "ITEMS": 2}
+    source = (tmp_path / "mine" / "cupy_kernels.cu").read_text()
+    assert source.startswith("// The CUDA text of cupy_kernels.py, line 16.\n#ifndef ITEMS\n")
+    assert source.endswith(KERNELS.read_text().split('"""')[3].lstrip("\n"))
+    # Compilation by nvcc has tests of its own.
+    asked = ("check", "mine", "n=1100", "--cpu")
+    done = launchwise(*asked, folder=tmp_path, PATH="/usr/bin:/bin")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "cpu: " in done.stdout
+
+
+def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path: Path) -> None:
+    spec = drafted(tmp_path / "mine", "--kernel", "scale")
+    (variant,) = spec["variants"].values()
+    assert variant["kernel"] == "scale<dtype, N>"
+    assert variant["shared_bytes"] == "1024"
+    assert spec["tunables"]["N"]["values"] == [2, 4]
+    assert spec["problem"]["dtype"]["values"] == ["float32", "float64"]
+    assert spec["baseline"]["block_size_x"] == 24
+    assert spec["baseline"]["block_size_y"] == 4
+    assert "compiler_options" not in spec
+
+
+REFUSED = {
+    "no Python": ("k = (\n1 +\n", "line 1: no Python: '(' was never closed"),
+    "no call": ("import cupy\ncode = 'x'\n", "has no call of cupy.RawKernel or cupy.RawModule"),
+    "no kernel": (
+        "\nk = cupy.RawKernel('float x;', 'k')",
+        "line 2: code has no kernel: no function is __global__",
+    ),
+    "an f-string": ("n = 3\nk = cp.RawKernel(f'{n}', 'k')", "line 2: code is an f-string"),
+    "a text that is computed": (
+        "k = cp.RawKernel('a' * 3, 'k')",
+        "line 1: code is no text in quotes, nor a name of one",
+    ),
+    "a name that is bound twice": (
+        f"t = 'a'\nt = {KERNEL}\nk = cp.RawKernel(t, 'k')",
+        "line 3: code is t, which is not bound once, to a text in quotes",
+    ),
+    "a parameter": ("def f(t): return cp.RawKernel(t, 'k')", "line 1: code is t, which is not"),
+    "names that stand for each other": ("a = b\nb = a\nk = cp.RawKernel(a, 'k')", "line 3: code"),
+    "an unknown option": (
+        f"k = cp.RawKernel({KERNEL}, 'k', ('-DB=2', '-I/usr/include'))",
+        "line 1: unknown option '-I/usr/include'",
+    ),
+    "a macro of two lines": (
+        f"k = cp.RawKernel({KERNEL}, 'k', options=('-DB=2\\n#include \"/etc/passwd\"',))",
+        "line 1: unknown option '-DB=2",
+    ),
+    "options that are computed": (
+        f"k = cp.RawKernel({KERNEL}, 'k', options=tuple(o))",
+        "line 1: options is no list of texts in quotes",
+    ),
+    "a module of a file": (
+        "m = cp.RawModule(path='k.cu')",
+        "line 1: path names a file: give that one to --from",
+    ),
+    "a launch of all blocks at once": (
+        f"k = cp.RawKernel({KERNEL}, 'k', enable_cooperative_groups=True)",
+        "line 1: kernels are never launched cooperatively",
+    ),
+    "a half of a character": (f"k = cp.RawKernel({KERNEL} '\\ud800', 'k')", "line 1: code holds"),
+    "a kernel that is none": (
+        "\n\nk = cp.RawKernel('__global__ void k(float **x) {}', 'k')",
+        "line 3: 'float * * x' is a pointer to pointers",
+    ),
+    "deep brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
+    "deep operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),
+    "a chain": ("k = 1" + " + 1" * 60_000, "cannot be read as Python: nested too deep"),
+    "deep CUDA": (
+        "k = cp.RawKernel('__global__ void k() {" + "(" * 300 + "}', 'k')",
+        "line 1: (: is nested more than 250 levels deep",
+    ),
+    "a huge file": ("x = 1\n" * 50_000, "is longer than 262,144 bytes"),
+    "a zero byte": ("x = '\0'", ""),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_taken_is_one_line(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text, told = REFUSED[name]
+    file = tmp_path / "kernel.py"
+    file.write_text(text)
+    assert main(["new", str(tmp_path / "mine"), "--from", str(file)]) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith(f"launchwise: {file}: {told}")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+    asked = ["new", "mine", "--from", str(KERNELS), "--kernel"]
+    assert "line 31: code is an f-string" in complaint(launchwise(*asked, "made", folder=tmp_path))
+    unknown = complaint(launchwise(*asked, "mode", folder=tmp_path))
+    assert "unknown kernel 'mode', did you mean 'made'?" in unknown
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_file_of_that_name_with_other_content_stays(tmp_path: Path) -> None:
+    (tmp_path / "cupy_kernels.cu").write_text("mine")
+    told = complaint(launchwise("new", ".", "--from", str(KERNELS), folder=tmp_path))
+    assert told == "cupy_kernels.cu: exists and differs from cupy_kernels.py, line 16"
+    assert (tmp_path / "cupy_kernels.cu").read_text() == "mine"
