@@ -1,6 +1,6 @@
 # Answers for other languages and tools, and for the lookup of the report.
 #   in   the study's product, profiles of its GPUs and of datasheet-only ones
-#   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4
+#   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4, CMake
 #        results/lookup/{study}.json  answers with intervals and what comes close
 
 MANY_PROCESSES = 8

@@ -1,10 +1,11 @@
-"""A table of answers for other tools: Kernel Launcher's wisdom, and T4."""
+"""A table of answers for other tools: Kernel Launcher's wisdom, T4, and a package of CMake."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.table import AnswerTable, Entry
 
 WISDOM_VERSION = 1
@@ -42,6 +43,22 @@ def wisdom_text(table: AnswerTable) -> str:
             }
             lines.append(json.dumps(line))
     return "\n".join(lines) + "\n"
+
+
+def cmake_config(table: AnswerTable) -> str:
+    """Configuration of a package of CMake beside the C++ header: ``launchwise::<study>``."""
+    target = f"launchwise::{cpp_name(table.study)}"
+    place = f"${{CMAKE_CURRENT_SOURCE_DIR}}/{table.study}.cmake"
+    return f"""\
+# The header {table.study}.hpp as a target. Written by launchwise export {table.version}.
+#   find_package({table.study} CONFIG REQUIRED PATHS {place})
+#   target_link_libraries(program PRIVATE {target})
+if(NOT TARGET {target})
+  add_library({target} INTERFACE IMPORTED)
+  target_include_directories({target} INTERFACE "${{CMAKE_CURRENT_LIST_DIR}}")
+  target_compile_features({target} INTERFACE cxx_std_17)
+endif()
+"""
 
 
 def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:

@@ -315,6 +315,10 @@ def _answers_are_measured(tune: Tune, project: Path) -> None:
     question = "recommend", study, "w=48", "h=16", "--json"
     expected = json.loads(tune.command(*question, inside="there").stdout)
     assert expected["basis"] == "within"
+    macros = tune.command(*question[:-1], "--macros", inside="there").stdout.splitlines()
+    best = expected["suggestions"][0]["configuration"]
+    # Kernels of such a workload are built with macros that are named as its tunables.
+    assert f"#define block_size_x {best['block_size_x']}" in macros
     done = tune.command(*question, "--top", "9", "--measure", "3", inside="there")
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)

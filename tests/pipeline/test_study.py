@@ -348,6 +348,10 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
     assert done.stdout == f"{output}\n"
     assert "no record" not in done.stderr
     assert "export_acoustic_tile" in done.stderr.splitlines()[0]
+    package = ("export", "acoustic_tile", "--format", "cmake", "--cores", "2")
+    assert launchwise(*package, folder=study.folder).stdout == "acoustic_tile.cmake\n"
+    names = {path.name for path in (study.folder / "acoustic_tile.cmake").iterdir()}
+    assert names == {"acoustic_tile.hpp", "acoustic_tileConfig.cmake"}
     found = runpy.run_path(str(output))["recommend"]("h200", n=512, dtype="float32", order=8)
     asked = ("acoustic_tile", "--gpu", "h200", "n=512", "dtype=float32", "order=8", "--json")
     answer = json.loads(launchwise("recommend", *asked, folder=study.folder).stdout)

@@ -19,6 +19,7 @@ class Format(StrEnum):
     python = "python"
     wisdom = "wisdom"
     t4 = "t4"
+    cmake = "cmake"
 
 
 def export(
@@ -28,12 +29,14 @@ def export(
         typer.Option(
             "--format",
             help="A C++17 header; JSON; a Python module without packages; Kernel Launcher's "
-            "wisdom; T4, a file per device.",
+            "wisdom; T4, a file per device; a package of CMake with the header.",
         ),
     ] = Format.hpp,
     output: Annotated[
         Path | None,
-        typer.Option(help="File to write; a folder for T4.", show_default="the file's own name"),
+        typer.Option(
+            help="File to write; a folder for T4 and CMake.", show_default="the file's own name"
+        ),
     ] = None,
     cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
     configfile: ConfigFiles = None,

@@ -41,7 +41,7 @@ def exported(
         raise UserError(COMMAND, "", unknown_study(study, experiment))
     run_snakemake(line_to_run(study, cores, files))
     made = EXPORT / study / FORMATS[format_].format(study=study)
-    target = output or Path(f"{study}.t4" if made.is_dir() else made.name)
+    target = output or Path(f"{study}.{format_}" if made.is_dir() else made.name)
     if made.is_dir():
         shutil.copytree(made, target, dirs_exist_ok=True, copy_function=copied)
     else:

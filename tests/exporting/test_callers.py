@@ -1,0 +1,157 @@
+"""The examples of "Call tuned kernels from other code": each reads a real answer."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import ROOT
+
+from launchwise.cli.recommend.recommending import as_json_text
+from launchwise.exporting.files import write_answers
+from launchwise.exporting.macros import macros_text
+from launchwise.exporting.table import AnswerTable
+from launchwise.learning.answers import MEASURED, Answer, Suggestion
+from launchwise.workloads.spec import load_spec
+
+CALLERS = ROOT / "docs" / "how-to" / "callers"
+SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
+BEST = {"variant": "smooth", "block_size_x": 64, "block_size_y": 4, "tile_size_y": 2}
+WIDTH, HEIGHT = 1000, 300
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    """An answer for the kernel of the tutorial."""
+    best = Suggestion(1, BEST, 0.01, None, None, None, None, None, is_usual=False)
+    usual = {**BEST, "items": 8}
+    return Answer("h200", {"width": WIDTH, "height": HEIGHT}, MEASURED, [best], usual, "measured")
+
+
+@pytest.fixture(scope="module")
+def printed(answer: Answer) -> str:
+    """What ``launchwise recommend --json`` prints."""
+    return as_json_text(answer, load_spec(SMOOTH))
+
+
+@pytest.fixture(scope="module")
+def macros(answer: Answer) -> str:
+    """What ``launchwise recommend --macros`` prints."""
+    return macros_text(answer, declared=True)
+
+
+def smoothed(image: np.ndarray) -> np.ndarray:
+    expected: np.ndarray = runpy.run_path(str(SMOOTH / "reference.py"))["expected"](image)
+    return expected
+
+
+def needs(name: str) -> Any:
+    missing = importlib.util.find_spec(name) is None
+    return pytest.mark.skipif(missing, reason=f"{name} is not installed")
+
+
+# CuPy
+
+
+def test_cupy_gets_macros_grid_and_block(printed: str) -> None:
+    example = runpy.run_path(str(CALLERS / "cupy_smooth.py"))
+    options, grid, block, shared_bytes = example["options_and_launch"](json.loads(printed))
+    assert options == ("-Dblock_size_x=64", "-Dblock_size_y=4", "-Dtile_size_y=2")
+    assert grid == (16, 38, 1)
+    assert block == (64, 4, 1)
+    assert shared_bytes == 0
+
+
+@pytest.mark.gpu
+@needs("cupy")
+def test_cupy_launches_the_answer(printed: str) -> None:
+    import cupy
+
+    example = runpy.run_path(str(CALLERS / "cupy_smooth.py"))
+    image = np.random.default_rng(1).random((HEIGHT, WIDTH), dtype=np.float32)
+    source = (SMOOTH / "smooth.cu").read_text()
+    found = example["smooth"](cupy.asarray(image), json.loads(printed), source)
+    np.testing.assert_allclose(cupy.asnumpy(found), smoothed(image), rtol=1e-5)
+
+
+# PyTorch
+
+
+def test_the_extension_defines_every_macro_before_it_is_used(macros: str) -> None:
+    example = runpy.run_path(str(CALLERS / "torch_smooth.py"))
+    source = example["extension_source"](macros, (SMOOTH / "smooth.cu").read_text())
+    assert "#pragma once" not in source
+    for name in ("block_size_x", "block_size_y", "tile_size_y"):
+        assert source.index("#include <torch") < source.index(f"#define {name} {BEST[name]}\n")
+        assert source.index(f"#define {name}") == source.index(name) - len("#define ")
+
+
+@pytest.mark.gpu
+@needs("torch")
+def test_pytorch_launches_the_answer(
+    macros: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    example = runpy.run_path(str(CALLERS / "torch_smooth.py"))
+    module = example["extension"](macros, (SMOOTH / "smooth.cu").read_text())
+    image = np.random.default_rng(1).random((HEIGHT, WIDTH), dtype=np.float32)
+    found = module.launch_smooth(torch.from_numpy(image).cuda()).cpu().numpy()
+    np.testing.assert_allclose(found, smoothed(image), rtol=1e-5)
+
+
+# CMake
+
+
+def run(*words: str | Path, folder: Path) -> str:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_a_project_of_cmake_finds_the_answers(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "export", table)
+    # Spaces in the path: nothing may fall apart.
+    project = tmp_path / "a project"
+    shutil.copytree(CALLERS / "cmake", project)
+    shutil.copytree(tmp_path / "export" / "cmake", project / "tiles.cmake")
+    run("cmake", "-S", ".", "-B", "build", "-DCMAKE_CXX_COMPILER=g++", folder=project)
+    run("cmake", "--build", "build", folder=project)
+    asked = [(one, dict(zip(table.parameters, one.problem, strict=True))) for one in table.entries]
+    asked = [one for one in asked if one[1]["dtype"] == "float32"]
+    for entry, problem in (asked[0], asked[-1]):
+        device = table.devices[entry.device].name
+        said = run(project / "build" / "program", device, str(problem["n"]), folder=project)
+        (launch,) = entry.launches
+        sizes = (" ".join(map(str, size)) for size in (launch.block, launch.grid))
+        assert said == "block {} grid {}\n".format(*sizes)
+
+
+# Fortran
+
+
+@pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
+def test_fortran_reads_the_tunables_of_an_answer(printed: str, tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text(printed)
+    flags = ("-std=f2008", "-Wall", "-Wextra", "-Werror")
+    run("gfortran", *flags, CALLERS / "read_answer.f90", "-o", "read_answer", folder=tmp_path)
+    for name, value in BEST.items():
+        if name != "variant":
+            said = run("./read_answer", "answer.json", name, folder=tmp_path)
+            assert said == f"{value}\n"
+    # Only the usual choice has items.
+    for name in ("items", "tile_size"):
+        words = ["./read_answer", "answer.json", name]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "no such tunable" in done.stderr
