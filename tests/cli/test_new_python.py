@@ -132,6 +132,38 @@ def test_a_kernel_that_is_refused_is_told_when_it_is_asked_for(tmp_path: Path) -
     assert not (tmp_path / "mine").exists()
 
 
+def test_of_two_kernels_of_one_name_the_first_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "kernel.py"
+    second = KERNEL.replace("float", "double")
+    file.write_text(f"a = cp.RawKernel({KERNEL}, 'k')\nb = cp.RawKernel({second}, 'k')\n")
+    assert main(["new", str(tmp_path / "mine"), "--from", str(file)]) == 0
+    first, other, *_ = capsys.readouterr().out.splitlines()
+    assert first == "kernel k: chosen"
+    assert other == "kernel k: an earlier call has another kernel of that name: rename one"
+    assert "float *x" in (tmp_path / "mine" / "kernel.cu").read_text()
+
+
+def test_each_kernel_of_a_text_has_the_options_of_its_own_call(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    both = f"{KERNEL} {KERNEL.replace(' k(', ' other(')}"
+    file.write_text(
+        f"t = {both}\n"
+        "a = cp.RawKernel(t, 'other', ('--fmad=false', '-DB=64'))\n"
+        "b = cp.RawKernel(t, 'k', ('-lineinfo', '-DB=32'))\n"
+    )
+    for options, kernel, own, side in (
+        ((), "other", ["--fmad=false"], 64),
+        (("--kernel", "k"), "k", ["-lineinfo"], 32),
+    ):
+        assert main(["new", str(tmp_path / kernel), "--from", str(file), *options]) == 0
+        spec = read_yaml(tmp_path / kernel / "spec.yaml")
+        assert spec["baseline"]["variant"] == kernel
+        assert spec["compiler_options"] == own
+        assert f"#define B {side}\n" in (tmp_path / kernel / "kernel.cu").read_text()
+
+
 def test_a_file_of_that_name_with_other_content_stays(tmp_path: Path) -> None:
     (tmp_path / "cupy_kernels.cu").write_text("mine")
     told = complaint(launchwise("new", ".", "--from", str(KERNELS), folder=tmp_path))

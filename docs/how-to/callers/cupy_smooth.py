@@ -20,6 +20,7 @@ def smooth(image, answer, source):
 
     options, grid, block, shared_bytes = options_and_launch(answer)
     kernel = cupy.RawKernel(f'extern "C" {{\n{source}\n}}', "smooth", options)
+    image = cupy.ascontiguousarray(image, dtype=cupy.float32)
     output = cupy.empty_like(image)
     height, width = map(cupy.int32, image.shape)
     kernel(grid, block, (output, image, width, height), shared_mem=shared_bytes)

@@ -12,6 +12,7 @@ HEADERS = """
 CALL = """
 torch::Tensor launch_smooth(torch::Tensor input)
 {
+    TORCH_CHECK(input.is_cuda() && input.is_contiguous());
     const int height = input.size(0), width = input.size(1), rows = block_size_y * tile_size_y;
     const dim3 grid((width + block_size_x - 1) / block_size_x, (height + rows - 1) / rows);
     const dim3 block(block_size_x, block_size_y);

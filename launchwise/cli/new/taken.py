@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
@@ -64,15 +64,11 @@ def _taken_from_python(file: Path, name: str | None) -> Taken:
     if not codes:
         raise UserError(file, "", "has no call of cupy.RawKernel or cupy.RawModule")
     sources: dict[tuple[str, str], Source] = {}
-    known: list[tuple[Kernel, RawCode]] = []
     for code in codes:
-        if code.refused:
-            known += [(_refused(each, code), code) for each in code.names or ("",)]
-            continue
         key = (code.text, _macro_lines(code))
-        if key not in sources:
+        if not code.refused and key not in sources:
             sources[key] = _source_of(file, code, launches)
-            known += [(one, code) for one in sources[key].kernels]
+    known = list(_kernels(codes, sources))
     kernel, code = _chosen(known, name, file)
     if kernel.refused:
         raise UserError(file, f"line {code.line}", kernel.refused)
@@ -83,21 +79,38 @@ def _taken_from_python(file: Path, name: str | None) -> Taken:
     return Taken(place, f"{file.stem}.cu", content, source, kernel, kernels, code.options)
 
 
-def _refused(name: str, code: RawCode) -> Kernel:
-    return Kernel(name, (), (), (), code.refused)
+def _kernels(
+    codes: Sequence[RawCode], sources: Mapping[tuple[str, str], Source]
+) -> Iterator[tuple[Kernel, RawCode]]:
+    """Kernels with the call that has their text, those first that a call names."""
+    named: list[tuple[Kernel, RawCode]] = []
+    others: list[tuple[Kernel, RawCode]] = []
+    for code in codes:
+        names = list(dict.fromkeys(each.partition("<")[0] for each in code.names))
+        if code.refused:
+            named += [(Kernel(one, (), (), (), code.refused), code) for one in names or [""]]
+            continue
+        for one in sources[code.text, _macro_lines(code)].kernels:
+            (named if one.name in names else others).append((one, code))
+    texts: dict[str, str] = {}
+    for one, code in named + others:
+        if one.name not in texts:
+            yield one, code
+        elif code.text != texts[one.name]:
+            twice = "an earlier call has another kernel of that name: rename one"
+            yield replace(one, refused=twice), code
+        if not one.refused:
+            texts.setdefault(one.name, code.text)
 
 
 def _chosen(
-    known: list[tuple[Kernel, RawCode]], name: str | None, file: Path
+    known: Sequence[tuple[Kernel, RawCode]], name: str | None, file: Path
 ) -> tuple[Kernel, RawCode]:
-    """The kernel of that name; else the first that a call names, and that can be taken."""
-    if name is not None:
-        named = [one for one in known if one[0].name == name]
-        if not named:
-            names = {one.name for one, _ in known if one.name}
-            raise UserError(file, "--kernel", unknown("kernel", name, names))
-    else:
-        named = [one for one in known if one[0].name in one[1].names] or known
+    """The kernel of that name, else the first that can be taken."""
+    named = [one for one in known if name in (None, one[0].name)]
+    if not named:
+        names = {one.name for one, _ in known if one.name}
+        raise UserError(file, "--kernel", unknown("kernel", name, names))
     return next((one for one in named if not one[0].refused), named[0])
 
 
