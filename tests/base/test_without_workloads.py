@@ -22,7 +22,7 @@ from samples import ROOT
 
 COPIED = (
     *("benchmarks", "config", "docs", "kernels", "launchwise"),
-    *("Snakefile", "report", "rules", "scripts"),
+    *("report", "rules", "scripts"),
 )
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
 RUN = (

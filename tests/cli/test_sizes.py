@@ -106,11 +106,12 @@ def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
         evaluations=None,
         minutes=None,
         within=None,
+        every=False,
         folder=None,
         cores=1,
         dry_run=True,
     )
-    project = prepared(asked)
+    project = prepared(asked, "sm_90")
     return problems_in(project.experiment.blocks_of("local", folder.name))
 
 
