@@ -12,6 +12,7 @@ import pandas as pd
 from launchwise.importing.sweep import ForeignSweep, Row
 from launchwise.tables.derived import of_formulas, of_repeats
 from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.rows import IMPORTED
 from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -19,8 +20,6 @@ from launchwise.workloads.spec import Spec
 STATED = "stated_ms"
 """Column with the time that a file states; ``time_ms`` is the median of the repeats, as in every
 sweep."""
-
-BACKEND = "imported"
 
 FORMAT_KEY = "foreign"
 """Key of a table's facts: the names that the files have for what the columns hold."""
@@ -52,7 +51,7 @@ def table_of(
             "status": row.status,
             "reason": row.reason,
             STATED: row.time_ms,
-            "backend": BACKEND,
+            "backend": IMPORTED,
             **row.extra,
         }
         for sweep, problem in zip(sweeps, problems, strict=True)
@@ -94,6 +93,10 @@ def sweep_of(
     for name, value in problem.items():
         chosen &= (table[name] == value).to_numpy()
     stated = STATED in table
+    # Kernel Tuner reads no cache whose kernel has no name.
+    kernel = next(
+        (name for each in spec.variants.values() for name in each.kernel_names), spec.workload
+    )
     rows = []
     for record in table[chosen].to_dict("records"):
         time = record[STATED] if stated else record["time_ms"]
@@ -115,7 +118,7 @@ def sweep_of(
         source="",
         format="",
         device_name=str(foreign.get("device", "")),
-        kernel_name=str(foreign.get("kernel", "")),
+        kernel_name=str(foreign.get("kernel") or kernel),
         problem=dict(problem),
         tunables={told: list(spec.tunables[name].values) for name, told in own.items()},
         rows=rows,

@@ -207,10 +207,13 @@ def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
     if worse.empty:
         return ""
     not_improvable = int((~worse["sure"]).sum())
+    alone = len(worse) == 1
     why = (
-        f"on {not_improvable} of them no configuration beats the baseline by more than the noise."
+        f"on {'it' if alone else f'{not_improvable} of them'} no configuration beats the baseline "
+        "by more than the noise."
         if not_improvable
-        else "on each of them a faster configuration was measured, so the model is wrong."
+        else f"on {'it' if alone else 'each of them'} a faster configuration was measured, so the "
+        "model is wrong."
     )
     return f" {study.title(name)} does not improve {wording.plural(len(worse), 'problem')}; {why}"
 
@@ -234,7 +237,8 @@ def _compared(own: pd.Series) -> str:
     problems = wording.plural(int(own["problems"]), "problem")
     ratio = own["beside_best_heuristic"]
     if ratio is None:
-        return f"{problems} are too few to tell them apart"
+        are = "is" if own["problems"] == 1 else "are"
+        return f"{problems} {are} too few to tell them apart"
     if is_tied(ratio):
         return (
             f"the 95 % interval of their ratio, {wording.interval(ratio)}, holds 1 ({problems}), "

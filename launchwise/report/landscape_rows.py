@@ -17,7 +17,7 @@ from launchwise.report.blocks import Figure, LandscapeControls
 from launchwise.report.figures import MOST_POINTS
 from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.tables.rows import IMPORTED, is_baseline, row_numbers
 from launchwise.workloads.metrics import SWEEP, Shown
 from launchwise.workloads.statuses import MEASURED
 
@@ -125,6 +125,7 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         steps = np.round(STEPS * np.log(times / best[:, None]))
     steps = np.where(np.isfinite(steps), steps, -1).astype(int)
     start = np.flatnonzero(is_baseline(first, spec))
+    imported = bool((study.sweeps[gpu]["backend"] == IMPORTED).all())
     timed = np.bincount(lines, minlength=len(of_problem))
     return {
         "problems": [
@@ -142,17 +143,19 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         "times": steps.tolist(),
         "steps": STEPS,
         "untimed": (np.bincount(problems) - timed).tolist(),
-        "known": _known(rows.iloc[np.lexsort((configurations, lines))]),
+        "known": _known(rows.iloc[np.lexsort((configurations, lines))], imported),
     }
 
 
-def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def _known(rows: pd.DataFrame, imported: bool) -> list[dict[str, Any]]:
     """What else is known of rows, by column of :data:`KNOWN`; columns without a value are left out.
 
     Parameters
     ----------
     rows
         Timed rows by problem, then by configuration.
+    imported
+        Whether another tool measured them: whole numbers that it did not state are 0 in a sweep.
 
     Returns
     -------
@@ -162,9 +165,13 @@ def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """
     found = []
     for name, shown in KNOWN.items():
-        if name not in rows or not rows[name].notna().any():
+        if name not in rows:
             continue
         column = rows[name]
+        if column.dtype.kind == "i":
+            column = column.where((column != 0) | (not imported))
+        if column.isna().all():
+            continue
         if column.dtype.kind == "f":
             column = pd.Series(_shown(name, column.to_numpy()))
         places, values = pd.factorize(column, sort=True, use_na_sentinel=False)

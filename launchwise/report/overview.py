@@ -120,10 +120,9 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
             continue
         between = "" if limits is None else f" ({wording.interval(limits)})"
         slower.append(f"{wording.number(_ratio(times, gpu, first))}{between} on {gpu}")
-    text = (
-        f"{first}, on {wins.iloc[0]} of the {wording.plural(len(times), 'problem')} that all of "
-        "them measured."
-    )
+    problems = wording.plural(len(times), "problem")
+    counted = f"{wins.iloc[0]} of the {problems}" if len(times) > 1 else "the one problem"
+    text = f"{first}, on {counted} that all of them measured."
     if slower:
         text += f" Best times relative to it (geometric means): {wording.listed(slower)}."
     if alike:

@@ -11,6 +11,9 @@ import pandas as pd
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
+IMPORTED = "imported"
+"""``backend`` of rows that another tool measured."""
+
 MOST_NUMBERS = 1 << 62
 """Numbers that int64 holds with room to spare."""
 

@@ -99,3 +99,18 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time() -> None:
         # Rounded up to 1, 2 or 5 times a power of ten.
         assert row["relative_error"] * 100 <= shown["standard error"]
         assert shown["standard error"] <= row["relative_error"] * 100 * 2.5
+
+
+def test_what_another_tool_did_not_state_is_left_out_of_the_panel() -> None:
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    count = len(rows)
+    made.sweeps["big"] = rows.assign(  # type: ignore[index]
+        backend="imported", registers=[0, *[32] * (count - 1)], shared_bytes=0, repeats=0
+    )
+    known = {one["title"]: one for one in landscape_rows.data(made, "big")["known"]}
+    assert known["registers"]["values"] == [32, None]
+    assert not {"shared memory", "repeats"} & {*known}
+    made.sweeps["big"] = rows.assign(shared_bytes=0)  # type: ignore[index]
+    known = {one["title"]: one for one in landscape_rows.data(made, "big")["known"]}
+    assert known["shared memory"]["values"] == [0]

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from report_study import study
 
-from launchwise.report.blocks import Table, Text
+from launchwise.report.blocks import Bullets, Table, Text
 from launchwise.report.goals import goals
 from launchwise.report.models import tables_of
+from launchwise.report.overview import answer
 from launchwise.report.study import StudyData
 
 Ratio = tuple[float, float] | None
@@ -76,6 +77,18 @@ def test_the_interval_stands_beside_the_mean() -> None:
     (row,) = [row for row in table.rows if row.cells[0].text == "kNN"]
     assert row.cells[place].text == "0.901 to 0.988"
     assert not row.cells[place].best
+
+
+def test_one_problem_is_told_of_in_the_singular() -> None:
+    whole = with_ratios("beside_best_heuristic", knn=None, tree=None)
+    for model in ("knn", "tree"):
+        whole.facts["splits"]["sizes"]["big"]["models"][model]["problems"] = 1
+    sweeps = {gpu: rows[rows["n"] == 202] for gpu, rows in whole.sweeps.items()}
+    alone = dataclasses.replace(whole, sweeps=sweeps, _known={})
+    texts = " ".join(block.text for block in goals(alone).blocks if isinstance(block, Text))
+    assert "1 problem is too few to tell them apart." in texts
+    (bullets,) = (block for block in answer(alone).blocks if isinstance(block, Bullets))
+    assert bullets.items[0][1].startswith("big, on the one problem that all of them measured.")
 
 
 @pytest.mark.parametrize(
