@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,6 +34,16 @@ BELOW: dict[str, set[str]] = {
 """Room to the rooms that it may import, beside itself."""
 
 LIBRARY = ROOT / "launchwise"
+
+
+def test_the_guide_lists_every_room_behind_those_that_it_imports() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    part = text.partition("The packages of the library")[2].partition(".\n")[0]
+    listed = re.findall(r"`(\w+)`", part)
+    assert {*listed} == {*BELOW} == {path.parent.name for path in LIBRARY.glob("*/__init__.py")}
+    assert len(listed) == len(BELOW)
+    for room, below in BELOW.items():
+        assert below <= {*listed[: listed.index(room)]}, room
 
 
 def imported(source: str, package: Sequence[str]) -> set[str]:
