@@ -18,6 +18,9 @@ from launchwise.base.errors import UserError
 
 POLL_S = 0.5
 
+NO_GPU = "this machine has no NVIDIA GPU, or no driver of one"
+"""What a command says that measures here."""
+
 
 @dataclass(frozen=True)
 class Card:

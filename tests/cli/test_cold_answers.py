@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from command_line import complaint, launchwise
 from samples import SAXPY, STENCIL
 from stencil import slice_of_card, sweep
 
@@ -154,3 +155,18 @@ def test_a_study_that_is_left_out_is_unknown(
     (project / "config.yaml").write_text(yaml.safe_dump(settings))
     assert main(["recommend", STUDY, *MEASURED]) == 2
     assert f"unknown study '{STUDY}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["n=256", "dtype=float32"], "recommend: problem: "),
+        (["n=256", "dtype=float32", "order"], "recommend: order: must be NAME=VALUE"),
+        ([*MEASURED, "--gpu", "cadr"], "recommend: gpu: unknown GPU or card 'cadr'"),
+    ],
+)
+def test_a_mistake_in_the_question_needs_no_gpu_to_show(
+    project: Path, words: list[str], said: str
+) -> None:
+    done = launchwise("recommend", STUDY, *words, "--measure", "3", folder=project)
+    assert complaint(done).startswith(said)

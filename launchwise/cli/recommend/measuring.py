@@ -14,7 +14,7 @@ from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.predict.answering import read_experiment, read_problem
 from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
@@ -24,7 +24,7 @@ from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
-from launchwise.measuring.cards import Card, cards
+from launchwise.measuring.cards import NO_GPU, Card, cards
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -46,10 +46,12 @@ def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answ
     experiment = read_experiment(asked.files, root, asked.study)
     insist_on_kernel(asked.study, experiment, COMMAND)
     known_gpus(asked.study, experiment)
+    settings = experiment.studies[asked.study]
+    # A mistake in the question shows on machines without a GPU, too.
+    read_problem(asked.problem, experiment.specs[settings.workload], COMMAND)
     present = cards()
     gpu = _gpu_here(asked, experiment, present)
     case, final = loaded(replace(asked, gpu=gpu), experiment)
-    settings = experiment.studies[asked.study]
     # The search looks at everything that may be recommended, and a study may ask about a part.
     is_part = bool(settings.candidates or settings.constraints)
     found = answers(final, [case], evaluations if is_part else 1)[0]
@@ -63,14 +65,15 @@ def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answ
 
 def _gpu_here(asked: Question, experiment: Experiment, present: list[Card]) -> str:
     """Name of this machine's card, or of the GPU that was asked for where it is the same."""
+    wanted = asked.gpu and gpu_named(asked.gpu, experiment, COMMAND)
     if not present:
-        raise UserError(COMMAND, "--measure", "this machine has no NVIDIA GPU, or no driver of one")
+        raise UserError(COMMAND, "--measure", NO_GPU)
     names = sorted({card.device_name for card in present})
     here = [gpu_named(name, experiment, COMMAND, "--measure") for name in names]
-    gpu = here[0] if asked.gpu is None else gpu_named(asked.gpu, experiment, COMMAND)
-    if gpu not in here or (asked.gpu is None and len(here) > 1):
-        wanted = f"not {asked.gpu}" if asked.gpu is not None else "name one with --gpu"
-        raise UserError(COMMAND, "--measure", f"this machine has {', '.join(names)}: {wanted}")
+    gpu = wanted or here[0]
+    if gpu not in here or (wanted is None and len(here) > 1):
+        advice = f"not {asked.gpu}" if wanted else "name one with --gpu"
+        raise UserError(COMMAND, "--measure", f"this machine has {', '.join(names)}: {advice}")
     return gpu
 
 

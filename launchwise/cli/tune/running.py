@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -12,12 +13,17 @@ from launchwise.cli.running import print_line, run_snakemake
 from launchwise.cli.tune import record
 from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
-from launchwise.measuring.cards import Card, cards
+from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
 
 if TYPE_CHECKING:
     from launchwise.cli.tune.tuning import Project
 
 __all__ = ["Question", "run"]
+
+COMMAND = "tune"
+
+PREVIEWED = "sm_90"
+"""Architecture for which a dry run lists its jobs where there is no card: they are the same."""
 
 FAILED = 1
 """Exit code when a stage failed, or nothing was verified."""
@@ -98,6 +104,10 @@ def _run(
         print(f"launchwise: starts from rows of {', '.join(project.known)}", file=sys.stderr)
     line = tuning.command(project, asked)
     if asked.dry_run:
+        if not present.result():
+            print(f"launchwise: {NO_GPU}: jobs as for {PREVIEWED}", file=sys.stderr)
+            entry = json.dumps({asked.gpu: {"arch": PREVIEWED}})
+            line[line.index("--") : line.index("--")] = ["--config", f"gpus={entry}"]
         run_snakemake(line)
         return 0
     code, text, dense = _answered(project, asked, line, present.result())
@@ -110,8 +120,6 @@ def _run(
 
 def _arch(asked: Question, present: Future[list[Card]]) -> str:
     """Architecture of this machine's card; '' where that is not one."""
-    from launchwise.measuring.cards import arch_here
-
     try:
         return arch_here(asked.device, present.result())
     except ValueError:
@@ -158,13 +166,15 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
         See :meth:`launchwise.cli.tune.stages.Stages.run`.
     """
     from launchwise.cli.tune.stages import Stages
-    from launchwise.cli.tune.tuning import SETTINGS, answers_line
-    from launchwise.measuring.cards import arch_here
+    from launchwise.cli.tune.tuning import answers_line
 
+    if not present:
+        raise UserError(COMMAND, "", NO_GPU)
     try:
         arch = arch_here(asked.device, present)
     except ValueError as error:
-        raise UserError(SETTINGS, f"gpus.{asked.gpu}", str(error)) from error
+        message = f"name one model: this machine has {in_words(present)}"
+        raise UserError(COMMAND, "--device", message) from error
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
         run_snakemake(answers_line(project, asked), say=False)
