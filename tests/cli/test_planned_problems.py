@@ -94,6 +94,26 @@ def test_the_overlay_measures_the_plan_behind_what_is_measured_today(
     assert minutes == pytest.approx([each["rows"] / 60 for each in found["problems"]], rel=0.1)
 
 
+def test_ten_problems_are_printed_and_why_there_are_no_more(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = planned(capsys, "--minutes", "4")
+    count = len(found["problems"])
+    assert found["ended"] == "budget"
+    assert main(["plan", STUDY, "--minutes", "4", "--top", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line[:2] in ("1.", "2.")] == [lines[2]]
+    assert lines[3:5] == [
+        f"and {count - 1} more (--top {count})",
+        "no more: no further problem fits into the time",
+    ]
+    (here / "results" / "gpus" / "local.json").unlink()
+    said = complaint(launchwise("plan", STUDY, "--minutes", "4", folder=here))
+    assert said.startswith(
+        "plan: local: is live and has no profile yet: run snakemake -c1 describe_local"
+    )
+
+
 def test_snakemake_plans_what_the_command_says(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

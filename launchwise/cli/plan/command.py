@@ -29,6 +29,9 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="Overlay to write.", show_default="plan_STUDY.yaml"),
     ] = None,
+    top: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Problems to print; the overlay has all.")
+    ] = 10,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -44,4 +47,4 @@ def plan(
     target = output or Path(f"plan_{study}.yaml")
     found = planned(Question(study, minutes, gpu or [], files), Path.cwd())
     found.write(target)
-    print(as_json_text(found, target) if as_json else as_text(found, target, files))
+    print(as_json_text(found, target) if as_json else as_text(found, target, files, top))

@@ -11,6 +11,15 @@ from typing import Any
 import numpy as np
 
 from launchwise.cli.plan.planning import Plan
+from launchwise.learning.design.greedy import ENOUGH, LEAST_GAIN, Ending
+
+ENDINGS: dict[Ending, str] = {
+    "budget": "no further problem fits into the time",
+    "candidates": "every candidate is chosen",
+    "enough": f"answers are then expected within {100 * ENOUGH:g} % of the best",
+    "gain": f"no further problem is expected to gain {100 * LEAST_GAIN:g} %",
+}
+"""Why a plan has no further problem."""
 
 
 def percent(regret: float) -> float:
@@ -24,8 +33,8 @@ def command_to_run(plan: Plan, target: Path, files: Sequence[Path]) -> str:
     return shlex.join([*words, "--", f"final_{plan.question.study}"])
 
 
-def as_text(plan: Plan, target: Path, files: Sequence[Path]) -> str:
-    """Lines for a terminal: the gain, each problem, and how to run it."""
+def as_text(plan: Plan, target: Path, files: Sequence[Path], top: int) -> str:
+    """Lines for a terminal: the gain, the first ``top`` problems, and how to run all of them."""
     steps, rows = plan.design.steps, sum(each.rows for each in plan.candidates)
     minutes = sum(each.minutes for each in plan.candidates)
     before, after = percent(plan.design.regret), percent(steps[-1].regret)
@@ -34,12 +43,16 @@ def as_text(plan: Plan, target: Path, files: Sequence[Path]) -> str:
         f"expected time of answers over the best, in the declared ranges: {before:.2f} % now, "
         f"{after:.2f} % then",
     ]
-    for number, (step, each) in enumerate(zip(steps, plan.candidates, strict=True), start=1):
+    listed = list(zip(steps, plan.candidates, strict=True))[:top]
+    for number, (step, each) in enumerate(listed, start=1):
         problem = ", ".join(f"{name}={value}" for name, value in step.case.problem.items())
         lines.append(
             f"{number}. {problem} on {step.case.gpu}: {each.rows} rows, {each.minutes:.2g} min; "
             f"then {percent(step.regret):.2f} %"
         )
+    if more := len(steps) - len(listed):
+        lines.append(f"and {more} more (--top {len(steps)})")
+    lines.append(f"no more: {ENDINGS[plan.design.ended]}")
     return "\n".join([*lines, f"{target}; run: {command_to_run(plan, target, files)}"])
 
 
@@ -60,6 +73,7 @@ def as_json_text(plan: Plan, target: Path) -> str:
         "minutes": plan.question.minutes,
         "expected_percent_over_best": percent(plan.design.regret),
         "problems": problems,
+        "ended": plan.design.ended,
         "overlay": str(target),
     }
     return json.dumps(content, indent=2)

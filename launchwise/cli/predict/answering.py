@@ -318,7 +318,8 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
         return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
     path = root / "results" / "gpus" / f"{gpu}.json"
     if not path.is_file():
-        raise UserError(command, "gpu", f"{gpu} is live and has no profile yet: run describe_{gpu}")
+        message = f"is live and has no profile yet: run snakemake -c1 describe_{gpu} on its machine"
+        raise UserError(command, gpu, message)
     return read_profile(path, gpu)
 
 

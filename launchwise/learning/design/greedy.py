@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,11 @@ LEAST_GAIN = 1e-4
 ENOUGH = 0.005
 """Expected mean regret below which nothing more is measured: a quarter of what sweeps resolve
 (:data:`launchwise.learning.merit.HARM_PERCENT`)."""
+
+
+Ending = Literal["budget", "candidates", "enough", "gain"]
+"""Why no further case is measured: none fits into the budget, none is left, :data:`ENOUGH` is
+reached, or none gains :data:`LEAST_GAIN`."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,21 @@ class Step:
 
 @dataclass(frozen=True)
 class Design:
-    """Steps in their order, and the expected mean regret before the first."""
+    """Cases to measure.
+
+    Parameters
+    ----------
+    regret
+        Expected mean regret before the first step.
+    steps
+        In their order.
+    ended
+        Why there are no more.
+    """
 
     regret: float
     steps: tuple[Step, ...]
+    ended: Ending
 
     @property
     def gain(self) -> float:
@@ -96,21 +113,24 @@ def _greedy(
     remaining, left = np.ones(len(candidates), dtype=bool), budget
     first = regret = model.slope * float(_deviations(covariance)[wanted].mean())
     steps: list[Step] = []
+    why: Ending = "enough"
     while regret > ENOUGH:
         affordable = remaining & (costs <= left)
         if not affordable.any():
+            why = "budget" if remaining.any() else "candidates"
             break
         gains = model.slope * _gains(covariance, count)
         worth = np.where(affordable & (gains > LEAST_GAIN), gains, 0.0)
         place = int(np.argmax(worth if per is None else worth / per))
         if not worth[place]:
+            why = "gain"
             break
         column = covariance[:, count + place]
         covariance = covariance - np.outer(column, column) / (column[count + place] + NUGGET)
         regret = model.slope * float(_deviations(covariance)[wanted].mean())
         remaining[place], left = False, left - float(costs[place])
         steps.append(Step(candidates[place], float(costs[place]), regret))
-    return Design(first, tuple(steps))
+    return Design(first, tuple(steps), why)
 
 
 def _deviations(covariance: np.ndarray) -> np.ndarray:
