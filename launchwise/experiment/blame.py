@@ -61,6 +61,20 @@ class Sources:
         own = key.removeprefix(beneath.key).removeprefix(".")
         return UserError(beneath.path, own, message)
 
+    def left_out(self, key: str) -> list[str]:
+        """Names below ``key`` that the merged settings set to null."""
+        below = (self.config or {}).get(key)
+        entries = below.items() if isinstance(below, Mapping) else ()
+        return [str(name) for name, entry in entries if entry is None]
+
+    def is_lost_null(self, key: str) -> bool:
+        """Whether files set ``key`` to null and none gives it a value: a name that is mistyped."""
+        depth = len(key.split("."))
+        self._holder(key)  # Reads the files.
+        held = [_follow(content, key.split(".")) for content in self._read.values()]
+        values = [value for found, value in held if found == depth]
+        return bool(values) and all(value is None for value in values)
+
     def _holder(self, key: str) -> tuple[str, int]:
         """The last file that holds ``key`` (or as much of it as any does), and how much it holds.
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 def check_gpus(experiment: Experiment) -> None:
     """Check that GPUs name studies that exist, and that recorded ones have their folder."""
+    for name in experiment.sources.left_out("gpus"):
+        if experiment.sources.is_lost_null(f"gpus.{name}"):
+            experiment.fail(f"gpus.{name}", unknown("GPU", name, experiment.settings.gpus))
     if not any(map(experiment.is_learnt_from, experiment.settings.gpus)):
         message = "all are datasheet-only or held out; studies need a recorded or live GPU"
         experiment.fail("gpus", message)
@@ -57,7 +60,7 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
         experiment.fail(f"{key}.gpus", f"{twice[0]!r} is given twice")
     for gpu in study.gpus or []:
         if gpu not in known:
-            experiment.fail(f"{key}.gpus", unknown("GPU", gpu, known))
+            experiment.fail(f"{key}.gpus", _unknown_gpu(experiment, gpu))
         if known[gpu].source == "live":
             check_kernel(experiment, study.workload, f"{key}.gpus")
         if doubts := experiment.kept_out(name).get(gpu):
@@ -72,6 +75,14 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
         experiment.fail(
             key, f"{message}: measure one (source: live), or leave the study out (null)"
         )
+
+
+def _unknown_gpu(experiment: Experiment, gpu: str) -> str:
+    """Message for a GPU of a study that the settings lack."""
+    if gpu in experiment.sources.left_out("gpus"):
+        holder = experiment.error(f"gpus.{gpu}", "").where
+        return f"{gpu} is left out (null in {holder}): remove it here, or leave the study out"
+    return unknown("GPU", gpu, experiment.settings.gpus)
 
 
 def check_kernel(experiment: Experiment, workload: str, key: str) -> None:

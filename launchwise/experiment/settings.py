@@ -7,6 +7,7 @@ What they leave to the folders of workloads, and whether all of it fits together
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -174,6 +175,11 @@ class Search(Strict, title="search"):
     )
 
 
+def _null_too(schema: dict[str, Any]) -> None:
+    """Allow null for each value of a mapping."""
+    schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
+
+
 class Settings(Strict, title="config.yaml"):
     """Settings: GPUs, models, search, and changes to studies and sweeps."""
 
@@ -183,7 +189,10 @@ class Settings(Strict, title="config.yaml"):
         min_length=1,
         description="folders of workloads; each holds one folder per workload",
     )
-    gpus: dict[GpuName, Gpu] = Field(min_length=1, description="GPUs by name")
+    gpus: dict[GpuName, Gpu] = Field(
+        description="GPUs by name; null instead of keys leaves one out, as in an overlay",
+        json_schema_extra=_null_too,
+    )
     models: dict[StudyName, ModelEntry] = Field(
         {}, description="models by name, for studies to list"
     )
@@ -240,3 +249,13 @@ class Settings(Strict, title="config.yaml"):
             "of keys leaves the study out"
         ),
     )
+
+    @field_validator("gpus", mode="before")
+    @classmethod
+    def _without_those_left_out(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        kept = {name: entry for name, entry in value.items() if entry is not None}
+        if not kept:
+            raise ValueError("no GPU is left: name one, or leave one less out (null)")
+        return kept

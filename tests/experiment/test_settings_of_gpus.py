@@ -47,6 +47,23 @@ def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> N
     assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload stencil")
 
 
+def test_an_overlay_takes_a_gpu_out(home: Path) -> None:
+    gone = nested("gpus/h200.sm72", None)
+    assert list(experiment(gone).settings.gpus) == ["h200"]
+    assert experiment(gone).gpus_of("stencil_block") == ["h200"]
+    named = nested(f"{S}/gpus", ["h200", "h200.sm72"])
+    assert line_of(named, gone) == (
+        "overlay0.yaml: studies.stencil_block.gpus: h200.sm72 is left out (null in overlay1.yaml): "
+        "remove it here, or leave the study out"
+    )
+    assert line_of(nested("gpus/h20", None)) == (
+        "overlay0.yaml: gpus.h20: unknown GPU 'h20', did you mean 'h200'? (allowed: h200, h200.sm72)"
+    )
+    assert line_of(nested("gpus", {"h200": None, "h200.sm72": None})) == (
+        "overlay0.yaml: gpus: no GPU is left: name one, or leave one less out (null)"
+    )
+
+
 def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> None:
     mine = {"source": "live", "arch": "sm_90", "workloads": ["stencil", "saxpy"]}
     (home / "kernels" / "saxpy" / "sweep.yaml").write_text(
