@@ -27,7 +27,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -38,6 +38,8 @@ VARIABLE = "LAUNCHWISE_SERVER"
 """Environment variable: number of the Slurm job that the server belongs to, ``:``, its folder."""
 MESSAGE_LIMIT = 1 << 24
 WAITING_FORKS = 512
+SOCKET_PATH = 107
+"""Most bytes of a socket's path (`man 7 unix`)."""
 SENDING_S = 10.0
 """Time limit for a script to send its job."""
 
@@ -123,7 +125,7 @@ class Server:
     """
 
     def __init__(self, groups: Mapping[str, Sequence[str]], at_once: bool = False) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="launchwise-")
+        self._folder = tempfile.TemporaryDirectory(prefix="launchwise-", dir=_short_folder(groups))
         listeners = []
         for name in groups:
             listener = socket.socket(socket.AF_UNIX)
@@ -151,6 +153,13 @@ class Server:
         self._process.stdin.close()
         self._process.wait()
         self._folder.cleanup()
+
+
+def _short_folder(groups: Iterable[str]) -> str | None:
+    """Folder for sockets, whose paths are short: the usual one for temporary files if it fits."""
+    longest = max(map(len, groups), default=0) + len("/launchwise-12345678/")
+    fits = len(os.fsencode(tempfile.gettempdir())) + longest <= SOCKET_PATH
+    return None if fits else "/tmp"
 
 
 def serve(groups: Mapping[int, Sequence[str]], at_once: bool) -> None:

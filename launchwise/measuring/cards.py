@@ -21,6 +21,9 @@ POLL_S = 0.5
 NO_GPU = "this machine has no NVIDIA GPU, or no driver of one"
 """What a command says that measures here."""
 
+LOCKS = Path("/tmp") if os.access("/tmp", os.W_OK) else Path(tempfile.gettempdir())
+"""Folder of lock files. Not TMPDIR: on clusters each job may have its own."""
+
 
 @dataclass(frozen=True)
 class Card:
@@ -140,7 +143,8 @@ def free_card(
     wanted
         What fits, in words.
     folder
-        Where the lock files lie: a folder that every job on this machine shares.
+        Where the lock files lie: a folder that every job on this machine shares
+        (:data:`LOCKS`).
     present
         Cards of this machine where they are known (:func:`cards`).
 
@@ -156,7 +160,7 @@ def free_card(
     if not fitting:
         message = f"source is live and needs {wanted}, but this machine has {in_words(present)}"
         raise UserError("config.yaml", f"gpus.{gpu}", message)
-    folder = folder or Path(tempfile.gettempdir())
+    folder = folder or LOCKS
     while True:
         for card in fitting:
             # Readable by everyone: users of one machine share its cards.

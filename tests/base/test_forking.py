@@ -59,7 +59,7 @@ if __name__ == "__main__":
     what, output, group = sys.argv[1:]
     snakemake = SimpleNamespace(
         rule="stage", log=[output + ".log"], threads=1,
-        **{kind: Namedlist() for kind in ("input", "wildcards")},
+        **{kind: Namedlist() for kind in ("input", "wildcards", "resources")},
         output=Namedlist([output]), params=Namedlist(fromdict={"what": what}),
     )
     run(main, group)
@@ -231,6 +231,9 @@ def test_elsewhere_a_script_runs_alone(ask: Ask, tmp_path: Path, elsewhere: dict
 
 
 def test_a_server_ends_when_who_started_it_is_killed(tmp_path: Path) -> None:
+    # Too long for the path of a socket: those of clusters' jobs may be.
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
     program = (
         "import time\n"
         "from launchwise.base.forking import Server\n"
@@ -240,7 +243,7 @@ def test_a_server_ends_when_who_started_it_is_killed(tmp_path: Path) -> None:
     )
     starter = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         text=True,
     )

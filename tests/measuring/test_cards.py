@@ -6,8 +6,10 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -80,6 +82,18 @@ def test_a_card_that_is_not_there_is_one_line_that_names_the_gpu(
     assert str(caught.value).startswith("config.yaml: gpus.h200.sm72: ")
     assert said in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_jobs_with_temporary_folders_of_their_own_share_the_locks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    card = Card(0, f"GPU-{uuid4()}", "made up", "sm_90", "1")
+    lock = module.LOCKS / f"launchwise-card-{card.mark}.lock"
+    with free_card("gpu", lambda card: True, "any", present=[card]):
+        assert list(tmp_path.iterdir()) == []
+        assert lock.exists()
+    lock.unlink(missing_ok=True)
 
 
 WORKER = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import runpy
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +42,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
         launchwise.measuring.cards.cards = lambda: [CARD]
         launchwise.measuring.shard.Shard = _ours(shard)  # type: ignore[assignment, misc]
         # Locks of made-up cards are no business of other processes.
-        tempfile.tempdir = str(folder)
+        launchwise.measuring.cards.LOCKS = folder
         logging.getLogger("launchwise").handlers.clear()
         snakemake = SimpleNamespace(
             rule="sweep",
@@ -53,6 +52,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
             output=Namedlist([str(output)]),
             log=[str(journal.with_suffix(".log"))],
             threads=1,
+            resources={},
             wildcards=Namedlist(fromdict={"gpu": shard.labels["gpu"]}),
             params=Namedlist(
                 fromdict={
