@@ -26,6 +26,18 @@ def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
     assert row["nothing_to_do"]["memory_mb"] > 50
 
 
+def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
+    sweeps = tmp_path / "results" / "sweeps"
+    sweeps.mkdir(parents=True)
+    (sweeps / "a").write_bytes(b"1" * 1_000_000)
+    (sweeps / "b").hardlink_to(sweeps / "a")
+    (sweeps / "c").symlink_to(sweeps / "a")
+    result = result_of("disk", tmp_path, "--project", str(tmp_path))
+    (row,) = result["results"]
+    assert (row["folder"], row["files"]) == ("sweeps", 2)
+    assert row["megabytes"] == result["megabytes"] == pytest.approx(1, rel=0.02)
+
+
 def test_predictions_are_timed(tmp_path: Path) -> None:
     result = result_of("predictions", tmp_path)
     assert [row["predictor"] for row in result["times"]] == ["roofline", "analytical", "learnt"]

@@ -23,6 +23,7 @@ ANYWHERE = (
         "blind_rivals",
         "committee",
         "dag",
+        "disk",
         "known_rows",
         "main_job",
         "mutants",
