@@ -20,12 +20,7 @@ wildcard_constraints:
 
 
 # Resources of every job that measures.
-ON_GPU = {
-    "gpu": 1,
-    "gpu_model": lambda wildcards: cluster.place(wildcards.gpu, "model"),
-    "slurm_partition": lambda wildcards: cluster.place(wildcards.gpu, "partition"),
-    "constraint": lambda wildcards: cluster.place(wildcards.gpu, "constraint"),
-}
+ON_GPU = {"gpu": 1, **cluster.requests(workflow.resource_settings.default_resources)}
 # Parameters of stages of one workload; of one study; of those that ask a study.
 OF_WORKLOAD = {
     "spec": lambda wildcards: values.specs[wildcards.workload],

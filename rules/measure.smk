@@ -104,6 +104,8 @@ rule compile:
     log:
         "results/logs/compile/{workload}.{arch}.log",
     threads: CORES
+    resources:
+        modules=lambda wildcards: cluster.modules(wildcards.arch),
     params:
         code=code("scripts/compile.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
 
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
+from launchwise.base.modules import load_modules
 from launchwise.base.storage import own_place
 
 log = logging.getLogger("launchwise")
@@ -38,11 +39,14 @@ class Job:
     given
         ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
         under the word itself; ``job``: ``threads`` and ``log``. JSON-able.
+    modules
+        Environment modules to load, from the rule's resource of that name.
     """
 
     rule: str
     log: Sequence[str]
     given: Mapping[str, Mapping[str, Any]]
+    modules: Sequence[str] = ()
 
     @classmethod
     def of(cls, snakemake: Any) -> Job:
@@ -50,7 +54,8 @@ class Job:
         kinds = ("input", "output", "params", "wildcards")
         given = {kind: _named(kind, getattr(snakemake, kind)) for kind in kinds}
         given["job"] = {"threads": snakemake.threads, "log": list(snakemake.log)}
-        return cls(snakemake.rule, list(snakemake.log), given)
+        modules = str(snakemake.resources.get("modules", "")).split()
+        return cls(snakemake.rule, list(snakemake.log), given, modules)
 
 
 def _named(kind: str, items: Any) -> dict[str, Any]:
@@ -82,6 +87,8 @@ def run(main: Callable[..., None]) -> None:
 def run_job(main: Callable[..., None], job: Job) -> None:
     """Call ``main`` for ``job`` in this process, see :func:`run`."""
     with running(job):
+        if job.modules:
+            load_modules(job.modules)
         main(**arguments_of(main, job))
 
 

@@ -7,10 +7,11 @@ What they leave to the folders of workloads, and whether all of it fits together
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.base.typed import Strict
 from launchwise.experiment.confirmation import Confirmation, Recheck
@@ -21,16 +22,52 @@ GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
 """One GPU, of a kind or of any, as Slurm writes it; gpu:4 is four of any kind."""
 
 
+WORD = r"^[A-Za-z0-9_][A-Za-z0-9_.,:@%+/-]*$"
+"""Name of something of Slurm's, or several with commas."""
+
+OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(=[!-~]+)?")
+"""One word for sbatch."""
+
+OF_KEYS = {
+    **{key: key for key in ("account", "partition", "qos", "reservation", "constraint", "gres")},
+    **dict.fromkeys(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), "gres"),
+}
+"""Options of sbatch to the keys of the settings that stand for them."""
+
+OF_SNAKEMAKE = (
+    *("array", "chdir", "clusters", "comment", "cpus-per-gpu", "cpus-per-task", "error", "export"),
+    *("export-file", "job-name", "mem", "mem-per-cpu", "mem-per-gpu", "no-requeue", "nodes"),
+    *("ntasks", "ntasks-per-gpu", "ntasks-per-node", "output", "parsable", "requeue", "test-only"),
+    *("time", "wait", "workdir", "wrap"),
+)
+"""Options of sbatch that Snakemake gives, or that it could not work with."""
+
+
 class Slurm(Strict, title="Slurm"):
     """Where Slurm finds a GPU. A slice has the entry of its card."""
 
-    partition: str = Field(min_length=1, description="Slurm partition of the GPU's nodes")
+    partition: str = Field(
+        pattern=WORD, description="Slurm partition of the GPU's nodes, or several with commas"
+    )
     gres: str = Field(
         "gpu",
         description="one GPU as Slurm's gres: `gpu`, or `gpu:h200` if a partition mixes GPU models",
     )
     constraint: str | None = Field(
         None, min_length=1, description="feature that the node must have"
+    )
+    account: str | None = Field(
+        None, pattern=WORD, description="account that pays; that of the profile when left out"
+    )
+    qos: str | None = Field(
+        None, pattern=WORD, description="quality of service; that of the profile when left out"
+    )
+    reservation: str | None = Field(None, pattern=WORD, description="reservation to run in")
+    extra: list[str] = Field(
+        [], description="further options of sbatch, such as `--exclusive` or `--exclude=node17`"
+    )
+    modules: list[Annotated[str, StringConstraints(pattern=WORD)]] = Field(
+        [], description="environment modules that jobs of the GPU load, such as `cuda/13.0`"
     )
 
     @field_validator("gres")
@@ -39,6 +76,33 @@ class Slurm(Strict, title="Slurm"):
         if not GRES.fullmatch(value):
             raise ValueError("must ask for one GPU, such as gpu, gpu:h200 or gpu:h200:1")
         return value
+
+    @field_validator("extra")
+    @classmethod
+    def _free_options(cls, words: list[str]) -> list[str]:
+        for word in words:
+            found = OPTION.fullmatch(word)
+            if found is None:
+                example = "such as --exclusive or --exclude=node17"
+                raise ValueError(f"{word!r} is no option of sbatch in one word, {example}")
+            name = found["name"]
+            # sbatch takes what an option begins with for the option.
+            if key := next((OF_KEYS[each] for each in OF_KEYS if each.startswith(name)), None):
+                raise ValueError(f"--{name} has a key of its own: {key}")
+            if any(each.startswith(name) for each in OF_SNAKEMAKE):
+                raise ValueError(f"--{name} is Snakemake's: remove it, or see the profile")
+        return words
+
+    @property
+    def options(self) -> str | None:
+        """Options of sbatch that have no resource of Snakemake's, as a shell reads them."""
+        reserved = [] if self.reservation is None else [f"--reservation={self.reservation}"]
+        return shlex.join([*reserved, *self.extra]) or None
+
+    @property
+    def loaded(self) -> str | None:
+        """Modules in one text."""
+        return " ".join(self.modules) or None
 
     @property
     def model(self) -> str | None:
@@ -126,7 +190,9 @@ class Gpu(Strict, title="GPU"):
     problems: dict[str, list[ProblemBlock]] = Field(
         {}, description="workload to problem blocks, measured here instead of those of `sweep.yaml`"
     )
-    slurm: Slurm | None = Field(None, description="partition and resource request of the GPU")
+    slurm: Slurm | None = Field(
+        None, description="where Slurm finds the GPU, and what its jobs ask for"
+    )
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Gpu:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.experiment import Experiment
@@ -18,6 +19,27 @@ from launchwise.workflow.estimate import (
     shards_for,
     volume,
 )
+
+Request = Callable[..., str | None]
+
+ASKED = {
+    "gpu_model": "model",
+    "slurm_partition": "partition",
+    "slurm_account": "account",
+    "qos": "qos",
+    "constraint": "constraint",
+    "slurm_extra": "options",
+    "modules": "loaded",
+}
+"""Resources of a job to what they are of :class:`~launchwise.experiment.settings.Slurm`."""
+
+
+def _plain(defaults: Mapping[str, Any], resource: str) -> str | None:
+    """A default resource of the profile that is a plain text."""
+    if resource not in defaults:
+        return None
+    raw = str(getattr(defaults[resource], "raw", defaults[resource]))
+    return raw.strip("'\"") or None
 
 
 class Cluster:
@@ -37,11 +59,34 @@ class Cluster:
         self._volumes: dict[str, Volume] = {}
         self._memory_mb: dict[str, int] = {}
 
-    def place(self, gpu: str, what: Literal["partition", "model", "constraint"]) -> str | None:
-        """Slurm setting of a GPU: partition, model or constraint; None if not given."""
-        slurm = self._experiment.settings.gpus[gpu].slurm
-        found: str | None = getattr(slurm, what, None)
-        return found
+    def requests(self, defaults: Mapping[str, Any] | None) -> dict[str, Request]:
+        """Resources of a job on a GPU that say where Slurm runs it.
+
+        Parameters
+        ----------
+        defaults
+            Default resources of the profile: a GPU whose settings say nothing has those.
+
+        Returns
+        -------
+        Resource to a function of a rule's wildcards; None where there is nothing to ask for.
+        """
+        return {
+            resource: partial(self._asked, key, _plain(defaults or {}, resource))
+            for resource, key in ASKED.items()
+        }
+
+    def _asked(self, key: str, default: str | None, wildcards: Any) -> str | None:
+        slurm = self._experiment.settings.gpus[wildcards.gpu].slurm
+        found: str | None = getattr(slurm, key, None)
+        return default if found is None else found
+
+    def modules(self, arch: str) -> str | None:
+        """Modules for compiling: those of the first GPU of an architecture."""
+        gpus = [
+            self._experiment.settings.gpus[gpu] for gpu, its in self._archs.items() if its == arch
+        ]
+        return gpus[0].slurm.loaded if gpus and gpus[0].slurm else None
 
     def shards(self, gpu: str, workload: str) -> int:
         """Number of shards of a sweep: from the settings, else from the estimated time."""

@@ -18,7 +18,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown key of Slurm": (
         nested("gpus/h200/slurm", {"partition": "x", "gress": "y"}),
         "gpus.h200.slurm.gress: unknown key 'gress', did you mean 'gres'? (allowed:",
-        "constraint, gres, partition",
+        "account, constraint, extra, gres, modules, partition, qos, reservation",
     ),
     "several GPUs for one sweep": (
         nested("gpus/h200/slurm", {"partition": "x", "gres": "gpu:a100:2"}),

@@ -53,11 +53,12 @@ def test_an_overlay_takes_a_gpu_out(home: Path) -> None:
     assert experiment(gone).gpus_of("stencil_block") == ["h200"]
     named = nested(f"{S}/gpus", ["h200", "h200.sm72"])
     assert line_of(named, gone) == (
-        "overlay0.yaml: studies.stencil_block.gpus: h200.sm72 is left out (null in overlay1.yaml): "
-        "remove it here, or leave the study out"
+        "overlay0.yaml: studies.stencil_block.gpus: h200.sm72 is left out (null in overlay1.yaml)"
+        ": remove it here, or leave the study out"
     )
     assert line_of(nested("gpus/h20", None)) == (
-        "overlay0.yaml: gpus.h20: unknown GPU 'h20', did you mean 'h200'? (allowed: h200, h200.sm72)"
+        "overlay0.yaml: gpus.h20: unknown GPU 'h20', did you mean 'h200'? "
+        "(allowed: h200, h200.sm72)"
     )
     assert line_of(nested("gpus", {"h200": None, "h200.sm72": None})) == (
         "overlay0.yaml: gpus: no GPU is left: name one, or leave one less out (null)"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from launchwise.base.errors import UserError
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
@@ -75,13 +77,69 @@ def test_a_gres_that_asks_for_something_else_is_refused(gres: str) -> None:
         Slurm(partition="p", gres=gres)
 
 
+def asked_of(found: Cluster, **defaults: str) -> dict[str, str]:
+    """Resources of the GPU ``a`` that are set."""
+    requests = found.requests(defaults)
+    texts = {name: ask(SimpleNamespace(gpu="a")) for name, ask in requests.items()}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
 def test_a_gpu_is_sought_where_its_entry_says() -> None:
-    asked = cluster(slurm={"partition": "big", "gres": "gpu:a100", "constraint": "ib"})
-    assert asked.place("a", "partition") == "big"
-    assert asked.place("a", "model") == "a100"
-    assert asked.place("a", "constraint") == "ib"
-    anywhere = cluster()
-    assert {anywhere.place("a", what) for what in ("partition", "model", "constraint")} == {None}
+    entry: dict[str, Any] = {"partition": "big", "gres": "gpu:a100", "constraint": "ib|opa"}
+    entry |= {"account": "physics", "qos": "high", "reservation": "lab"}
+    entry |= {"extra": ["--exclusive", "--exclude=n[1-3]"], "modules": ["gcc/13", "cuda/13.0"]}
+    found = cluster(slurm=entry)
+    assert asked_of(found) == {
+        "slurm_partition": "big",
+        "gpu_model": "a100",
+        "constraint": "ib|opa",
+        "slurm_account": "physics",
+        "qos": "high",
+        # A shell reads it.
+        "slurm_extra": "--reservation=lab --exclusive '--exclude=n[1-3]'",
+        "modules": "gcc/13 cuda/13.0",
+    }
+    assert found.modules("sm_90") == "gcc/13 cuda/13.0"
+    assert found.modules("sm_80") is None
+
+
+def test_a_gpu_that_says_nothing_has_what_the_profile_says() -> None:
+    defaults = {"slurm_account": "'1234'", "qos": "low", "slurm_partition": "gpu"}
+    assert asked_of(cluster()) == {}
+    assert asked_of(cluster(), **defaults) == {**defaults, "slurm_account": "1234"}
+    entry = {"partition": "big", "qos": "high"}
+    assert asked_of(cluster(slurm=entry), **defaults) == {
+        "slurm_partition": "big",
+        "qos": "high",
+        "slurm_account": "1234",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("partition", "a b", "must match pattern"),
+        ("account", "$(id)", "must match pattern"),
+        ("qos", "-high", "must match pattern"),
+        ("reservation", "lab;ls", "must match pattern"),
+        ("modules", ["cuda 13"], "must match pattern"),
+        ("extra", "--exclusive", "must be a valid list"),
+        ("extra", ["exclusive"], "'exclusive' is no option of sbatch in one word, such as"),
+        ("extra", ["--exclude=a b"], "'--exclude=a b' is no option of sbatch in one word"),
+        ("extra", ["-N2"], "'-N2' is no option of sbatch in one word, such as --exclusive"),
+        ("extra", ["--acc=x"], "--acc has a key of its own: account"),
+        ("extra", ["--gpus=2"], "--gpus has a key of its own: gres"),
+        ("extra", ["--time=5"], "--time is Snakemake's: remove it, or see the profile"),
+        ("extra", ["--wrap=ls"], "--wrap is Snakemake's"),
+    ],
+)
+def test_what_slurm_or_a_shell_would_misread_is_refused(key: str, value: Any, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        cluster(slurm={"partition": "p", key: value})
+    line = str(caught.value)
+    assert f": gpus.a.slurm.{key}" in line
+    assert said in line
+    assert "\n" not in line
 
 
 def test_rows_are_counted_from_some_problems_of_those_alike(stencil_spec: Spec) -> None:
@@ -174,7 +232,7 @@ def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
     estimate._slowest_bandwidths.cache_clear()
     given = cluster(shards=3)
     assert given.shards("a", "stencil") == 3
-    assert given.place("a", "partition") is None
+    assert asked_of(given) == {}
     assert given.memory_mb("a", "stencil", 1) > 0
     assert reads == []
     for arch in ("sm_90", "sm_70"):

@@ -1,0 +1,89 @@
+"""Environment modules of a job: the process gets what ``module load`` changes.
+
+The module system is a stand-in, an ``init/bash`` as Lmod and Environment Modules have one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+INIT = """
+module() {
+  [ "$1" = load ] || return 1
+  shift
+  for name in "$@"; do
+    if [ "$name" != cuda/13.0 ]; then
+      echo "Lmod has detected the following error: The following module(s) are unknown:" >&2
+      echo "   \\"$name\\"" >&2
+      return 1
+    fi
+    export PATH="/opt/$name/bin:$PATH" CUDA_HOME="/opt/a b
+c"
+    unset OLD_CUDA
+  done
+}
+"""
+LOADER = """
+import json, os, sys
+from launchwise.base.errors import UserError
+from launchwise.base.modules import load_modules
+try:
+    load_modules(sys.argv[1:])
+except UserError as error:
+    raise SystemExit(str(error))
+print(json.dumps(dict(os.environ)))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Folder of a module system."""
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init" / "bash").write_text(INIT)
+    return tmp_path
+
+
+def load(home: Path, *names: str) -> subprocess.CompletedProcess[str]:
+    """Load modules in a process of its own, which prints its environment."""
+    environment = {**os.environ, "MODULESHOME": str(home), "OLD_CUDA": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", LOADER, *names],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_process_gets_what_a_module_sets_and_loses_what_it_unsets(home: Path) -> None:
+    done = load(home, "cuda/13.0")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["PATH"] == f"/opt/cuda/13.0/bin:{os.environ['PATH']}"
+    assert found["CUDA_HOME"] == "/opt/a b\nc"
+    assert "OLD_CUDA" not in found
+    assert {*os.environ} - {*found} - {"_"} == set()
+    assert {*found} - {*os.environ} == {"MODULESHOME", "CUDA_HOME"}
+
+
+def test_a_module_that_is_unknown_and_a_system_without_modules_are_one_line(home: Path) -> None:
+    done = load(home, "cuda/13.0", "cuda/99")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("module load cuda/13.0 cuda/99: ")
+    assert 'module(s) are unknown: "cuda/99"; see `modules` in config.yaml' in done.stderr
+    (home / "init" / "bash").write_text("")
+    assert "there is no command module; see `modules`" in load(home, "cuda/13.0").stderr
+
+
+def test_names_are_no_shell_text(home: Path) -> None:
+    done = load(home, "$(touch made)", ";touch made")
+    assert done.returncode == 1
+    assert not Path("made").exists()
+    assert '"$(touch made)"' in done.stderr
