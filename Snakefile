@@ -27,6 +27,7 @@ from launchwise.workflow.reported import Reported
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
 from launchwise.workflow.studies import Studies, profiles
+from launchwise.workflow.submission import check_submission
 from launchwise.workflow.sweeps import Sweeps
 from launchwise.workflow.targets import targets
 from launchwise.workflow.values import Values
@@ -62,6 +63,7 @@ require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blin
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
 onstart:
+    check_submission(workflow, experiment)
     record_version()
     # Nearly every stage needs tables: they are loaded while the first script starts.
     start_server(workflow.deployment_settings.deployment_method, at_once=True)

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from fake_cluster import NODES, ClusterProject, Run
+from fake_cluster import FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm, unusable
 
 
@@ -23,9 +23,10 @@ def slurm() -> Iterator[OneMachineSlurm]:
         pytest.skip(reason)
     # Sockets have short names.
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
-    cluster = OneMachineSlurm(folder, NODES)
+    cluster = OneMachineSlurm(folder, NODES, FEATURES, PARTITIONS)
     try:
         cluster.start()
+        cluster.reserve(RESERVATION, "h200")
         yield cluster
     finally:
         cluster.stop()
@@ -58,7 +59,10 @@ def on_slurm(
     reference_run: tuple[ClusterProject, Run],
     kernel_cache: Path,
 ) -> Iterator[ClusterProject]:
-    """A project to be run on Slurm."""
-    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernel_cache)
+    """A project to be run on Slurm, with its results on another disk."""
+    folder = tmp_path_factory.mktemp("slurm")
+    project = ClusterProject.make(folder, kernel_cache)
+    (folder / "scratch").mkdir()
+    project.results.symlink_to(folder / "scratch")
     yield project
     project.end_orphans()

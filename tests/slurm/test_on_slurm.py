@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
+import subprocess
+import sys
+import sysconfig
 import time
+import venv
 from collections.abc import Callable
 from itertools import zip_longest
+from pathlib import Path
 
 import pytest
-from fake_cluster import ROWS_PER_SWEEP, ClusterProject, Run
+import yaml
+from fake_cluster import ARCHS, ROWS_PER_SWEEP, RUNTIME, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm
 
 pytestmark = pytest.mark.slurm
 
+START = ("python", "-m", "snakemake")
 PROFILE = (
     *("--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue"),
     *("--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "5"),
@@ -41,6 +50,137 @@ def running(slurm: OneMachineSlurm, run: Run, project: ClusterProject, gpu: str,
     wait_for(f"a job of {gpu}", run, lambda: bool(jobs(slurm, f"sweep_wildcards_{gpu}_")))
     assert project.rows(gpu) < ROWS_PER_SWEEP, "too late for a fault"
     return jobs(slurm, f"sweep_wildcards_{gpu}_")[0]
+
+
+def test_jobs_ask_for_what_their_gpu_says(slurm: OneMachineSlurm, on_slurm: ClusterProject) -> None:
+    """All partitions mix kinds of card, and nvcc comes with a module."""
+    slurm.do("scontrol", "update", "NodeName=h200", "State=DRAIN", "Reason=not for long")
+    scratch = on_slurm.results.parent.parent / "tmp"
+    defaults = (
+        f"tmpdir='{scratch}/$SLURM_JOB_ID'",
+        "slurm_account=biology",
+        "runtime=5",
+        "mem_mb=500",
+    )
+    with on_slurm.start(*PROFILE, "check_gpus", "--default-resources", *defaults) as run:
+        # No mistake: the node comes back, and jobs wait.
+        wait_for("the drained node", run, lambda: len(jobs(slurm, "_h200", "PENDING")) == 2)
+        slurm.do("scontrol", "update", "NodeName=h200", "State=RESUME")
+        assert run.wait(200) == 0, run.said()[-3000:]
+    listed = slurm.said("squeue", "-h", "-t", "all", "-o", "%k|%P|%a|%f|%v|%y|%N|%A").splitlines()
+    asked = [line.removeprefix("rule_check_wildcards_").rpartition("|") for line in listed]
+    # Slurm chose one of two partitions.
+    assert sorted(line.replace("|long|physics", "|short|physics") for line, _, _ in asked) == [
+        "a100|short|physics|(null)|(null)|1|a100",
+        "h200.sm4|all|biology|(null)|lab|0|h200",
+        "h200|long|biology|hopper|lab|0|h200",
+        "t4|short|biology|(null)|(null)|0|t4",
+    ]
+    assert {path.name for path in scratch.iterdir()} == {number for _, _, number in asked}
+
+
+def test_stages_run_in_a_container_of_a_stand_in_runtime(
+    slurm: OneMachineSlurm, on_slurm: ClusterProject, tmp_path: Path
+) -> None:
+    """Real: Slurm, and Snakemake's calls of the runtime. Made up: the runtime and its image."""
+    image, calls = on_slurm.project.folder / "launchwise.sif", tmp_path / "calls"
+    image.write_text("")
+    image_has = {"FAKE_CONTAINER_CALLS": str(calls), "MODULESHOME": "/nowhere"}
+    image_has["PATH"] = f"{RUNTIME}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    deployed = ("--sdm", "apptainer", "--apptainer-args=--nv")
+    with on_slurm.start(*PROFILE, *deployed, "compile_stencil", **image_has) as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    lines = calls.read_text().splitlines()
+    assert len(lines) == len({*ARCHS.values()})
+    assert all(" --nv " in line and " launchwise.sif " in line for line in lines)
+
+
+def test_stages_run_in_the_environment_that_started_them(
+    slurm: OneMachineSlurm, on_slurm: ClusterProject, tmp_path: Path
+) -> None:
+    """As one of Conda's (a venv stands in for it); the folder of the run is elsewhere."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    shutil.copy(on_slurm.project.folder / "config.yaml", scratch)
+    environment = tmp_path / "conda"
+    venv.create(environment, symlinks=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    used = f"open({str(tmp_path / 'used')!r}, 'a').write(os.environ.get('SLURM_JOB_ID', '-') + ' ')"
+    (packages / "used.pth").write_text(f"{sysconfig.get_path('purelib')}\nimport os; {used}\n")
+    path = f"{environment / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    status = ("--seconds-between-status-checks", "1")
+    done = subprocess.run(
+        [*START, *PROFILE, *status, "--directory", str(scratch), "results/checks/t4.json"],
+        cwd=on_slurm.project.folder,
+        env={**on_slurm.environment, "PATH": path, "CONDA_PREFIX": str(environment)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (number,) = re.findall(r"SLURM jobid (\d+)", done.stderr + done.stdout)
+    assert number in (tmp_path / "used").read_text().split()
+    assert (scratch / "results" / "checks" / "t4.json").is_file()
+
+
+REFUSED = {
+    "a partition that is none": (
+        {"t4": {"partition": "gpus"}},
+        "gpus.t4.slurm: Slurm refuses --partition=gpus --gpus=t4:1: error: "
+        "invalid partition specified: gpus",
+    ),
+    "a card that the partition has not": (
+        {"t4": {"gres": "gpu:h200"}},
+        "gpus.t4.slurm: Slurm refuses --partition=short --gpus=h200:1: partition short "
+        "has no such GPU, but gpu:a100:4, gpu:t4:1",
+    ),
+    "a feature that no node has": (
+        {"h200": {"constraint": "hoper"}},
+        "gpus.h200.slurm: Slurm refuses --partition=long --constraint=hoper --gpus=1 "
+        "--reservation=lab: Invalid feature specification",
+    ),
+    "a reservation that is over": (
+        {"h200": {"reservation": "lap"}},
+        "gpus.h200.slurm: Slurm refuses --partition=long --constraint=hopper --gpus=1 "
+        "--reservation=lap: Requested reservation is invalid",
+    ),
+    "an option that sbatch has not": (
+        {"a100": {"extra": ["--exklusive"]}},
+        "gpus.a100.slurm: Slurm refuses --partition=short,long --account=physics "
+        "--qos=high --gpus=a100:1 --exklusive: unrecognized option '--exklusive'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_slurm_refuses_is_one_line_before_any_job(
+    name: str, slurm: OneMachineSlurm, on_slurm: ClusterProject
+) -> None:
+    entries, wanted = REFUSED[name]
+    overlay = {"gpus": {gpu: {"slurm": slurm} for gpu, slurm in entries.items()}}
+    (on_slurm.project.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
+    before = slurm.said("squeue", "-h", "-t", "all", "-o", "%A")
+    settings = ("--configfile", "config.yaml", "overlay.yaml")
+    with on_slurm.start(*PROFILE, *settings, "-F", "--", "check_gpus") as run:
+        assert run.wait(100) == 1
+    said = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
+    assert said == [f"launchwise: overlay.yaml: {wanted}; sinfo -o '%P %G %f' lists what there is"]
+    assert "Traceback" not in run.said()
+    assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
+
+
+def test_a_profile_for_a_partition_that_is_none_is_one_line(
+    slurm: OneMachineSlurm, on_slurm: ClusterProject
+) -> None:
+    defaults = ("slurm_partition=gpus", "runtime=5", "mem_mb=500")
+    with on_slurm.start(*PROFILE, "compile_stencil", "--default-resources", *defaults) as run:
+        assert run.wait(100) == 1
+    assert (
+        "launchwise: the profile: resources of compile: Slurm refuses --partition=gpus: error: "
+        in run.said()
+    )
+    assert "Traceback" not in run.said()
 
 
 def test_a_killed_workflow_a_requeued_and_a_cancelled_job(
@@ -80,6 +220,9 @@ def test_faults_of_nodes_and_of_slurm_itself(
         slurm.kill_controller()
         time.sleep(3)
         slurm.start_controller()
+        # It may have forgotten that one ended, and would count it as running for minutes.
+        for compiling in jobs(slurm, "rule_compile"):
+            slurm.do("scancel", compiling)
         # As if its time limit were over: the shortest one is a minute.
         slurm.do("scontrol", "update", f"JobId={limited}", "EndTime=now+1second")
         on_slurm.hasten("t4")

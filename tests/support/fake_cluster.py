@@ -21,8 +21,15 @@ from samples import ROOT, Project, copy_project
 from launchwise.measuring.journal import read_journal
 
 FAKES = ROOT / "tests" / "support" / "fake_cards"
+RUNTIME = ROOT / "tests" / "support" / "container_runtime"
+"""Folder of a stand-in for Apptainer."""
+
 NODES = {"a100": 4, "h200": 2, "t4": 1}
 """Cards of each node."""
+
+FEATURES = {"a100": "ampere", "h200": "hopper", "t4": "turing"}
+PARTITIONS = {"short": ["a100", "t4"], "long": ["a100", "h200"], "all": ["t4", "a100", "h200"]}
+"""Each mixes kinds of card: a job whose request says too little gets another kind."""
 
 ARCHS = {"a100": "sm_80", "h200": "sm_90", "t4": "sm_75"}
 PAUSES_S = {"a100": 0.3, "h200": 0.15, "t4": 0.35}
@@ -51,8 +58,26 @@ VOLATILE = ("measured_at", "card")
 """What two runs need not agree in: the time, and which of several equal cards was free."""
 
 
-def _gpu(node: str, **more: Any) -> dict[str, Any]:
-    slurm = {"partition": node, "gres": f"gpu:{node}"}
+RESERVATION = "lab"
+"""Of the node of the H200."""
+
+MODULE = "cuda/13.0"
+"""It brings nvcc: see `fake_cards/modules`."""
+
+ON_A100 = {
+    "partition": "short,long",
+    "gres": "gpu:a100",
+    "account": "physics",
+    "qos": "high",
+    "extra": ["--exclude=t4", "--nice=1"],
+}
+ON_H200 = {"partition": "long", "constraint": "hopper", "reservation": RESERVATION}
+SLICE = {"partition": "all", "gres": "gpu:h200", "reservation": RESERVATION}
+ON_T4 = {"partition": "short", "gres": "gpu:t4"}
+
+
+def _gpu(node: str, slurm: dict[str, Any], **more: Any) -> dict[str, Any]:
+    slurm = {**slurm, "modules": [MODULE]}
     return {"source": "live", "arch": ARCHS[node], "slurm": slurm, **more}
 
 
@@ -85,10 +110,10 @@ class ClusterProject:
         shutil.copytree(ROOT / "profiles", project.folder / "profiles")
         config = project.config()
         config["gpus"] = {
-            "a100": _gpu("a100", shards=2),
-            "h200": _gpu("h200"),
-            "h200.sm4": _gpu("h200", slice_sms=4),
-            "t4": _gpu("t4"),
+            "a100": _gpu("a100", ON_A100, shards=2),
+            "h200": _gpu("h200", ON_H200),
+            "h200.sm4": _gpu("h200", SLICE, slice_sms=4),
+            "t4": _gpu("t4", ON_T4),
         }
         block = {"n": [20, 21, 24, 28], "dtype": ["float32"], "order": [2], "only": SPACE}
         config["sweeps"] = {"stencil": {**METHOD, "problems": [block]}}
@@ -130,13 +155,14 @@ class ClusterProject:
         return {
             **os.environ,
             "PYTHONPATH": f"{FAKES}:{self.project.folder}",
-            "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
+            # Without nvcc, as many login nodes: the module brings it.
+            "MODULESHOME": str(FAKES / "modules"),
             "FAKE_CARDS": str(self.cards),
             "FAKE_CACHE": str(self.cache),
         }
 
     @contextmanager
-    def start(self, *arguments: str) -> Iterator[Run]:
+    def start(self, *arguments: str, **variables: str) -> Iterator[Run]:
         """Snakemake in the background; it ends with the block at the latest."""
         load_libraries()
         output = self.project.folder / "said.txt"
@@ -145,7 +171,7 @@ class ClusterProject:
                 run_watchful_snakemake,
                 [*arguments],
                 self.project.folder,
-                self.environment,
+                {**self.environment, **variables},
                 stream,
                 stream,
                 session=True,

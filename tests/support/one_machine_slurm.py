@@ -43,21 +43,34 @@ def _program(name: str) -> str | None:
 
 
 class OneMachineSlurm:
-    """A cluster with one node a partition: ``cpu`` has no GPU, every other those of its name.
+    """A cluster with one node per kind of GPU, and the node ``cpu`` without one.
 
     Parameters
     ----------
     folder
         Where its state, logs and sockets lie; short, because sockets have short names.
     gpus
-        Kinds of GPU, each a partition, a node and a type of Slurm's; how many the node has.
+        Kinds of GPU, each a node and a type of Slurm's; how many the node has.
+    features
+        What a constraint may ask of each node.
+    partitions
+        Partition to its nodes; ``cpu``, the default, is one more.
     kill_wait_s
         Time between SIGTERM and SIGKILL at a time limit.
     """
 
-    def __init__(self, folder: Path, gpus: dict[str, int], kill_wait_s: int = 10) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        gpus: dict[str, int],
+        features: dict[str, str],
+        partitions: dict[str, list[str]],
+        kill_wait_s: int = 10,
+    ) -> None:
         self.folder = folder
         self.gpus = gpus
+        self._features = features
+        self._partitions = {"cpu": ["cpu"], **partitions}
         self._kill_wait_s = kill_wait_s
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -78,7 +91,9 @@ class OneMachineSlurm:
         _wait("nodes", lambda: self._idle() == len(self.nodes))
 
     def _idle(self) -> int:
-        return self.said("sinfo", "-h", "-N", "-o", "%T").split().count("idle")
+        # A node has a line for each of its partitions.
+        lines = {*self.said("sinfo", "-h", "-N", "-o", "%N %T").splitlines()}
+        return sum(line.endswith(" idle") for line in lines)
 
     def stop(self) -> None:
         """End what was started, jobs first."""
@@ -118,6 +133,11 @@ class OneMachineSlurm:
     def kill_controller(self) -> None:
         """SIGKILL for slurmctld: for a while nobody answers."""
         self._end("slurmctld", signal.SIGKILL)
+
+    def reserve(self, name: str, node: str) -> None:
+        """Reserve a node: only jobs that name the reservation run there."""
+        entry = (f"ReservationName={name}", f"Nodes={node}", "Users=root", "Flags=IGNORE_JOBS")
+        self.do("scontrol", "create", "reservation", *entry, "StartTime=now", "Duration=120")
 
     def start_node(self, node: str) -> None:
         """Start a node's slurmd, again after :meth:`crash_node`."""
@@ -230,10 +250,13 @@ class OneMachineSlurm:
         ]
         for node, port in zip(self.nodes, ports[1:], strict=True):
             gpu = f" Gres=gpu:{node}:{self.gpus[node]}" if node in self.gpus else ""
+            feature = f" Feature={self._features[node]}" if node in self._features else ""
             address = f"NodeHostname={host} NodeAddr={HOST} Port={port}"
-            lines.append(f"NodeName={node} {address} CPUs=8 RealMemory=64000{gpu}")
-            default = " Default=YES" if node == "cpu" else ""
-            lines.append(f"PartitionName={node} Nodes={node} MaxTime=120 State=UP{default}")
+            lines.append(f"NodeName={node} {address} CPUs=8 RealMemory=64000{gpu}{feature}")
+        for name, nodes in self._partitions.items():
+            default = " Default=YES" if name == "cpu" else ""
+            listed = f"PartitionName={name} Nodes={','.join(nodes)}"
+            lines.append(f"{listed} MaxTime=120 State=UP{default}")
         return "\n".join(lines) + "\n"
 
     def _gpus(self) -> str:

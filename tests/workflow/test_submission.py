@@ -1,0 +1,86 @@
+"""What Slurm refuses stops a run before its first job; sbatch is a stand-in that says one thing.
+
+With a real Slurm: tests/slurm.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKFLOW = """
+from launchwise.workflow.submission import check_submission
+
+onstart:
+    check_submission(workflow, None)
+    raise SystemExit("asked")
+
+rule one:
+    output: "one"
+    resources: slurm_account="physics", qos="high"
+    shell: "touch {output}"
+"""
+SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit 1\n'
+
+
+def run(folder: Path, said: str | None) -> str:
+    """What Snakemake says where sbatch answers with ``said``; None: there is no sbatch."""
+    (folder / "Snakefile").write_text(WORKFLOW)
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("bash", "which"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    if said is not None:
+        (programs / "sbatch").write_text(SBATCH.format(said=said))
+        (programs / "sbatch").chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--executor", "slurm", "--jobs", "1"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": str(programs) if said is None else f"{programs}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "allocation failure: Invalid account or account/partition combination specified",
+            "Slurm refuses --account=physics --qos=high: Invalid account or account/partition "
+            "combination specified; sinfo",
+        ),
+        ("allocation failure: Invalid qos specification", "--qos=high: Invalid qos specification;"),
+        (None, "--qos=high: sbatch is not on the PATH: start Snakemake on a login node, or"),
+    ],
+)
+def test_a_refusal_is_one_line(tmp_path: Path, said: str | None, line: str) -> None:
+    lines = [each for each in run(tmp_path, said).splitlines() if "launchwise: " in each]
+    assert len(lines) == 1
+    assert lines[0].startswith("launchwise: the profile: resources of one: Slurm refuses ")
+    assert line in lines[0]
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "allocation failure: Requested node configuration is not available",
+        "allocation failure: Unable to contact slurm controller (connect failure)",
+    ],
+)
+def test_what_time_may_heal_is_no_refusal(tmp_path: Path, said: str) -> None:
+    assert "asked" in run(tmp_path, said)
+    assert (tmp_path / "asked").read_text().startswith("--test-only --account=physics --qos=high")
