@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from fake_cluster import FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject, Run
+from filelock import FileLock
 from one_machine_slurm import OneMachineSlurm, unusable
 
 
@@ -24,13 +25,15 @@ def slurm() -> Iterator[OneMachineSlurm]:
     # Sockets have short names.
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
     cluster = OneMachineSlurm(folder, NODES, FEATURES, PARTITIONS)
-    try:
-        cluster.start()
-        cluster.reserve(RESERVATION, "h200")
-        yield cluster
-    finally:
-        cluster.stop()
-        shutil.rmtree(folder)
+    # Its configuration has one place on a machine: tests of another clone wait.
+    with FileLock("/tmp/launchwise-slurm-tests.lock", timeout=900):
+        try:
+            cluster.start()
+            cluster.reserve(RESERVATION, "h200")
+            yield cluster
+        finally:
+            cluster.stop()
+            shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
