@@ -57,7 +57,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "a folder below a file": (["init", "config.yaml/x"], "cannot be written: Not a directory"),
     "no GPU to tune on": (
         ["tune", "smooth", "width=64", "height=64"],
-        "has no NVIDIA GPU; give its",
+        "this machine has no NVIDIA GPU, or no driver of one",
     ),
     "a size out of range": (["tune", "smooth", "width=1", "height=64"], "width"),
     "a size without a name": (["tune", "smooth", "64"], "64"),
