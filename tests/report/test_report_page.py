@@ -275,7 +275,7 @@ def test_gpu_with_a_single_problem() -> None:
     sweep = few.sweeps["big.sm4"]
     few.sweeps = {**few.sweeps, "big.sm4": sweep[sweep["n"] == 102]}
     found = page_of(few)
-    assert "on 1 of the 1 problem that all of them measured" in found
+    assert "on the one problem that all of them measured" in found
     assert 'id="tiny-transfer"' in found
 
 

@@ -392,6 +392,6 @@ def _constants(tokens: Sequence[str], aliases: Mapping[str, str]) -> Iterator[Pa
             continue
         kind, width = type_of(named[:-1], aliases)
         for part in ([named[-1], *first[len(flat) :]], *others):
-            if "=" not in part and "{" not in part and is_name(part[0]):
+            if part and "=" not in part and "{" not in part and is_name(part[0]):
                 written, sizes = " ".join(named[:-1]), tuple(_sizes(part))
                 yield Parameter(part[0], written, kind, width, True, True, sizes)
