@@ -31,7 +31,9 @@ def make(clone: Path, *words: str, **variables: str) -> subprocess.CompletedProc
     packages = "\\n".join(shared_packages())
     interpreter.write_text(INTERPRETER.format(python=sys.executable, packages=packages))
     interpreter.chmod(0o755)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    # Of a make that runs the tests this one is no part.
+    ours = {"PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
     offline = {"UV_OFFLINE": "1"}
     return subprocess.run(
         ["make", f"PYTHON={interpreter}", *words],
