@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from statistics import fmean, geometric_mean
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from stopping import recorded
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
 from launchwise.search.transfer_search import TransferSearch
-from launchwise.workloads.near_problems import own_prior
+from launchwise.workloads.near_problems import nearest_others
 
 PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}
 LONGEST = 150
@@ -48,7 +48,7 @@ def searched(
     table = tables[problem]
     columns = [table[other] for other in others_of(gpu, table)] if gpus else []
     if problems:
-        columns += _near(tables, problem, gpu)
+        columns += [tables[near][gpu] for near in nearest_others(problem, tables)]
     losses = [np.log(each / each.min()).reindex(table.index).to_numpy() for each in columns]
     points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
     search = TransferSearch(
@@ -68,21 +68,6 @@ def searched(
 
 def _searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> dict[str, Any]:
     return searched(tables, *job)
-
-
-def _near(tables: Tables, problem: tuple[Any, ...], gpu: str) -> list[pd.Series]:
-    """Times of the nearest problems on the same card."""
-    measured: dict[tuple[Any, ...], Any] = {
-        each: [
-            (list(cast(tuple[Any, ...], key)), ms if np.isfinite(ms) else None)
-            for key, ms in rows[gpu].items()
-        ]
-        for each, rows in tables.items()
-    }
-    return [
-        pd.Series({tuple(key): np.inf if ms is None else ms for key, ms in rows})
-        for rows in own_prior(problem, measured)
-    ]
 
 
 def summary(searches: list[dict[str, Any]]) -> dict[str, Any]:

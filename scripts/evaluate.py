@@ -38,7 +38,7 @@ def main(
     from launchwise.learning.evaluate import Truth, evaluate
     from launchwise.learning.prediction_errors import prediction_errors
     from launchwise.learning.reading import read_domain
-    from launchwise.learning.searching import advice_of
+    from launchwise.learning.searching import expectations_of
     from launchwise.learning.splits import read_folds
     from launchwise.learning.summary import summarise
     from launchwise.tables.files import read_facts, read_table, write_table
@@ -60,8 +60,8 @@ def main(
     folds = read_folds(splits)
     table = evaluate(found, predicted, folds, truth, domain, random_draws)
     write_table(rows, table, evaluation_schema(spec), {"models": list(facts)})
-    advice = advice_of(answering, found, expected)
-    drawn = learning_curves(found, folds, truth, spec, advice).assign(study=study)
+    said = expectations_of(answering, found, expected)
+    drawn = learning_curves(found, folds, truth, spec, said).assign(study=study)
     write_table(curves, drawn, curves_schema(), {"models": list(facts)})
     summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, threads)

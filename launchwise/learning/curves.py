@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning import merit, searching
-from launchwise.learning.searching import Advice, searched
+from launchwise.learning.searching import Expectations, searched
 from launchwise.learning.splits import Fold
 from launchwise.workloads.spec import Spec
 
@@ -58,13 +58,13 @@ def learning_curves(
     folds: Sequence[Fold],
     truth: Truth,
     spec: Spec,
-    advice: Advice | None = None,
+    said: Expectations | None = None,
 ) -> pd.DataFrame:
     """Quality of each method against the number of measurements.
 
     Parameters
     ----------
-    advice
+    said
         What the study's answering model said, for a search that begins with it; no search when left
         out.
 
@@ -79,8 +79,8 @@ def learning_curves(
         its fold alone.
     """
     methods = [reached(recommendations, truth), _random(folds, truth)]
-    if advice is not None:
-        methods.append(_search(folds, truth, spec, advice))
+    if said is not None:
+        methods.append(_search(folds, truth, spec, said))
     shares = pd.concat(methods, ignore_index=True)
     counts = list(range(1, LONGEST + 1))
     pieces = []
@@ -116,11 +116,11 @@ def _random(folds: Sequence[Fold], truth: Truth) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, *range(1, LONGEST + 1)])
 
 
-def _search(folds: Sequence[Fold], truth: Truth, spec: Spec, advice: Advice) -> pd.DataFrame:
+def _search(folds: Sequence[Fold], truth: Truth, spec: Spec, said: Expectations) -> pd.DataFrame:
     """Rows as of :func:`reached`, of a search per test problem; with fewer columns."""
     rows = [
         (SEARCH, fold.split, fold.fold, case.gpu, number, *shares)
         for fold in folds
-        for case, number, shares in searched(fold, truth, spec, advice)
+        for case, number, shares in searched(fold, truth, spec, said)
     ]
     return pd.DataFrame(rows, columns=[*KEYS, *range(1, searching.LONGEST + 1)])

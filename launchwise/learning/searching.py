@@ -7,6 +7,7 @@ problem, or of the nearest that they measured, and this GPU's rows of its neares
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ import pandas as pd
 
 from launchwise.learning.row_arrays import keys_of
 from launchwise.learning.splits import Case, Fold
-from launchwise.search.candidates import Key, described
+from launchwise.search.candidates import Key, described, losses_of, texts_of
 from launchwise.tables.learning import predicted_column
-from launchwise.workloads.near_problems import nearest, nearest_others
+from launchwise.workloads.near_problems import nearest, nearest_others, with_expected
 from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Losses = Mapping[Key, float]
 
 
 @dataclass(frozen=True)
-class Advice:
+class Expectations:
     """What a model said of test problems.
 
     Parameters
@@ -48,8 +49,10 @@ class Advice:
     expected: pd.DataFrame
 
 
-def advice_of(model: str, recommendations: pd.DataFrame, times: pd.DataFrame) -> Advice | None:
-    """Advice of a model; None of one that predicts no times.
+def expectations_of(
+    model: str, recommendations: pd.DataFrame, times: pd.DataFrame
+) -> Expectations | None:
+    """What a model said; None of one that predicts no times.
 
     Parameters
     ----------
@@ -61,27 +64,22 @@ def advice_of(model: str, recommendations: pd.DataFrame, times: pd.DataFrame) ->
         return None
     own = recommendations[recommendations["model"] == model]
     expected = times.rename(columns={predicted_column(model): "expected_ms"})
-    return Advice(own[own["rank"] == 1], expected[expected["expected_ms"].notna()])
+    return Expectations(own[own["rank"] == 1], expected[expected["expected_ms"].notna()])
 
 
 def searched(
-    fold: Fold, truth: Truth, spec: Spec, advice: Advice
+    fold: Fold, truth: Truth, spec: Spec, said: Expectations
 ) -> Iterator[tuple[Case, int, list[float]]]:
     """Test cases with their numbers, and the best time over the best after 1 to 20 rows.
 
     0 as long as nothing had a time. Their number is :data:`LONGEST`.
     """
-    known, said = _Known(fold, truth, spec), _Said(fold, advice, spec)
+    known, of_fold = _Known(fold, truth, spec), _Said(fold, said, spec)
     numbers = truth.numbers(case.key for case in fold.test)
     for case, number in zip(fold.test, numbers.tolist(), strict=True):
         keys, times = truth.sweep_of(number)
-        losses = with_expected(known.losses(case), said.losses(case))
-        yield case, number, _shares(keys, times, losses, said.first(case), spec)
-
-
-def with_expected(known: Sequence[Losses], expected: Losses) -> list[Losses]:
-    """Rows of GPUs and problems, and what a model expects with as much weight as all of them."""
-    return [*known, *[expected] * max(1, len(known))]
+        losses = with_expected(known.losses(case), of_fold.losses(case))
+        yield case, number, _shares(keys, times, losses, of_fold.first(case), spec)
 
 
 class _Known:
@@ -113,18 +111,17 @@ class _Known:
     def _of(self, number: int) -> Losses:
         if number not in self._found:
             keys, times = self._truth.sweep_of(number)
-            logs = np.log(times) - np.log(times.min(initial=np.inf))
-            known = np.isfinite(times).any()
-            self._found[number] = dict(zip(keys, logs.tolist(), strict=True)) if known else {}
+            timed = (each if math.isfinite(each) else None for each in times.tolist())
+            self._found[number] = losses_of(dict(zip(keys, timed, strict=True)))
         return self._found[number]
 
 
 class _Said:
     """What a model said of the test cases of a fold."""
 
-    def __init__(self, fold: Fold, advice: Advice, spec: Spec) -> None:
-        self._first = _by_case(advice.first, fold, spec)
-        self._expected = _by_case(advice.expected, fold, spec)
+    def __init__(self, fold: Fold, said: Expectations, spec: Spec) -> None:
+        self._first = _by_case(said.first, fold, spec)
+        self._expected = _by_case(said.expected, fold, spec)
 
     def first(self, case: Case) -> Key:
         """Its first recommendation."""
@@ -134,9 +131,9 @@ class _Said:
     def losses(self, case: Case) -> Losses:
         """What it expects of the candidates."""
         rows, keys, places = self._expected
-        logs = np.log(rows["expected_ms"].to_numpy(dtype=float)[places[case.key]])
+        times = rows["expected_ms"].to_numpy(dtype=float)[places[case.key]].tolist()
         found = [keys[place] for place in places[case.key]]
-        return dict(zip(found, (logs - logs.min()).tolist(), strict=True))
+        return losses_of(dict(zip(found, times, strict=True)))
 
 
 def _by_case(
@@ -155,8 +152,7 @@ def _shares(
     """Best time over the best so far of a search; it ends at the best, beyond which is nothing."""
     from launchwise.search.transfer_search import TransferSearch
 
-    texts = [_texts(spec, name) for name in spec.tunable_columns]
-    search = TransferSearch(*described(keys, texts, known))
+    search = TransferSearch(*described(keys, texts_of(spec), known))
     places = {key: place for place, key in enumerate(keys)}
     fastest, best = float(times.min()), np.inf
     shares: list[float] = []
@@ -169,10 +165,3 @@ def _shares(
             best = min(best, time_ms)
         shares.append(fastest / best)
     return shares + (shares[-1:] or [0.0]) * (LONGEST - len(shares))
-
-
-def _texts(spec: Spec, name: str) -> list[Any]:
-    """Values of a tunable that are texts."""
-    if name == "variant":
-        return list(spec.variants)
-    return [each for each in spec.tunables[name].values if isinstance(each, str)]

@@ -111,16 +111,9 @@ class TransferExplorer(RandomDraws):
 
     def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
         """Points and losses of candidates (see :class:`TransferSearch`)."""
-        from launchwise.search.candidates import described
+        from launchwise.search.candidates import described, texts_of
 
-        texts = [self._texts(name) for name in self._spec.tunable_columns]
-        return described(list(candidates), texts, self._losses)
-
-    def _texts(self, name: str) -> list[str]:
-        """Values of a tunable that are texts."""
-        if name == "variant":
-            return list(self._spec.variants)
-        return [each for each in self._spec.tunables[name].values if isinstance(each, str)]
+        return described(list(candidates), texts_of(self._spec), self._losses)
 
     def _drawn(self) -> Configuration | None:
         if self._is_sure():

@@ -5,7 +5,8 @@ A task is the dictionary that :class:`launchwise.measuring.serving.Task` is made
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from launchwise.measuring.drift import drifted_rows
@@ -35,7 +36,7 @@ def remaining(
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
         found = _to_explore(shard, journal, wanted)
-        return found[:1] if shard.searches_from_others else found
+        return list(itertools.islice(found, 1 if shard.searches_from_others else None))
     marks = _marks(shard.spec, journal.rows)
     tasks = []
     for problem in wanted:
@@ -52,7 +53,9 @@ def remaining(
     return sorted(tasks, key=lambda task: task["problem"] != control)
 
 
-def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list[dict[str, Any]]:
+def _to_explore(
+    shard: Shard, journal: Journal, problems: list[Problem]
+) -> Iterator[dict[str, Any]]:
     """Tasks for problems whose budget is not spent and whose space has not come to an end."""
     spec, strategy = shard.spec, shard.method.strategy
     ended = [
@@ -66,7 +69,6 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
     measured = _measured(shard, rows) if shard.searches_from_others else {}
-    tasks: list[dict[str, Any]] = []
     for problem in problems:
         if problem in ended:
             continue
@@ -92,15 +94,12 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             explore["prior"] = [*others, *own_prior(key, measured)]
         if strategy.stop_below_percent is not None:
             explore["options"] = {"stop_below_percent": strategy.stop_below_percent}
-        tasks.append(
-            {
-                "problem": problem,
-                "configurations": [],
-                "explore": explore,
-                **marks.get(key, {}),
-            }
-        )
-    return tasks
+        yield {
+            "problem": problem,
+            "configurations": [],
+            "explore": explore,
+            **marks.get(key, {}),
+        }
 
 
 def _measured(shard: Shard, rows: Mapping[tuple[Any, ...], list[dict[str, Any]]]) -> Measured:

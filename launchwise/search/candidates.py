@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.workloads.spec import Spec
+
 Key = tuple[Any, ...]
 
 
@@ -31,6 +33,16 @@ def fastest_elsewhere(losses: Iterable[Mapping[Key, float]], most: int) -> list[
         for key, loss in each.items():
             smallest[key] = min(loss, smallest.get(key, math.inf))
     return sorted(smallest, key=smallest.__getitem__)[:most]
+
+
+def texts_of(spec: Spec) -> list[list[Any]]:
+    """Of each tunable of a workload the values that are texts, as :func:`described` takes them."""
+    return [
+        list(spec.variants)
+        if name == "variant"
+        else [each for each in spec.tunables[name].values if isinstance(each, str)]
+        for name in spec.tunable_columns
+    ]
 
 
 def described(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from launchwise.workloads.parts import Value
 
@@ -19,6 +19,8 @@ their times in ms; None for those that failed. As JSON holds it."""
 
 Measured = Mapping[tuple[Value, ...], list[tuple[list[Value], float | None]]]
 """Values of a problem to those of its configurations with their times in ms, as in a prior."""
+
+Rows = TypeVar("Rows")
 
 OWN_PROBLEMS = 2
 """Problems of the same GPU that a search starts from, besides other GPUs. On recorded sweeps one
@@ -33,6 +35,11 @@ def own_prior(asked: tuple[Value, ...], measured: Measured) -> Prior:
         if any(time_ms is not None for _, time_ms in rows)
     ]
     return [list(measured[near]) for near in nearest_others(asked, timed)]
+
+
+def with_expected(known: Sequence[Rows], expected: Rows) -> list[Rows]:
+    """Rows of GPUs and problems, and what a model expects, with as much weight as all of them."""
+    return [*known, *[expected] * max(1, len(known))]
 
 
 def nearest_others(

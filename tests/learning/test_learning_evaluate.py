@@ -25,7 +25,7 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommending import recommend
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.row_cap import RowCap
-from launchwise.learning.searching import advice_of
+from launchwise.learning.searching import expectations_of
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training_rows import read_training
@@ -520,8 +520,8 @@ def test_from_sweep_to_evaluation(
     measured = sweep[(sweep["n"] == 100) & sweep["time_ms"].notna()]["time_ms"]
     assert own["configurations"] == len(measured)
     assert own["needle_index"] == (measured <= 1.05 * measured.min()).sum() > 0
-    advice = advice_of("t", found.recommendations, found.times)
-    curves = learning_curves(found.recommendations, [WAY], truth, domain.spec, advice)
+    said = expectations_of("t", found.recommendations, found.times)
+    curves = learning_curves(found.recommendations, [WAY], truth, domain.spec, said)
     curves = curves.assign(study="s")
     write_table(tmp_path / "curves.parquet", curves, curves_schema())
     drawn = curves[curves["gpu"] == ALL_GPUS].pivot(

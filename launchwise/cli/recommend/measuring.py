@@ -18,13 +18,18 @@ from launchwise.cli.predict.answering import read_experiment, read_problem
 from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
+from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
-from launchwise.learning.final import Final
-from launchwise.learning.splits import Case
-from launchwise.measuring.cards import NO_GPU, Card, cards
+from launchwise.learning.final import Final, fastest_measured
+from launchwise.learning.row_arrays import keys_of
+from launchwise.learning.splits import Case, among
+from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.times import judged_times
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -79,8 +84,6 @@ def _gpu_here(asked: Question, experiment: Experiment, present: list[Card]) -> s
 
 def _expected(final: Final, case: Case) -> list[tuple[list[Value], float | None]]:
     """Candidates with the times that the product's model expects of them."""
-    from launchwise.learning.row_arrays import keys_of
-
     choices = final.domain.choices([case])
     times = final.recommender.ranking(choices).predicted_ms
     keys = keys_of(choices, final.spec.tunable_columns)
@@ -98,10 +101,6 @@ def _measure(
     present: list[Card],
 ) -> Path:
     """Measure; returns the sweep with the rows."""
-
-    from launchwise.cli.tune.tuning import prepared
-    from launchwise.measuring.cards import arch_here
-
     sweeps = root / "results" / "sweeps"
     name = f"{final.spec.workload}.parquet"
     # Where only some of the machine's cards are meant, the first of them tells the others apart.
@@ -133,12 +132,6 @@ def _measure(
 
 def _with(final: Final, sweep: Path, case: Case) -> Final:
     """The product, with what was measured of one case in place of all that it measured."""
-    from launchwise.learning.final import fastest_measured
-    from launchwise.learning.splits import among
-    from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.times import judged_times
-
     rows = read_table(sweep, measurement_schema(final.spec))
     own = rows[among(rows, [case], final.spec)].reset_index(drop=True)
     times = judged_times(own, None, final.spec)

@@ -38,7 +38,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
 from launchwise.workflow.priors import prior_extended
-from launchwise.workloads.near_problems import Prior
+from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
 
@@ -266,7 +266,7 @@ class Stages:
 
         def of(problem: Problem) -> Prior:
             known = prior(problem) if prior else []
-            return [*known, *[self._advised(problem).expected] * max(1, len(known))]
+            return with_expected(known, self._advised(problem).expected)
 
         return of
 
