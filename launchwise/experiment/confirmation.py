@@ -13,10 +13,10 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import Strict
 from launchwise.workloads.parts import Value
 
-Role = Literal["baseline", "usual", "recommended", "best", "near", "peer"]
+Role = Literal["baseline", "usual", "recommended", "best", "design", "near", "peer"]
 """Why a configuration is compared: the workload's baseline, the usual choice, a recommendation,
-the fastest of the sweep, one that the sweep cannot tell from the fastest, or a library instead of
-one of its configurations."""
+the fastest of the sweep, the fastest of a part of the candidates (a design of the study), one that
+the sweep cannot tell from the fastest, or a library instead of one of its configurations."""
 
 PEER = "peer"
 """The only key of an entrant that is a library."""

@@ -77,6 +77,18 @@ class Counters(Strict, title="hardware counters"):
     )
 
 
+class Design(Strict, title="design"):
+    """A part of the candidates, such as those that somebody chooses among who tunes one thing."""
+
+    title: str = Field(description="name of the part in the report")
+    candidates: Selection = Field(
+        {}, description="tunables to the values that belong to it; all when left out"
+    )
+    constraints: list[Expression] = Field(
+        [], description="conditions on problem and configuration that belong to it"
+    )
+
+
 class Goals(Strict, title="goals"):
     """Figures to reach, such as published ones; the report says which are reached."""
 
@@ -217,6 +229,13 @@ class StudyFile(Strict, title="study.yaml"):
         description=(
             "libraries of the workload that run in the same pairs as its configurations; "
             "a workload's README says which it has"
+        ),
+    )
+    designs: dict[StudyName, Design] = Field(
+        {},
+        description=(
+            "parts of the candidates: the fastest of each runs in the same pairs as the fastest of "
+            "all, and the report says what the whole gains"
         ),
     )
     blind: Blind | None = Field(

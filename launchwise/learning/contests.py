@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Entrant, Role
-from launchwise.experiment.study import Study
+from launchwise.experiment.study import Design, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.workloads.space import Configuration
@@ -25,9 +25,9 @@ def contests_of_sweep(
 ) -> list[Contest]:
     """Contests of every problem of a study that a sweep measured.
 
-    Baseline, usual choice, the fastest, answers, and what lies within ``how.near_percent``, fastest
-    first, until there are ``how.most``; only configurations that the sweep measured. The libraries
-    of the study come last.
+    Baseline, usual choice, the fastest, the fastest of each design, answers, and what lies within
+    ``how.near_percent``, fastest first, until there are ``how.most``; only configurations that the
+    sweep measured. The libraries of the study come last.
 
     Parameters
     ----------
@@ -52,14 +52,18 @@ def contests_of_sweep(
     for _, members in rows.groupby(domain.spec.problem_columns, sort=False):
         choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
         if not choices.empty:
-            contest = _contest(members, choices, domain, how)
+            contest = _contest(members, choices, study.designs, domain, how)
             peers = [Entrant(configuration={PEER: name}, roles=["peer"]) for name in study.peers]
             found.append(contest.model_copy(update={"entrants": [*contest.entrants, *peers]}))
     return found
 
 
 def _contest(
-    members: pd.DataFrame, choices: pd.DataFrame, domain: Domain, how: Confirmation
+    members: pd.DataFrame,
+    choices: pd.DataFrame,
+    designs: Mapping[str, Design],
+    domain: Domain,
+    how: Confirmation,
 ) -> Contest:
     limit = float(choices["time_ms"].iloc[0]) * (1 + how.near_percent / 100)
     near = choices[choices["time_ms"] <= limit]
@@ -67,6 +71,7 @@ def _contest(
         ("baseline", members[members["is_baseline"]]),
         ("usual", members[members["is_usual"]]),
         ("best", choices.iloc[:1]),
+        *(("design", fastest_of(each, choices, domain)) for each in designs.values()),
         ("recommended", choices[choices["is_answer"].eq(True)]),
         ("near", near.iloc[1:]),
     ]
@@ -77,6 +82,18 @@ def _contest(
     ]
     problem = plain(members.iloc[0], domain.spec.problem_columns)
     return contest_of(problem, listed, how.most)
+
+
+def fastest_of(design: Design, rows: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """The fastest row of a problem that belongs to a design; no row where none does.
+
+    Parameters
+    ----------
+    rows
+        Of one problem, with ``time_ms``.
+    """
+    own = rows[domain.is_of(rows, design.candidates, design.constraints)]
+    return own.sort_values("time_ms", kind="stable").iloc[:1]
 
 
 def contest_of(

@@ -292,12 +292,19 @@ class Domain:
     def is_candidate(self, rows: pd.DataFrame) -> np.ndarray:
         """Which rows hold a candidate for their problem: booleans, shape (rows,)."""
         allowed = np.array(rows["variant"].isin(list(self.spec.recommendable.variants)), dtype=bool)
-        allowed &= selected(rows, self.candidates)
-        if self.constraints and len(rows):
-            columns = Columns(self.spec.derived, arrays(rows, self.spec))
-            for text in self.constraints:
-                allowed &= columns.value(text).astype(bool)
+        allowed &= self.is_of(rows, self.candidates, self.constraints)
         return allowed | self.is_baseline(rows)
+
+    def is_of(
+        self, rows: pd.DataFrame, candidates: Mapping[str, Any], constraints: Sequence[str]
+    ) -> np.ndarray:
+        """Which rows hold these values and satisfy these conditions: booleans, shape (rows,)."""
+        allowed = np.array(selected(rows, candidates), dtype=bool)
+        if constraints and len(rows):
+            columns = Columns(self.spec.derived, arrays(rows, self.spec))
+            for text in constraints:
+                allowed &= columns.value(text).astype(bool)
+        return allowed
 
     def is_baseline(self, rows: pd.DataFrame) -> np.ndarray:
         """See :func:`launchwise.tables.rows.is_baseline`."""

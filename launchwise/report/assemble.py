@@ -15,6 +15,7 @@ from launchwise.gpus.prices import Price
 from launchwise.report import (
     blind,
     curves,
+    designs,
     fixed_choice,
     front,
     goals,
@@ -246,6 +247,7 @@ ANSWERS = {
     "fixed": ("One fixed configuration for all problems", fixed_choice.section),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", pairs.section),
+    "designs": ("What choosing everything at once gains", designs.section),
     "peers": ("Comparison with libraries", peers.section),
     "tiles": ("Best configuration against size", sections.tiles),
     "occupancy": ("Occupancy", occupancy.occupancy),

@@ -27,7 +27,8 @@ _PART_TEXTS = {
 def untitled_study(study: Study) -> dict[str, Any]:
     """A study as plain values, with empty titles and an empty question; still a valid study."""
     plain = study.model_dump(mode="json")
-    titled = [plain, *plain["splits"].values(), *plain["own_models"].values()]
+    parts = [plain[key].values() for key in ("splits", "own_models", "designs")]
+    titled = [plain, *(each for entries in parts for each in entries)]
     for each in titled:
         each["title"] = ""
     plain["question"] = ""

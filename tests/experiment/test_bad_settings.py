@@ -274,6 +274,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.constraints: 'bx ==' is not an expression",
         "",
     ),
+    "a design of what is no tunable": (
+        nested(f"{S}/designs", {"wide": {"title": "wide", "candidates": {"bw": [32]}}}),
+        f"{STUDY}.designs.wide.candidates: unknown tunable 'bw'",
+        "variant",
+    ),
+    "a design whose condition asks for what nobody has": (
+        nested(f"{S}/designs", {"wide": {"title": "wide", "constraints": ["bx == width"]}}),
+        f"{STUDY}.designs.wide.constraints: 'bx == width': unknown name 'width'",
+        "bx",
+    ),
     "counters by what is no tunable": (
         nested(f"{S}/counters", {"by": ["bw"]}),
         f"{STUDY}.counters.by: unknown tunable 'bw'",

@@ -50,6 +50,39 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> 
     assert [each.roles for each in second.entrants] == [["baseline", "usual", "best"]]
 
 
+def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
+    problem = {"n": 64, "dtype": "float32", "order": 2}
+    listed = space.configurations(stencil_spec, problem)[:40]
+    rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
+    rows["time_ms"] = np.linspace(3, 2, len(rows))
+    wide = rows[(rows["bx"] == rows["bx"].max()) & (rows["variant"] != "linear")]
+    narrow = rows[(rows["by"] == 1) & (rows["bz"] == 1) & (rows["bx"] < 64)]
+    assert len(wide)
+    assert len(narrow)
+    study = Study(
+        title="t",
+        question="q",
+        workload="stencil",
+        models=["knn"],
+        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
+        designs={
+            "wide": {
+                "title": "wide blocks",
+                "candidates": {"bx": [int(rows["bx"].max())]},
+                "constraints": ["variant != 'linear'"],
+            },
+            "narrow": {"title": "flat blocks", "constraints": ["by == 1 and bz == 1 and bx < 64"]},
+            "none": {"title": "nothing", "constraints": ["bx > 100000"]},
+        },
+    )
+    domain = Domain(stencil_spec, {"test": profile()})
+    (contest,) = contests_of_sweep(study, domain, rows, Confirmation(near_percent=0))
+    places = {
+        listed.index(each.configuration) for each in contest.entrants if "design" in each.roles
+    }
+    assert places == {int(wide["time_ms"].idxmin()), int(narrow["time_ms"].idxmin())}
+
+
 def test_roles_of_one_configuration_are_joined_and_the_last_are_left_out() -> None:
     one, two, three = ({"variant": "block", "bx": bx} for bx in (1, 2, 3))
     listed: list[tuple[Role, Configuration]] = [

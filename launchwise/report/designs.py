@@ -1,0 +1,151 @@
+"""What choosing everything at once gains over parts of the candidates, in the same pairs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.paired import FASTER, TIE, Ratio, outcome, paired_ratio
+from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.study import Design
+from launchwise.learning.contests import fastest_of
+from launchwise.learning.features import Domain
+from launchwise.learning.merit import geometric_mean
+from launchwise.measuring.telemetry import HINDERED, reasons_in
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+from launchwise.report.fields import decimals, field, table_of
+from launchwise.report.pairs import TIES
+from launchwise.report.study import StudyData
+
+NOTE = (
+    "The fastest configuration of the whole sweep and the fastest of each part ran in turn on one "
+    f"card. Gain: the time of the part's fastest divided by that of the fastest of all. {TIES}"
+)
+
+
+def section(study: StudyData) -> Section | None:
+    """Gain of the whole over each design, a row a GPU and design; None where none was compared."""
+    gains = {gpu: gains_over_designs(study, gpu) for gpu in study.pairs}
+    gains = {gpu: rows for gpu, rows in gains.items() if len(rows)}
+    if not gains:
+        return None
+    columns = [
+        Column("GPU", number=False),
+        Column("chosen among", number=False),
+        Column("problems", "compared"),
+        Column("geometric mean", group="gain of the whole"),
+        Column("least", group="gain of the whole"),
+        Column("largest", group="gain of the whole"),
+        Column("faster", "problems"),
+        Column("tie", "or the same"),
+    ]
+    rows = [
+        _row(gpu, title, members)
+        for gpu, found in gains.items()
+        for title, members in found.groupby("design", sort=False)
+    ]
+    blocks: list[Block] = [Text(NOTE, "note"), table("Gain over parts", columns, rows)]
+    blocks += [_every_problem(study, gpu, rows) for gpu, rows in gains.items()]
+    return Section(f"{study.name}-designs", "What choosing everything at once gains", blocks)
+
+
+def gains_over_designs(study: StudyData, gpu: str) -> pd.DataFrame:
+    """Gain of the fastest of all over the fastest of each design, in pairs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each problem and design that has a configuration there: the problem's parameters,
+        ``design`` (title), ``part`` and ``whole`` (names of the configurations), ``part_ms``,
+        ``whole_ms`` (medians over rounds), ``gain``, ``low`` and ``high`` (its 95 % interval; NaN
+        where no pair is left).
+    """
+    pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
+    found = [
+        {**{name: members.iloc[0][name] for name in study.problem_columns}, **row}
+        for _, members in pairs.groupby(study.problem_columns, sort=True)
+        for row in _of_problem(study, members, domain)
+    ]
+    return pd.DataFrame(found)
+
+
+def _of_problem(
+    study: StudyData, members: pd.DataFrame, domain: Domain
+) -> Iterator[dict[str, Any]]:
+    ran = members[(members["status"] == "ok") & (members["rounds"] > 0)]
+    ran = ran[ran["sweep_ms"].notna()]
+    whole = ran[ran["roles"].str.split("+").map(lambda roles: "best" in roles).astype(bool)]
+    if whole.empty:
+        return
+    held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
+    best, name = whole.iloc[0], wording.namer(study.spec)
+    for design in study.settings.designs.values():
+        part = _fastest(design, ran, domain)
+        if part is None:
+            continue
+        ratio = Ratio(math.nan, math.nan, math.nan, 0, 0)
+        if part.name == best.name:
+            ratio = Ratio(1.0, 1.0, 1.0, int(best["rounds"]), 0)
+        elif not held_back:
+            times = part["times_ms"], best["times_ms"]
+            clocks = part["clocks_mhz"], best["clocks_mhz"]
+            ratio = paired_ratio(*times, *clocks, Confirmation().clock_tolerance)
+        yield {
+            "design": design.title,
+            "part": name(part.to_dict()),
+            "whole": name(best.to_dict()),
+            "part_ms": part["time_ms"],
+            "whole_ms": best["time_ms"],
+            "gain": ratio.value,
+            "low": ratio.low,
+            "high": ratio.high,
+        }
+
+
+def _fastest(design: Design, ran: pd.DataFrame, domain: Domain) -> pd.Series | None:
+    """The design's fastest by the sweep, which chose it before the pairs were measured."""
+    # The sweep's time decides: choosing by the pairs themselves would flatter the design.
+    rows = fastest_of(design, ran.assign(time_ms=ran["sweep_ms"]), domain)
+    return None if rows.empty else ran.loc[rows.index[0]]
+
+
+def _row(gpu: str, title: object, rows: pd.DataFrame) -> list[str]:
+    known = rows[rows["gain"].notna()]
+    said = Counter(
+        outcome(low, high) for low, high in zip(known["low"], known["high"], strict=True)
+    )
+    some = len(known) > 0
+    return [
+        gpu,
+        str(title),
+        wording.count(len(known)),
+        wording.fixed(geometric_mean(known["gain"].to_numpy())) if some else "–",
+        wording.fixed(known["gain"].min()) if some else "–",
+        wording.fixed(known["gain"].max()) if some else "–",
+        wording.count(said[FASTER]),
+        wording.count(said[TIE]),
+    ]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return (
+        wording.MISSING if math.isnan(row["low"]) else wording.interval((row["low"], row["high"]))
+    )
+
+
+def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("chosen among", "design"),
+        field("fastest of these", "part"),
+        field("fastest of all", "whole"),
+        field("gain", "gain", decimals(3)),
+        field("95 % interval", _interval),
+    ]
+    made = table_of(f"Gain over parts of every problem on {gpu}", fields, rows)
+    return Fold(f"Every problem on {gpu}", [made])
