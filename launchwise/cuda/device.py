@@ -182,10 +182,17 @@ class CudaDevice:
         """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Event().record(stream)
 
-    def elapsed_ms(self, begin: Any, end: Any) -> float:
+    def wait(self, event: Any) -> None:
         """See :class:`Device`; raises LaunchFailed for what came before."""
         try:
-            end.synchronize()
+            event.synchronize()
+        except cuda.Error as error:
+            raise failed(error) from error
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
+        """See :class:`Device`; raises LaunchFailed for what came before."""
+        self.wait(end)
+        try:
             return float(end.time_since(begin))
         except cuda.Error as error:
             raise failed(error) from error

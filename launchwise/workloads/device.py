@@ -120,6 +120,9 @@ class Device(Protocol):
     def elapsed_ms(self, begin: Any, end: Any) -> float:
         """Time between two events, ms; waits for the later one."""
 
+    def wait(self, event: Any) -> None:
+        """Wait for an event."""
+
     def synchronize(self) -> None:
         """Wait for all streams."""
 

@@ -7,77 +7,22 @@ part is copied while another is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from launchwise.workloads.workload import Buffer, HostRun, Launch
 
+from .interface_solvers import HOST_SOLVERS, compile_solver
 from .launches import Arrays, DeviceSolution
 from .plan import Level
 from .stage_times import EventClock, NoClock, StageClock, median_times
-from .thomas import library, thomas
 
 STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
 """Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
 device and on the host."""
-
-
-class SingularSystem(ValueError):
-    """The interface system has no solution."""
-
-
-def solve_on_host(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Solve a tridiagonal system with LAPACK's gtsv (elimination with partial pivoting).
-
-    Parameters
-    ----------
-    a, b, c, d
-        float32 or float64, shape (rows,) each; a[0] and c[-1] are not looked at. Overwritten.
-
-    Returns
-    -------
-    Shape (rows,).
-
-    Raises
-    ------
-    SingularSystem
-        When a pivot is zero.
-    """
-    if len(b) == 1:
-        if b[0] == 0:
-            raise SingularSystem("row 1 of 1 of the interface system has a zero pivot")
-        return d / b
-    (gtsv,) = get_lapack_funcs(("gtsv",), (b, d))
-    *_, x, info = gtsv(a[1:], b, c[:-1], d, True, True, True, True)
-    if info:
-        raise SingularSystem(f"row {info} of {len(b)} of the interface system has a zero pivot")
-    return np.asarray(x).reshape(-1)
-
-
-def solve_by_thomas(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Solve a row-dominant tridiagonal system by the Thomas algorithm (no pivoting).
-
-    As :func:`solve_on_host`; d takes the solution.
-
-    Raises
-    ------
-    SingularSystem
-        When a pivot is zero.
-    """
-    if row := thomas(a, b, c, d):
-        raise SingularSystem(f"row {row} of {len(b)} of the interface system has a zero pivot")
-    return d
-
-
-HOST_SOLVERS: dict[str, Callable[..., np.ndarray]] = {
-    "lapack": solve_on_host,
-    "thomas": solve_by_thomas,
-}
-"""Solvers of the innermost interface system by their names: a, b, c and d to the solution."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +87,12 @@ class HostSolution(HostRun):
     finish_on_host
         Whether the host solves the innermost interface system; else one block does.
     host_solver
-        By which of :data:`HOST_SOLVERS` the host solves it.
+        By which of :data:`interface_solvers.HOST_SOLVERS` the host solves it.
 
     Raises
     ------
     NoCompiler
-        When ``thomas`` is asked for and cannot be compiled.
+        When what a solver is written in cannot be compiled.
     """
 
     def __init__(
@@ -161,9 +106,8 @@ class HostSolution(HostRun):
         host_solver: str = "lapack",
     ) -> None:
         self._solve = HOST_SOLVERS[host_solver]
-        if finish_on_host and host_solver == "thomas":
-            # Compiled before anything is timed.
-            library()
+        if finish_on_host:
+            compile_solver(host_solver, solution.dtype)
         self._solution = solution
         self._device = solution.device
         self._system = system
@@ -279,12 +223,18 @@ class HostSolution(HostRun):
             yield chunk.stream, chunk.interface_rows
 
     def _fetch_interface(self) -> None:
-        innermost = self._solution.interface(-1)
         for stream, rows in self._parts():
-            for array, buffer in zip(self._interface, innermost.each, strict=True):
-                self._device.download(self._part(buffer, rows), array[rows], stream)
+            self._fetch_rows(stream, rows)
 
     def _return_interface(self) -> None:
-        x, buffer = self._interface[3], self._solution.interface(-1).d
         for stream, rows in self._parts():
-            self._device.upload(self._part(buffer, rows), x[rows], stream)
+            self._return_rows(stream, rows)
+
+    def _fetch_rows(self, stream: Any, rows: slice) -> None:
+        innermost = self._solution.interface(-1)
+        for array, buffer in zip(self._interface, innermost.each, strict=True):
+            self._device.download(self._part(buffer, rows), array[rows], stream)
+
+    def _return_rows(self, stream: Any, rows: slice) -> None:
+        x, buffer = self._interface[3], self._solution.interface(-1).d
+        self._device.upload(self._part(buffer, rows), x[rows], stream)

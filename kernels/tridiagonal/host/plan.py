@@ -64,12 +64,16 @@ class Level:
         return self.m + self.rows % self.m
 
 
+HOST_SOLVER_OF = {"host": "lapack", "thomas": "thomas", "cores": "cores"}
+"""Who solves the innermost interface system, by the values of the tunable ``stage2``."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """How a system is solved; what each means stands in ``kernels/tridiagonal/spec.yaml``.
 
-    ``sizes`` are m, m1, m2... of the levels; ``host_solver`` (``lapack`` or ``thomas``) solves the
-    innermost interface system where ``finish_on_host``.
+    ``sizes`` are m, m1, m2... of the levels; ``host_solver`` (``lapack``, ``thomas`` or ``cores``)
+    solves the innermost interface system where ``finish_on_host``.
     """
 
     layout: str = "staged"
@@ -99,7 +103,7 @@ class Choice:
             threads=int(configuration["threads"]),
             streams=int(configuration["streams"]),
             finish_on_host=configuration["stage2"] != "device",
-            host_solver="thomas" if configuration["stage2"] == "thomas" else "lapack",
+            host_solver=HOST_SOLVER_OF.get(str(configuration["stage2"]), cls.host_solver),
         )
 
 

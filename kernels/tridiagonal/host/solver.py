@@ -22,7 +22,8 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Allocations, Device
 
 from .accuracy import InaccurateSolution, allowed_error, backward_error
-from .host_solution import HOST_SOLVERS, HostArrays, HostSolution
+from .host_solution import HostArrays
+from .interface_solvers import HOST_SOLVERS
 from .launches import (
     LAYOUTS,
     MOST_FINISHING,
@@ -31,6 +32,7 @@ from .launches import (
     most_shared_bytes,
     reduced_first,
 )
+from .overlapped import solution_with_host
 from .plan import Choice, remaining_rows
 
 INNERMOST, ALONE, LAST_M = 2048, 1024, 8
@@ -261,9 +263,7 @@ class Solver:
             system, place = Arrays(*buffers[:4]), buffers[4]
             if solution.cuts:
                 host = HostArrays(flat[0], flat[1], flat[2], flat[3], x)
-                streams, on_host = choice.streams, choice.finish_on_host
-                work = (solution, system, place, host, streams, on_host, choice.host_solver)
-                HostSolution(*work).run()
+                solution_with_host(solution, system, place, host, choice).run()
                 return
             for buffer, each in zip(system.each, flat, strict=True):
                 device.upload(buffer, each)
@@ -289,7 +289,8 @@ class Solver:
         solution = self.solution(problem, choice)
         system, place = Arrays(*each[:4]), each[4]
         if choice.finish_on_host and solution.cuts:
-            HostSolution(solution, system, place, None, 1, True, choice.host_solver).run()
+            alone = replace(choice, streams=1)
+            solution_with_host(solution, system, place, None, alone).run()
         else:
             for launch in solution.launches(system, place):
                 self.device.launch(launch)

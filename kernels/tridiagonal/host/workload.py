@@ -24,11 +24,12 @@ from launchwise.workloads.workload import (
 )
 
 from .accuracy import allowed_error, backward_error
+from .compiling import NoCompiler
 from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
+from .overlapped import solution_with_host
 from .plan import INNER_LAYOUTS, Choice
 from .stage_times import EventClock, median_times
-from .thomas import NoCompiler
 
 if TYPE_CHECKING:
     # Imported where it is used: how a library is called decides nothing about a sweep's rows.
@@ -157,9 +158,8 @@ class TridiagonalSession(Session):
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
             return LaunchSequence(tuple(solution.launches(self.system, self.x)))
-        how = (choice.streams, choice.finish_on_host, choice.host_solver)
         try:
-            return HostSolution(solution, self.system, self.x, self._host, *how)
+            return solution_with_host(solution, self.system, self.x, self._host, choice)
         except NoCompiler as error:
             # Other configurations need none.
             raise LaunchFailed(str(error), fatal=False) from error

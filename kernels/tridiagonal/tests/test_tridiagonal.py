@@ -24,7 +24,8 @@ from kernels.tridiagonal.host.launches import (
     interleaved,
     most_shared_bytes,
 )
-from kernels.tridiagonal.host.plan import Choice
+from kernels.tridiagonal.host.overlapped import solution_with_host
+from kernels.tridiagonal.host.plan import HOST_SOLVER_OF, Choice
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.launches import Launch
 from launchwise.workloads.loading import load_workload
@@ -163,24 +164,23 @@ def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: l
 
 
 @pytest.mark.parametrize("layout", ["strided", "strided_scratch", "blockwise"])
-@pytest.mark.parametrize("stage2", ["host", "thomas", "device"])
+@pytest.mark.parametrize("stage2", ["host", "thomas", "cores", "device"])
 @pytest.mark.parametrize("streams", [1, 3, 32])
 @pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
 def test_the_host_takes_part(
     device: HostDevice, sizes: list[int], streams: int, stage2: str, layout: str
 ) -> None:
     finish_on_host = stage2 != "device"
-    host_solver = "thomas" if stage2 == "thomas" else "lapack"
     arrays = system(1003, "float64", 5)
     dtype, rows = arrays[0].dtype, len(arrays[0])
-    choice = Choice(layout, tuple(sizes), threads=32)
+    solver = HOST_SOLVER_OF.get(stage2, "lapack")
+    choice = Choice(layout, tuple(sizes), 0, 32, streams, finish_on_host, solver)
     solution = DeviceSolution.chosen(device, dtype, rows, choice)
     buffers = [device.allocate(each.nbytes) for each in arrays]
     x = np.full(rows, np.nan)
     host = HostArrays(*arrays, x)
     place = device.allocate(x.nbytes)
-    how = (streams, finish_on_host, host_solver)
-    work = HostSolution(solution, Arrays(*buffers), place, host, *how)
+    work = solution_with_host(solution, Arrays(*buffers), place, host, choice)
     for _ in range(2):
         work.run()
         assert error(x, arrays) < 1e-14

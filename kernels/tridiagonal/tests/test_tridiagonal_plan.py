@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kernels.tridiagonal.host.host_solution import SingularSystem, chunks, solve_on_host
+from kernels.tridiagonal.host.host_solution import chunks
+from kernels.tridiagonal.host.interface_solvers import SingularSystem, solve_on_host
 from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes
 from kernels.tridiagonal.host.plan import Choice, Level, extra_words, levels, remaining_rows
 from launchwise.workloads.spec import load_spec

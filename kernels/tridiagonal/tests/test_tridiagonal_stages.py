@@ -17,9 +17,10 @@ from kernels.tridiagonal.host.host_solution import (
     STAGES,
     HostArrays,
     HostSolution,
-    solve_on_host,
 )
+from kernels.tridiagonal.host.interface_solvers import solve_on_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
+from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
 from launchwise.workloads.device import Buffer
@@ -74,8 +75,7 @@ def opened(device: HostDevice, choice: Choice) -> Iterator[tuple[HostSolution, H
     solution = DeviceSolution.chosen(device, arrays[0].dtype, len(arrays[0]), choice)
     each = [device.allocate(array.nbytes) for array in (*arrays, arrays[0])]
     host = HostArrays(*arrays, np.full(len(arrays[0]), np.nan))
-    how = (choice.streams, choice.finish_on_host, choice.host_solver)
-    yield HostSolution(solution, Arrays(*each[:4]), each[4], host, *how), host
+    yield solution_with_host(solution, Arrays(*each[:4]), each[4], host, choice), host
     solution.close()
 
 
@@ -85,6 +85,7 @@ CHOICES = [
     Choice("strided_scratch", (16, 8, 4), threads=32, finish_on_host=True, streams=2),
     Choice("strided", (20, 8), threads=32),
     Choice("strided", (10,), threads=32, finish_on_host=True, host_solver="thomas"),
+    Choice("strided", (20, 8), threads=32, finish_on_host=True, host_solver="cores", streams=2),
 ]
 
 

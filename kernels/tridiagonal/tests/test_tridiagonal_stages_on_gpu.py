@@ -13,6 +13,7 @@ from test_tridiagonal import error, system
 
 from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
+from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import Choice
 from launchwise.workloads.device import Allocations
 
@@ -32,8 +33,7 @@ def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
     solution = DeviceSolution.chosen(device, np.dtype(np.float64), rows, choice)
     with Allocations(device) as memory:
         each = [memory.take(8 * rows) for _ in range(5)]
-        how = (choice.streams, choice.finish_on_host)
-        yield HostSolution(solution, Arrays(*each[:4]), each[4], HostArrays(*host), *how)
+        yield solution_with_host(solution, Arrays(*each[:4]), each[4], HostArrays(*host), choice)
         device.synchronize()
     solution.close()
 
@@ -78,6 +78,7 @@ def test_large_subsystems_and_blocks(sizes: tuple[int, ...], threads: int, dtype
 
     arrays = system(1_000_003, dtype, 1)
     how = {"layout": "strided_scratch", "sizes": sizes, "threads": threads, "last_m": 0}
-    for streams in (1, 7):
-        found = solve(*arrays, check=True, finish_on_host=True, streams=streams, **how)
+    for streams, solver in ((1, "lapack"), (7, "lapack"), (1, "cores"), (7, "cores")):
+        on_host = {"finish_on_host": True, "host_solver": solver, "streams": streams}
+        found = solve(*arrays, check=True, **on_host, **how)
         assert error(found, arrays) < {"float64": 1e-13, "float32": 1e-4}[dtype]

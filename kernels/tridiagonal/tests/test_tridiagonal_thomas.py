@@ -16,10 +16,15 @@ from test_tridiagonal import (
     system,
 )
 
-from kernels.tridiagonal.host import thomas as thomas_module
+from kernels.tridiagonal.host import compiling
 from kernels.tridiagonal.host.accuracy import ALLOWED_EPS, backward_error
-from kernels.tridiagonal.host.host_solution import SingularSystem, solve_by_thomas, solve_on_host
-from kernels.tridiagonal.host.thomas import NoCompiler, library, thomas
+from kernels.tridiagonal.host.compiling import NoCompiler, library
+from kernels.tridiagonal.host.interface_solvers import (
+    SingularSystem,
+    solve_by_thomas,
+    solve_on_host,
+)
+from kernels.tridiagonal.host.thomas import SOURCE, thomas
 from kernels.tridiagonal.host.workload import inputs
 from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import load_spec
@@ -96,7 +101,7 @@ def test_a_missing_compiler_fails_its_own_rows_alone(
 ) -> None:
     spec = load_spec(FOLDER)
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
-    monkeypatch.setattr(thomas_module, "COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(compiling, "COMPILERS", ("no-such-compiler",))
     monkeypatch.delenv("CC", raising=False)
     problem: Problem = {**SMALL, "memory": "pinned"}
     tried = [{**baseline(spec), "stage2": "thomas"}, baseline(spec)]
@@ -115,7 +120,7 @@ def test_a_compiler_that_fails_is_named(
 ) -> None:
     monkeypatch.setenv("CC", text)
     with pytest.raises(NoCompiler, match=said):
-        library()
+        library(SOURCE)
 
 
 def test_cc_may_have_options(monkeypatch: pytest.MonkeyPatch, not_loaded: object) -> None:
