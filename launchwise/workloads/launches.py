@@ -99,6 +99,10 @@ class LibraryRun(ABC):
     def queue(self, stream: Any) -> None:
         """Queue the work once on ``stream`` (None: the default stream) without waiting."""
 
+    def deliver(self) -> None:
+        """Queue what brings the result to where the session's check looks; not timed."""
+        return
+
 
 Runnable = Launch | LaunchSequence | HostRun
 """Work of a configuration that solves its problem once."""

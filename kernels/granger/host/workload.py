@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
     Allocations,
@@ -20,6 +21,10 @@ from launchwise.workloads.workload import (
     Workload,
     closed_on_error,
 )
+
+if TYPE_CHECKING:
+    # Imported where it is used: how a library is called decides nothing about a sweep's rows.
+    from .cublas import Cublas
 
 SIDE_BY_SIDE = ("interleaved", "fused_r")
 """Variants for which all regressions lie side by side, element by element."""
@@ -55,6 +60,8 @@ def least_squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 class Granger(Workload):
     """Many small least-squares fits at once."""
+
+    peers = ("cublas",)
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
@@ -98,6 +105,7 @@ class GrangerSession(Session):
     ) -> None:
         super().__init__(workload, device, problem, seed)
         self._side_by_side = side_by_side
+        self._cublas: Cublas | None = None
         self._dtype = np.dtype(str(problem["dtype"]))
         sizes = (int(problem[name]) for name in ("county", "countx", "rows", "cols"))
         self.county, self.countx, self.rows, self.cols = sizes
@@ -155,6 +163,27 @@ class GrangerSession(Session):
         shared = int(spec.value("block_bytes", self.problem, configuration))
         given = *self._sizes(), self._x, self._y, self._q, self._r, self._b
         return Launch(build, "regressions", grid, block, given, shared)
+
+    def peer(self, name: str) -> Cublas:
+        """See :meth:`launchwise.workloads.workload.Session.peer`: cuBLAS, each fit for itself."""
+        from .cublas import Cublas
+
+        if self._side_by_side:
+            raise LaunchFailed("cuBLAS fits matrices that lie each for itself", fatal=False)
+        if self._cublas is None:
+            x, y = self.inputs()
+            x[:, 0] = 1
+            series = np.where(np.arange(self.county) == 1, 0, 1)
+            explained = y[np.arange(self.county), series]
+            self._cublas = Cublas(self.memory, x, explained, self._b)
+        return self._cublas
+
+    def close(self) -> None:
+        """See :meth:`launchwise.workloads.workload.Session.close`."""
+        if self._cublas is not None:
+            self._cublas.close()
+            self._cublas = None
+        super().close()
 
     def poison(self) -> None:
         """Every bit of coefficients set, a NaN; intercepts too, which a run has to write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from gpu_runs import described, measured
 from test_granger import FOLDER, PUBLISHED_SIZE
 
 from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.compile import compile_bundle
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Problem, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 
@@ -54,3 +57,31 @@ def test_the_published_launch_is_timed_and_what_it_erred_is_kept(
     assert [row["status"] for row in published] == ["unverified"]
     assert published[0]["time_ms"] > 0
     assert published[0]["reason"].startswith("not verified")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("county", "countx", "rows", "cols"), [(1, 2, 12, 2), (1000, 5, 100, 10), (200, 5, 1000, 32)]
+)
+def test_cublas_fits_the_same_regressions(
+    profile: GpuProfile, tmp_path: Path, county: int, countx: int, rows: int, cols: int, dtype: str
+) -> None:
+    from launchwise.cuda.device import CudaDevice
+
+    problem = {"county": county, "countx": countx, "rows": rows, "cols": cols, "dtype": dtype}
+    spec = load_spec(FOLDER)
+    workload = load_workload(FOLDER, spec)
+    bundle, checks = tmp_path / "kernels.cubins", workload.check_builds(problem)
+    compile_bundle(FOLDER, spec, checks, profile.arch, bundle, 1)
+    with closing(CudaDevice()) as device:
+        device.add_bundle(bundle)
+        with closing(workload.open(device, problem, False, 1)) as session:
+            peer = session.peer("cublas")
+            assert peer.version.startswith("cuBLAS ")
+            for _ in range(2):
+                session.poison()
+                peer.restore()
+                peer.queue(None)
+                assert session.check().wrong
+                peer.deliver()
+                assert not session.check().wrong

@@ -201,6 +201,8 @@ def _enter(
             run, work = _work(runs, configuration, home)
             run.session.poison()
             times_ms(device, work, 1)
+            if isinstance(work, LibraryRun):
+                work.deliver()
             if wrong := complaint(run.session.check()):
                 return {"status": "wrong", "reason": wrong}
         with context.spending("warm_up"):
