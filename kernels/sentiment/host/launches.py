@@ -45,6 +45,8 @@ TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16", "tenso
 """Variants by tensor cores."""
 BY_WARPS = ("fused_case", *TENSOR)
 """Those whose warps do all layers on their tokens in one launch."""
+PERSISTENT = "persistent"
+"""The variant whose blocks take reviews from a queue (``queued.py``)."""
 POOLING = ("fused_pool", *BY_WARPS)
 """Those that sum over tokens before they store anything."""
 ARRANGED_BYTES = {
@@ -57,6 +59,7 @@ ARRANGED_BYTES = {
     "tensor_bf16": 441 * 16 * 8 * WORD // 2,
     "tensor_fp16": 441 * 16 * 8 * WORD // 2,
 }
+ARRANGED_BYTES[PERSISTENT] = ARRANGED_BYTES["fused_case"]
 """Both layers' weights, padded, in the order in which a variant's lanes want them."""
 SLAB_ROWS = 12
 """Embeddings of a warp's tokens that are on their way, elements each (``fused_case.cu``)."""
@@ -108,6 +111,9 @@ class Choice:
         """Shared memory of a block that does all layers on tokens."""
         weights = ARRANGED_BYTES[self.variant] if self.resident else 0
         slabs = SLAB_ROWS * self.rows_a_warp * self.warps * WORD
+        if self.variant == PERSISTENT:
+            # Sums of every warp, the mean with the hidden units, and the number of the review.
+            return weights + slabs + (2 * self.warps * SECOND + SECOND + THIRD + 1) * WORD
         return weights + (slabs if self.variant == "fused_case" else 0)
 
     @property
@@ -158,7 +164,7 @@ def build(choice: Choice, given: str) -> Build:
             "ROWS_A_THREAD": choice.rows_a_thread,
             "COLUMNS_A_THREAD": choice.columns_a_thread,
         }
-    if choice.variant in BY_WARPS:
+    if choice.variant in (*BY_WARPS, PERSISTENT):
         defines |= {
             "ROWS": choice.rows_a_warp,
             "WARPS": choice.warps,
@@ -178,6 +184,14 @@ class Weights:
 
     def __getitem__(self, name: str) -> Buffer:
         return self.each[name]
+
+
+def arranging(build: Build, weights: Weights, arranged: Buffer) -> Launch:
+    """The launch that puts both layers' weights in the order of a variant's lanes, once."""
+    # At least as many threads as any variant has words, or parts of a lane, to fill.
+    blocks = -(-arranged.nbytes // WORD // ELEMENTWISE)
+    shape = (blocks, 1, 1), (ELEMENTWISE, 1, 1)
+    return Launch(build, "arrange", *shape, (weights["w1"], weights["w2"], arranged))
 
 
 @dataclass(frozen=True)
@@ -246,7 +260,7 @@ class Pipeline:
                 self._arranged = self._memory.take(ARRANGED_BYTES[choice.variant])
                 self._arrivals = self._memory.take(cases * WORD)
                 device.fill_bytes(self._arrivals, 0)
-                device.launch(self._arrange())
+                device.launch(arranging(self._build, weights, self._arranged))
 
     def close(self) -> None:
         """Give the memory back."""
@@ -325,12 +339,6 @@ class Pipeline:
         given = batch.given, *fixed, *head, *sizes
         words = choice.shared_bytes // WORD
         return self._launch("cases", (blocks, 1), 32 * choice.warps, *given, words=words)
-
-    def _arrange(self) -> Launch:
-        # At least as many threads as any variant has words, or parts of a lane, to fill.
-        blocks = -(-self._arranged.nbytes // WORD // ELEMENTWISE), 1
-        given = self._weights["w1"], self._weights["w2"], self._arranged
-        return self._launch("arrange", blocks, ELEMENTWISE, *given)
 
     def _bias_relu(self, values: Buffer, bias: str, rows: int, columns: int) -> Launch:
         count = rows * columns

@@ -26,6 +26,7 @@ from launchwise.workloads.workload import (
 
 from .launches import (
     LOGITS_BYTES,
+    PERSISTENT,
     Batch,
     Choice,
     Pipeline,
@@ -33,6 +34,7 @@ from .launches import (
     build,
 )
 from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
+from .queued import QueuedRun
 from .reviews import drawn
 from .streaming import HostBatch, StreamedRun
 
@@ -105,7 +107,7 @@ class SentimentSession(Session):
         self.words = drawn(workload.trained.counts, cases, tokens, seed)
         self.lengths = lengths_of(cases, tokens, seed)
         self._tolerance = TOLERANCE
-        self._running: Pipeline | StreamedRun | None = None
+        self._running: Pipeline | QueuedRun | StreamedRun | None = None
         self._network = workload.trained.network
         self._peers: dict[str, PyTorch] = {}
         self._peer: PyTorch | None = None
@@ -169,7 +171,8 @@ class SentimentSession(Session):
 
     def _set_up(self, choice: Choice) -> Runnable:
         if self._host is not None:
-            run = StreamedRun(self.device, self._weights, choice, self._given, self._host)
+            kind = QueuedRun if choice.variant == PERSISTENT else StreamedRun
+            run = kind(self.device, self._weights, choice, self._given, self._host)
             self._running = run
             return run
         batch = self.batch
@@ -205,7 +208,7 @@ class SentimentSession(Session):
     def stages(self, work: Runnable) -> dict[str, float]:
         """See :meth:`stages`: set-up, copies and kernels apart."""
         setup = {"setup": self._setup_ms}
-        if isinstance(work, StreamedRun):
+        if isinstance(work, QueuedRun | StreamedRun):
             return setup | work.staged()
         assert not isinstance(work, HostRun)
         begin = self.device.event()

@@ -12,6 +12,7 @@ import pytest
 from kernels.sentiment.host.launches import (
     BLOCKED,
     BY_WARPS,
+    PERSISTENT,
     SEPARATE,
     Batch,
     Choice,
@@ -23,7 +24,7 @@ from launchwise.base.storage import read_json
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.launches import HostRun
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
@@ -67,7 +68,7 @@ WARPS: list[dict[str, Any]] = [
 
 def every(spec: Spec) -> list[Configuration]:
     """Every variant, those that have a shape in another one, too."""
-    found = [made(spec, name) for name in spec.variants]
+    found = [made(spec, name) for name in spec.variants if name != PERSISTENT]
     found += [made(spec, BLOCKED[-1], **shape) for shape in SHAPES]
     found += [made(spec, "fused_case", rows_a_warp=rows, warps=4) for rows in (8, 24)]
     return found + [
@@ -105,10 +106,10 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> N
 def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, tokens: int) -> None:
     problem = {**SMALL, "batch": batch, "tokens": tokens}
     # Of variants that differ in what a word is, those with two elements a word; of these one shape.
-    tried = [
-        made(spec, name) for name in spec.variants if name not in ("tensor_tf32", "tensor_3xtf32")
-    ]
-    tried += [each for each in every(spec)[len(spec.variants) :] if each["variant"] not in BY_WARPS]
+    left_out = ("tensor_tf32", "tensor_3xtf32", PERSISTENT)
+    tried = [made(spec, name) for name in spec.variants if name not in left_out]
+    shapes = every(spec)[len(spec.variants) - 1 :]
+    tried += [each for each in shapes if each["variant"] not in BY_WARPS]
     rows = rows_of(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
 
@@ -138,13 +139,57 @@ def test_batches_from_host_memory_are_right(
         assert row["class_flips"] == 0
 
 
+QUEUED: list[dict[str, Any]] = [
+    {"rows_a_warp": 8, "warps": 4},
+    {"rows_a_warp": 24, "warps": 1},
+    {"rows_a_warp": 32, "warps": 4, "resident": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("batch", "tokens", "given"), [(5, 27, "embeddings"), (41, 2, "tokens"), (1, 150, "tokens")]
+)
+def test_reviews_from_a_queue_are_right(
+    spec: Spec, kernel_cache: Path, batch: int, tokens: int, given: str
+) -> None:
+    problem = {"batch": batch, "tokens": tokens, "given": given, "memory": "pinned"}
+    tried = [made(spec, PERSISTENT, **shape) for shape in QUEUED]
+    rows = rows_of(FOLDER, kernel_cache, problem, tried)
+    assert {row["status"] for row in rows} == {"ok"}, rows
+    assert {row["timer"] for row in rows} == {"host"}
+    assert max(row["max_error"] for row in rows) < 2e-6
+    assert min(row["kernels_ms"] for row in rows) > 0
+
+
+def test_every_run_of_a_queue_answers_anew(spec: Spec, kernel_cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
+    problem = {"batch": 5, "tokens": 2, "given": "tokens", "memory": "pinned"}
+    session = load_workload(FOLDER, spec).open(device, problem, (), 1)
+    work = session.launch(made(spec, PERSISTENT, **QUEUED[0]))
+    assert isinstance(work, HostRun)
+    for _ in range(3):
+        session.poison()
+        work.run()
+        assert not session.check().wrong
+    session.close()
+
+
+def test_a_queue_is_for_page_locked_memory_alone(spec: Spec) -> None:
+    for memory, any_there in (("pinned", True), ("pageable", False), ("device", False)):
+        problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": memory}
+        listed = configurations(spec, problem, parts=[Part({"variant": [PERSISTENT]})])
+        # The baseline is always listed.
+        assert (len(listed) > 1) == any_there
+
+
 def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
     device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     workload = load_workload(FOLDER, spec)
     session = workload.open(device, {**SMALL, "memory": "pinned"}, (), 1)
-    for name in ("naive", "fused_pool", "fused_case"):
-        work = session.launch(made(spec, name, chunk=1, streams=2))
+    lanes = {"chunk": 1, "streams": 2}
+    for name, how in (("naive", lanes), ("fused_pool", lanes), (PERSISTENT, {})):
+        work = session.launch(made(spec, name, **how))
         assert isinstance(work, HostRun)
         work.run()
     session.close()
@@ -190,6 +235,10 @@ MUTANTS = {
         "slice + 1 < SLICES ? slice + 1 : 0",
         "fused_case",
     ),
+    "if (number >= cases) return": ("persistent.cu", "if (number + 1 >= cases) return", PERSISTENT),
+    "pool(second, base, 0, length": ("persistent.cu", "pool(second, base, 0, tokens", PERSISTENT),
+    "sums[column] = 0": ("persistent.cu", "sums[column] = number ? sums[column] : 0", PERSISTENT),
+    "pooled[column] = sum / length": ("persistent.cu", "pooled[column] = sum / tokens", PERSISTENT),
     "LAST_OWNERS = 6": ("fused_case.cu", "LAST_OWNERS = 5", "fused_case"),
     "lane - across + owner": ("fused_case.cu", "owner", "fused_case"),
     "row >= begin && row < end) sum += relu(second[i][j])": (
@@ -212,7 +261,9 @@ def test_a_mistake_in_a_kernel_is_found(
     assert path.read_text().count(text) == 1
     path.write_text(path.read_text().replace(text, instead))
     # Blocks of one warp: what belongs together comes at different times.
-    (row,) = rows_of(folder, kernel_cache, SMALL, [made(spec, variant, warps=1, last_answers=1)])
+    values = {"last_answers": 1} if variant != PERSISTENT else {}
+    problem = SMALL if variant != PERSISTENT else {**SMALL, "memory": "pinned"}
+    (row,) = rows_of(folder, kernel_cache, problem, [made(spec, variant, warps=1, **values)])
     assert row["status"] == "wrong", row
 
 
