@@ -3,11 +3,8 @@
 Both answer the same reviews with the same weights. Of launchwise most builds of every variant are
 tried, and each of their answers is held against float64 first. Times are medians: of CUDA events
 on the device, for one case of replayed graphs on both sides, and of the host's clock from host
-memory. Beside them: the same on this host's CPU, by NumPy and PyTorch on all cores, and what a
-program that answers one batch and ends spends on its own beginning (the paper's total).
-
-    python benchmarks/against_pytorch.py benchmarks/results/pytorch.json \\
-        --table kernels/sentiment/studies/sentiment_inference/published/peers.csv
+memory. Beside them: what a program that answers one batch and ends spends on its own beginning (the
+paper's total).
 """
 
 from __future__ import annotations
@@ -24,19 +21,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
-from harness.peers import numpy_answer, write_peers
 from harness.projects import ROOT
 
-from kernels.sentiment.host.launches import Batch, Choice, Pipeline, Weights
-from kernels.sentiment.host.network import SHAPES, Network, Trained, accuracy, logits
+from kernels.sentiment.host.network import SHAPES, Network
 from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
-from launchwise.workloads.device import Allocations
 from launchwise.workloads.launches import HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import (
@@ -58,12 +51,6 @@ FOLDER = ROOT / "kernels" / "sentiment"
 TOKENS = 256
 REPEATS = 9
 CORES = len(os.sched_getaffinity(0))
-PART = 1000
-"""Cases that a CPU answers at a time."""
-PASSES = 5
-"""Repeats of what takes seconds: all cases on the CPU, or one by one."""
-ONE_CASE_REPEATS = 200
-"""Repeats of one case on the CPU."""
 HOST_VARIANTS = ("fused_case", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
 """Variants that also answer from host memory."""
 
@@ -172,69 +159,8 @@ def theirs(peer: Peer, words: Any, lengths: Any, table: torch.Tensor) -> dict[st
         def from_host() -> None:
             peer(host.cuda(non_blocking=True), count, mask).cpu()
 
-        def one_from_host(case: int = 0) -> None:
-            own = slice(case, case + 1)
-            peer(host[own].cuda(non_blocking=True), count[own], mask[own]).cpu()
-
-        def one_by_one() -> None:
-            for case in range(len(host)):
-                one_from_host(case)
-
         found["from_host_float32_ms"] = 1e3 * wall_s(from_host)
-        found["one_case_from_host_float32_ms"] = 1e3 * wall_s(one_from_host)
-        found["one_by_one_float32_s"] = wall_s(one_by_one, PASSES)
-        found["one_by_one_repeats"] = PASSES
     return found
-
-
-def on_cpu(network: Network, words: Any, lengths: Any) -> dict[str, Any]:
-    """Seconds for all cases and ms for one, in float32 on the host: NumPy, then PyTorch.
-
-    Embeddings lie in memory, as the paper's do; cases are answered in parts of :data:`PART`.
-    """
-    found: dict[str, Any] = {
-        **{"cores": CORES, "torch_threads": torch.get_num_threads()},
-        **{"given": "nothing: embeddings in memory", "passes": PASSES},
-        "one_case_repeats": ONE_CASE_REPEATS,
-    }
-    weights = {name: getattr(network, name) for name in SHAPES}
-    peer = Peer(network).cpu()
-    x = network.embeddings.astype(np.float32)[words]
-    count = lengths.astype(np.float32)
-    mask = (np.arange(x.shape[1])[None, :] < count[:, None])[..., None].astype(np.float32)
-    inputs = [torch.from_numpy(array) for array in (x, count, mask)]
-
-    def by_torch(many: slice) -> None:
-        peer(*(array[many] for array in inputs))
-
-    def by_numpy(many: slice) -> None:
-        numpy_answer(weights, x[many], count[many], mask[many])
-
-    with torch.inference_mode():
-        for name, run in (("numpy", by_numpy), ("torch", by_torch)):
-
-            def whole(run: Callable[[slice], None] = run) -> None:
-                for first in range(0, len(words), PART):
-                    run(slice(first, first + PART))
-
-            def single(run: Callable[[slice], None] = run) -> None:
-                run(slice(0, 1))
-
-            passes, ones = _each_s(whole, PASSES), _each_s(single, ONE_CASE_REPEATS)
-            found |= {f"{name}_s": statistics.median(passes), f"{name}_each_s": passes}
-            found[f"{name}_one_case_ms"] = 1e3 * statistics.median(ones)
-    return found
-
-
-def _each_s(run: Callable[[], Any], repeats: int) -> list[float]:
-    """Seconds of each run by the host's clock, a first one left out."""
-    return [_seconds(run) for _ in range(repeats + 1)][1:]
-
-
-def _seconds(run: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
 
 
 def wall_s(run: Callable[[], Any], repeats: int = REPEATS) -> float:
@@ -285,38 +211,6 @@ def ours(
     return sorted(found, key=lambda row: row["time_ms"])
 
 
-def held_out(
-    device: CudaDevice, trained: Trained, fastest: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, float]]:
-    """How each variant classifies the real reviews that training never saw, and float64 does."""
-    cases = trained.held_out
-    expected = logits(trained.network, cases.tokens, cases.lengths)
-    found = {"float64": {"accuracy": accuracy(expected, cases.labels)}}
-    memory = Allocations(device)
-    weights = Weights(device, trained.network, memory)
-    answers = np.empty(expected.shape, np.float32)
-    words, lengths, out = (
-        memory.take(array.nbytes) for array in (cases.tokens, cases.lengths, answers)
-    )
-    device.upload(words, cases.tokens)
-    device.upload(lengths, cases.lengths)
-    batch = Batch(words, lengths, out, *cases.tokens.shape)
-    for name, row in fastest.items():
-        choice = Choice.of(row["configuration"])
-        pipeline = Pipeline(device, weights, choice, "tokens", *cases.tokens.shape)
-        for launch in pipeline.launches(batch):
-            device.launch(launch)
-        device.download(out, answers)
-        pipeline.close()
-        found[name] = {
-            "accuracy": accuracy(answers, cases.labels),
-            "class_flips": int((answers.argmax(axis=1) != expected.argmax(axis=1)).sum()),
-            "logit_error": float(np.abs(answers - expected).max() / np.abs(expected).max()),
-        }
-    memory.release()
-    return found
-
-
 def best_of_each(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The fastest of every variant."""
     found: dict[str, dict[str, Any]] = {}
@@ -329,7 +223,6 @@ def main() -> None:
     """Run both and write the result."""
     parser = arguments(__doc__)
     parser.add_argument("--profile", type=Path, default=ROOT / "data/recorded/h200/profile.json")
-    parser.add_argument("--table", type=Path, help="CSV file for the peers' times, for the report")
     given = parser.parse_args()
     size = SMALLEST if given.smallest else Size()
     card = cards()[0]
@@ -374,24 +267,19 @@ def main() -> None:
         network = workload.trained.network
         table = torch.from_numpy(network.embeddings).cuda()
         peer = theirs(Peer(network), session.words, session.lengths, table)
-        reviews = held_out(device, workload.trained, fastest)
-        print(reviews, flush=True)
-        cpu = on_cpu(network, session.words, session.lengths)
         session.close()
-    print(peer, cpu, flush=True)
+    print(peer, flush=True)
     device.close()
     beginning = [sys.executable, "-c", BEGINNING]
     beginnings = [subprocess.run(beginning, capture_output=True, check=True) for _ in range(3)]
     result = {
         **{"cases": size.cases, "tokens": TOKENS, "repeats": REPEATS},
         **{"device": card.device_name, "driver": card.driver},
-        **{"pytorch": peer, "launchwise": results, "held_out": reviews, "cpu": cpu},
+        **{"pytorch": peer, "launchwise": results},
         "beginning_ms": [float(each.stdout) for each in beginnings],
     }
     result = {**provenance(torch=torch.__version__), **result}
     write_json(given.output, result)
-    if given.table:
-        write_peers(given.table, result, given.profile.parent.name)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,25 @@ def gpu_and_packages() -> Iterator[None]:
         _end(f"the package {error.name}: {error}")
 
 
+@contextmanager
+def eigen_and_compiler() -> Iterator[None]:
+    """For a block that times C++ with Eigen: both must be there.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, after one line that says what to install.
+    """
+    from kernels.sentiment.host.eigen import NoEigen, library
+
+    try:
+        library()
+    except NoEigen as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        raise SystemExit(EXIT_MISSING) from error
+    yield
+
+
 def process_samples() -> None:
     """For a benchmark that samples processes.
 

@@ -1,20 +1,21 @@
-"""Sentiment inference by NumPy and PyTorch: NumPy's answer, and both tools' times as a table.
+"""Sentiment inference by other tools: NumPy's answer; ``sentiment_peers.py``'s results as tables.
 
-The report of the study reads the table (``published/peers.csv``) beside the paper's times.
+The report of the study reads the tables (``published/``) beside the paper's times and accuracy.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from launchwise.base.csv_files import read_records
 from launchwise.base.storage import whole_file
 
-COLUMNS = (
+PEERS = (
     "name",
     "implementation",
     "gpu",
@@ -27,7 +28,10 @@ COLUMNS = (
     "one_case_repeats",
     "source",
 )
-"""Columns of the table; seconds are those of all cases, milliseconds those of one."""
+"""Columns of the times; seconds are those of all cases, milliseconds those of one."""
+
+HELD_OUT = ("gpu", "name", "reviews", "accuracy", "class_flips", "logit_error", "source")
+"""Columns of the held-out comparison; the accuracy of float64 has no flips and no error."""
 
 FROM_HOST = "embeddings, page-locked"
 
@@ -57,70 +61,104 @@ def numpy_answer(
     return answer
 
 
-def peers(result: Mapping[str, Any], gpu: str) -> list[dict[str, str]]:
-    """The table of a result of ``against_pytorch.py``, one row per tool and device.
-
-    Parameters
-    ----------
-    gpu
-        Name of the GPU in the report.
-    """
+def peers(result: Mapping[str, Any], source: str) -> list[dict[str, str]]:
+    """Times of a result of ``sentiment_peers.py``, one row per tool and device."""
     cpu, card = result["cpu"], result["pytorch"]
-    day, commit = result["measured_at"][:10], result["commit"][:7]
-    source = f"launchwise: benchmarks/results/pytorch.json, {day}, commit {commit}"
-    known = {"gpu": gpu, "source": source}
-    transferred = cpu.get("given", "nothing; word numbers looked up")
-    cores = f"{cpu['cores']} CPU cores of the GPU's host"
+    host = f"the GPU's host, {result['cpu_name']}" if result["cpu_name"] else "the GPU's host"
+    everywhere = f"{cpu['cores']} CPU cores of {host}"
+    known = {"gpu": result["gpu"], "source": source}
     rows = [
         {
-            "name": f"{name}_cpu",
-            "implementation": f"{title} on the CPU",
-            "device": cores,
-            "transferred": transferred,
-            "total_s": _text(cpu[f"{key}_s"]),
-            "total_repeats": str(cpu.get("passes", 1)),
-            "one_case_transferred": transferred,
-            "one_case_ms": _text(cpu[f"{key}_one_case_ms"]),
-            "one_case_repeats": str(cpu.get("one_case_repeats", 50)),
+            **{"name": name, "implementation": title, "device": device},
+            "transferred": cpu["given"],
+            **_times(cpu[key], cpu["passes"]),
+            **_one(cpu[key], cpu["given"], cpu["one_case_repeats"]),
         }
-        for name, key, title in (("numpy", "numpy", "NumPy"), ("pytorch", "torch", "PyTorch"))
+        for name, key, title, device in (
+            ("eigen_one_core", "eigen_one_core", "C++ with Eigen", f"one CPU core of {host}"),
+            ("eigen_all_cores", "eigen_all_cores", "C++ with Eigen", everywhere),
+            ("numpy_cpu", "numpy", "NumPy on the CPU", everywhere),
+            ("pytorch_cpu", "torch", "PyTorch on the CPU", everywhere),
+        )
     ]
-    one = "one_case_from_host_float32_ms"
+    on_card = {"implementation": "PyTorch on the GPU", "device": result["device"]}
     rows.append(
         {
-            "name": "pytorch_gpu",
-            "implementation": "PyTorch on the GPU",
-            "device": result["device"],
-            "transferred": f"{FROM_HOST}, all at once",
-            "total_s": _text(card["from_host_float32_ms"] / 1e3),
-            "total_repeats": str(result["repeats"]),
-            "one_case_transferred": FROM_HOST if one in card else "nothing: embeddings on the GPU",
-            "one_case_ms": _text(card.get(one, card["one_case_float32_ms"])),
-            "one_case_repeats": str(result["repeats"] if one in card else 200),
+            **{"name": "pytorch_gpu", **on_card, "transferred": f"{FROM_HOST}, all at once"},
+            **_times(card["at_once"], card["passes"]),
+            **_one(card["at_once"], FROM_HOST, card["one_case_repeats"]),
         }
     )
-    if "one_by_one_float32_s" in card:
-        rows.append(
-            {
-                "name": "pytorch_gpu_one_by_one",
-                "implementation": "PyTorch on the GPU",
-                "device": result["device"],
-                "transferred": f"{FROM_HOST}, one by one",
-                "total_s": _text(card["one_by_one_float32_s"]),
-                "total_repeats": str(card["one_by_one_repeats"]),
-                **dict.fromkeys(("one_case_transferred", "one_case_ms", "one_case_repeats"), ""),
-            }
-        )
+    rows.append(
+        {
+            "name": "pytorch_gpu_one_by_one",
+            **on_card,
+            "transferred": f"{FROM_HOST}, one by one",
+            **_times(card["one_by_one"], card["passes"]),
+            **dict.fromkeys(("one_case_transferred", "one_case_ms", "one_case_repeats"), ""),
+        }
+    )
     return [{**known, **row} for row in rows]
+
+
+def _times(each: Mapping[str, Any], passes: int) -> dict[str, str]:
+    return {"total_s": _text(each["total_s"]), "total_repeats": str(passes)}
+
+
+def _one(each: Mapping[str, Any], transferred: str, repeats: int) -> dict[str, str]:
+    return {
+        "one_case_transferred": transferred,
+        "one_case_ms": _text(each["one_case_ms"]),
+        "one_case_repeats": str(repeats),
+    }
+
+
+def held_out(result: Mapping[str, Any], source: str) -> list[dict[str, str]]:
+    """How each variant and tool classifies the held-out reviews, one row each."""
+    known = {"gpu": result["gpu"], "source": source, "reviews": str(result["held_out"]["reviews"])}
+    return [
+        {
+            **known,
+            "name": name,
+            "accuracy": _text(each["accuracy"]),
+            "class_flips": str(each.get("class_flips", "")),
+            "logit_error": _text(each["logit_error"]) if "logit_error" in each else "",
+        }
+        for name, each in result["held_out"]["variants"].items()
+    ]
 
 
 def _text(value: float) -> str:
     return f"{value:.5g}"
 
 
-def write_peers(path: Path, result: Mapping[str, Any], gpu: str) -> None:
-    """Write :func:`peers` as CSV, whole or not at all."""
+def source_of(result: Mapping[str, Any], file: str) -> str:
+    """Where rows come from: the result's file in ``benchmarks/results/``, its day and commit."""
+    day, commit = result["measured_at"][:10], result["commit"][:7]
+    return f"launchwise: benchmarks/results/{file}, {day}, commit {commit}"
+
+
+def write_tables(folder: Path, result: Mapping[str, Any], file: str) -> None:
+    """Write :func:`peers` and :func:`held_out` as CSV; rows of other GPUs stay.
+
+    Parameters
+    ----------
+    folder
+        That of the study's published tables.
+    file
+        Name of the result's file.
+    """
+    source = source_of(result, file)
+    _replace(folder / "peers.csv", PEERS, peers(result, source))
+    _replace(folder / "held_out.csv", HELD_OUT, held_out(result, source))
+
+
+def _replace(path: Path, columns: Sequence[str], rows: list[dict[str, str]]) -> None:
+    """Put rows in the place of those of the same GPU."""
+    there = [row for _, row in read_records(path)[1]] if path.is_file() else []
+    gpu = rows[0]["gpu"]
+    kept = [row for row in there if row["gpu"] != gpu]
     with whole_file(path) as scratch, open(scratch, "w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(stream, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(peers(result, gpu))
+        writer.writerows([*kept, *rows])

@@ -12,6 +12,7 @@ import pyarrow.parquet
 from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS, as_rows
 from launchwise.base.storage import read_json
 from launchwise.experiment.method import Method
+from launchwise.experiment.published import read_tables
 from launchwise.gpus.profile import read_profile
 from launchwise.workloads.spec import load_spec
 
@@ -137,6 +138,7 @@ def sentiment() -> dict[str, Any]:
 
     ``last_answers_ms``: best time with ``last_answers`` less the one without, on tensor cores, by
     what comes in, least and most over the variants. ``mflop``: work of one review, by the spec.
+    ``held_out``: variants, how many were compared on held-out reviews, and how many flip none.
     ``max_error``: of word numbers, relative to the largest logit, by variant. ``float32_*``: what
     the float32 kernel reaches, and that relative to the recorded multiply-adds.
     """
@@ -158,10 +160,20 @@ def sentiment() -> dict[str, Any]:
         "float32_tflops": gflop / time_ms,
         "float32_percent": 100 * gflop / time_ms / limit,
         "max_error": errors.to_dict(),
+        "held_out": _held_out(list(spec.variants)),
         "last_answers_ms": {
             str(given): {"least": each.min(), "most": each.max()} for given, each in cost
         },
     }
+
+
+def _held_out(variants: list[str]) -> dict[str, int]:
+    """Of an H200; rows of other tools do not count."""
+    folder = KERNELS / "sentiment" / "studies" / "sentiment_inference"
+    rows = read_tables(folder)["held_out"]
+    own = [row for row in rows if row["gpu"] == "h200" and row["name"] in variants]
+    equal = sum(row["class_flips"] == "0" for row in own)
+    return {"variants": len(variants), "compared": len(own), "equal": equal}
 
 
 @cache

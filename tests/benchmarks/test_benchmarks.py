@@ -253,6 +253,23 @@ def test_a_missing_package_is_named_in_one_line(
     assert said.count("\n") == 1
 
 
+def test_missing_eigen_is_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from harness import needs
+
+    from kernels.sentiment.host.eigen import library
+
+    monkeypatch.setenv("EIGEN3_INCLUDE_DIR", str(tmp_path))
+    library.cache_clear()
+    with pytest.raises(SystemExit) as ended, needs.eigen_and_compiler():
+        pass
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.endswith(f": EIGEN3_INCLUDE_DIR={tmp_path} holds no Eigen/Core\n")
+    assert said.count("\n") == 1
+
+
 def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) -> None:
     (row,) = result_of("search_on_a_real_card", tmp_path)["problems"]
     near = row["configurations_near"]

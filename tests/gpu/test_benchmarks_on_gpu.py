@@ -10,6 +10,7 @@ import pytest
 from benchmark_runs import ON_GPU, result_of
 from samples import ROOT
 
+from kernels.sentiment.host.eigen import NoEigen, library
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
@@ -75,7 +76,23 @@ def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> Non
     for name in ("512 embeddings", "512 tokens", "1 embeddings", "1 tokens"):
         assert set(result["launchwise"][name]) == {"naive", "fused_case"}
     assert result["launchwise"]["from host, fused_case"]["time_ms"] > 0
-    assert result["held_out"]["fused_case"]["class_flips"] == 0
+
+
+def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("torch")
+    try:
+        library()
+    except NoEigen as missing:
+        pytest.skip(str(missing))
+    result = result_on_gpu("sentiment_peers", tmp_path)
+    for name in ("eigen_one_core", "eigen_all_cores", "numpy", "torch"):
+        assert min(result["cpu"][name][time] for time in ("total_s", "one_case_ms")) > 0
+    assert result["pytorch"]["one_by_one"]["total_s"] > result["pytorch"]["at_once"]["total_s"]
+    compared = result["held_out"]["variants"]
+    assert set(compared) >= set(load_spec(ROOT / "kernels" / "sentiment").variants)
+    assert all(each["logit_error"] < 0.04 for name, each in compared.items() if name != "float64")
 
 
 def test_each_precision_has_its_modes(tmp_path: Path) -> None:

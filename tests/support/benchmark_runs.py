@@ -48,6 +48,7 @@ ON_GPU = {
     "against_pytorch": "torch",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
+    "sentiment_peers": "torch",
     "simulation": "cupy",
     "solve_as_called": "cupy",
     "tune_own_kernel": "kernel_tuner",

@@ -15,7 +15,7 @@ from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Block, Table
+from launchwise.report.blocks import Block, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -128,14 +128,67 @@ def test_the_papers_implementations_stand_beside_ours(
     beside = tables(own(made, ours_measured(published))[1].blocks)[0]
     naive = cells(beside, "CUDA naive, RTX 4070")
     # The variant with a kernel per step, though the other one is faster; 3 s on the CPU.
-    assert naive[:4] == ["CUDA naive, RTX 4070", "1.549", "159", "0.2215"]
-    assert naive[4:8] == ["separate", "1.50", "2.00", "0.500"]
-    assert naive[8:] == ["embeddings, page-locked, one by one, 1 stream", "5; 5"]
+    assert naive[:5] == ["CUDA naive, RTX 4070", "1.549", "159", "0.2215", "500"]
+    assert naive[5:10] == ["separate", "1.50", "2.00", "0.500", "0.521"]
+    assert naive[10:] == ["embeddings, page-locked, one by one, 1 stream", "5; 5"]
     streams = cells(beside, "CUDA streams, RTX 4070")
-    assert streams[4:8] == ["separate_tiled", "2.00", "1.50", "–"]
-    assert streams[8:] == ["embeddings, page-locked, one by one, 4 streams", "5; –"]
-    assert cells(beside, "PyTorch on a CPU, Apple M1 Max")[5:7] == ["3.00", "1"]
-    assert cells(beside, "fastest: tensor_3xfp16")[5:7] == ["0.120", "25.0"]
+    assert streams[5:10] == ["separate_tiled", "2.00", "1.50", "–", "–"]
+    assert streams[10:] == ["embeddings, page-locked, one by one, 4 streams", "5; –"]
+    assert cells(beside, "PyTorch on a CPU, Apple M1 Max")[6:8] == ["3.00", "1"]
+    assert cells(beside, "fastest: tensor_3xfp16")[6:8] == ["0.120", "25.0"]
+
+
+def with_eigen(published: dict[str, list[dict[str, str]]]) -> dict[str, list[dict[str, str]]]:
+    """Published tables with the paper's program on the host of ``one``: 15 s, 0.75 ms."""
+    tables = ours_measured(published)
+    numpy = next(row for row in tables["peers"] if row["name"] == "numpy_cpu")
+    eigen = {
+        **{**numpy, "name": "eigen_one_core", "implementation": "C++ with Eigen"},
+        **{"total_s": "15.0", "one_case_ms": "0.75", "source": "a result with Eigen"},
+    }
+    return {**tables, "peers": [*tables["peers"], eigen]}
+
+
+def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    blocks = own(made, with_eigen(published))[1].blocks
+    beside = tables(blocks)[0]
+    cpu = cells(beside, "CPU (C++ with Eigen), Xeon E5-2650 v2")
+    assert cpu[6:10] == ["15.0", "1", "0.750", "1"]
+    naive = cells(beside, "CUDA naive, RTX 4070")
+    assert (naive[7], naive[9]) == ("10.0", "1.50")
+    said = " ".join(texts(blocks))
+    assert "over C++ with Eigen on one core" in said
+    assert "Not recorded: C++ with Eigen on all cores." in said
+    assert "a result with Eigen" in said
+
+
+def test_the_page_says_which_programs_of_the_host_have_times(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    said = " ".join(texts(own(made, ours_measured(published))[1].blocks))
+    assert "Recorded on the host of one: NumPy and PyTorch (" in said
+    assert "Not recorded: C++ with Eigen on one core and C++ with Eigen on all cores." in said
+    assert "over PyTorch on all cores" in said
+    none = " ".join(texts(own(made, published)[1].blocks))
+    assert "No program was timed on the host of one" in none
+
+
+def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    host = {"given": "embeddings", "memory": "pinned"}
+    queued = [row("persistent", 130.0, **host), row("persistent", 0.2, **host, batch=1)]
+    more = pd.concat([sweep(), pd.DataFrame(queued).assign(gpu="one", workload="sentiment")])
+    one = dataclasses.replace(made, sweeps={"one": more})
+    beside = tables(own(one, ours_measured(published))[1].blocks)[0]
+    assert cells(beside, "one launch: persistent")[6:9] == ["0.130", "23.1", "0.200"]
+
+
+def texts(blocks: list[Block]) -> list[str]:
+    """Paragraphs among blocks."""
+    return [block.text for block in blocks if isinstance(block, Text)]
 
 
 def test_without_repeats_a_time_says_so(
@@ -146,13 +199,14 @@ def test_without_repeats_a_time_says_so(
     less = dataclasses.replace(made, sweeps={"one": few})
     beside, *_ = tables(own(less, published)[1].blocks)
     streams = cells(beside, "CUDA streams, RTX 4070")
-    assert streams[5:] == ["0.900", "–", "–", "word numbers, page-locked, one by one, 4 streams",
-                           "1, stopped early; –"]  # fmt: skip
+    assert streams[6:10] == ["0.900", "–", "–", "–"]
+    way = "word numbers, page-locked, one by one, 4 streams"
+    assert streams[10:] == [way, "1, stopped early; –"]
     # Nothing was measured on the CPU of this GPU's host; of tiles from the host one review alone.
-    assert cells(beside, "CPU (C++ with Eigen), Xeon E5-2650 v2")[5:] == ["–"] * 5
+    assert cells(beside, "CPU (C++ with Eigen), Xeon E5-2650 v2")[6:] == ["–"] * 6
     shared = cells(beside, "CUDA shared memory, RTX 4070")
-    assert shared[4:7] == ["tiled", "–", "–"]
-    assert shared[8:] == ["word numbers, page-locked, one review", "–; 5"]
+    assert shared[5:8] == ["tiled", "–", "–"]
+    assert shared[10:] == ["word numbers, page-locked, one review", "–; 5"]
 
 
 def ours_measured(published: dict[str, list[dict[str, str]]]) -> dict[str, list[dict[str, str]]]:
@@ -216,6 +270,43 @@ def test_data_and_accuracy_stand_beside_the_papers(
     right = cells(data, "classified correctly")
     assert right[1] == "84 %"
     assert right[2].startswith(f"{100 * figures['accuracy_held_out']:.1f} % of the held-out")
+
+
+def reviews_of(flips: dict[str, int]) -> list[dict[str, str]]:
+    """Rows of the held-out comparison on ``one``: float64, and variants with so many flips."""
+    known = {"gpu": "one", "reviews": "1056", "source": "x"}
+    reference = {**known, "name": "float64", "accuracy": "0.78", "class_flips": ""}
+    return [
+        {**reference, "logit_error": ""},
+        *(
+            {**reference, "name": name, "class_flips": str(count), "logit_error": "1e-7"}
+            for name, count in flips.items()
+        ),
+    ]
+
+
+def test_held_out_reviews_are_told_from_rows(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    def said(flips: dict[str, int]) -> str:
+        compared = {**published, "held_out": reviews_of(flips)}
+        return " ".join(texts(own(made, compared)[-1].blocks))
+
+    every = dict.fromkeys(SPEC.variants, 0)
+    count = len(every)
+    whole = said(every)
+    assert f"On one, {count} of {count} variants were compared with float64 on 1\u202f056" in whole
+    assert "each of them classifies every review as float64 does" in whole
+    assert "Not compared" not in whole
+    less = said({name: 0 for name in every if name not in ("separate", "tensor_fp16")})
+    assert f"{count - 2} of {count} variants" in less
+    assert "Not compared: separate and tensor_fp16." in less
+    flipped = said({**every, "tensor_bf16": 2, "eigen": 1})
+    assert "tensor_bf16 (2 reviews) classify some differently, the others none" in flipped
+    assert "eigen" not in flipped
+    assert "No variant was compared with float64 on held-out reviews on one." in " ".join(
+        texts(own(made, published)[-1].blocks)
+    )
 
 
 def test_what_rounds_is_marked(made: StudyData, published: dict[str, list[dict[str, str]]]) -> None:

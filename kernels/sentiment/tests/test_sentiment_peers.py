@@ -1,20 +1,43 @@
-"""The table of NumPy's and PyTorch's times on sentiment inference."""
+"""Tables of other tools' times on sentiment inference, and of classified held-out reviews."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from harness.peers import numpy_answer, peers, write_peers
+from harness.peers import held_out, numpy_answer, peers, source_of, write_tables
 from harness.projects import ROOT
 
 from kernels.sentiment.host.network import SHAPES, logits, read_trained
 from launchwise.base.storage import read_json
 
-RESULT = ROOT / "benchmarks" / "results" / "pytorch.json"
-TABLE = ROOT / "kernels/sentiment/studies/sentiment_inference/published/peers.csv"
+RESULTS = ROOT / "benchmarks" / "results"
+TABLES = ROOT / "kernels/sentiment/studies/sentiment_inference/published"
+TIMES = {"total_s": 2.0, "each_s": [1.9, 2.0, 2.1], "one_case_ms": 0.25}
+RESULT: dict[str, Any] = {
+    **{"measured_at": "2026-01-02T03:04:05", "commit": "0123456789", "gpu": "one"},
+    **{"device": "NVIDIA One", "cpu_name": "Processor"},
+    "cpu": {
+        **{"cores": 16, "given": "nothing", "passes": 3, "one_case_repeats": 200},
+        **dict.fromkeys(("eigen_all_cores", "numpy", "torch"), TIMES),
+        "eigen_one_core": {**TIMES, "total_s": 16.0},
+    },
+    "pytorch": {
+        **{"passes": 3, "one_case_repeats": 200, "at_once": {**TIMES, "total_s": 0.125}},
+        "one_by_one": {"total_s": 4.5, "each_s": [4.5]},
+    },
+    "held_out": {
+        "reviews": 1056,
+        "variants": {
+            "float64": {"accuracy": 0.785},
+            "naive": {"accuracy": 0.784, "class_flips": 1, "logit_error": 1e-7},
+        },
+    },
+}
+"""A result of ``sentiment_peers.py``."""
 
 
 def test_numpy_answers_as_the_reference_does() -> None:
@@ -27,21 +50,50 @@ def test_numpy_answers_as_the_reference_does() -> None:
     assert np.allclose(found, logits(trained.network, words, lengths), rtol=0, atol=1e-4)
 
 
-def test_the_recorded_table_is_that_of_the_recorded_result(tmp_path: Path) -> None:
-    write_peers(tmp_path / "peers.csv", read_json(RESULT), "h200")
-    assert (tmp_path / "peers.csv").read_text() == TABLE.read_text()
-
-
-def test_what_a_result_has_is_in_its_table() -> None:
-    result: dict[str, Any] = read_json(RESULT)
-    result["cpu"] |= {"given": "embeddings in memory", "passes": 5, "one_case_repeats": 200}
-    result["pytorch"] |= {
-        **{"one_case_from_host_float32_ms": 0.25, "one_by_one_float32_s": 4.5},
-        "one_by_one_repeats": 5,
+@pytest.mark.parametrize(("table", "rows_of"), [("peers.csv", peers), ("held_out.csv", held_out)])
+def test_recorded_tables_are_those_of_recorded_results(table: str, rows_of: Any) -> None:
+    rows = read(TABLES / table)
+    results = {path.name: read_json(path) for path in RESULTS.glob("sentiment_peers_*.json")}
+    for file, result in results.items():
+        made = rows_of(result, source_of(result, file))
+        assert [row for row in rows if row["gpu"] == result["gpu"]] == made
+    # Rows of GPUs without such a result are those of an earlier script.
+    older = [row for row in rows if row["gpu"] not in {one["gpu"] for one in results.values()}]
+    assert {row["source"].split(", ")[0] for row in older} <= {
+        "launchwise: benchmarks/results/pytorch.json"
     }
-    rows = {row["name"]: row for row in peers(result, "one")}
-    assert rows["numpy_cpu"]["total_repeats"] == "5"
-    assert rows["pytorch_cpu"]["transferred"] == "embeddings in memory"
-    assert float(rows["pytorch_gpu"]["one_case_ms"]) == 0.25
-    assert float(rows["pytorch_gpu_one_by_one"]["total_s"]) == pytest.approx(4.5)
-    assert {row["gpu"] for row in rows.values()} == {"one"}
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Rows of a CSV file."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_rows_of_other_gpus_stay(tmp_path: Path) -> None:
+    write_tables(tmp_path, RESULT, "sentiment_peers_one.json")
+    first = read(tmp_path / "peers.csv")
+    write_tables(tmp_path, {**RESULT, "gpu": "two"}, "sentiment_peers_two.json")
+    write_tables(tmp_path, {**RESULT, "gpu": "two"}, "sentiment_peers_two.json")
+    rows = read(tmp_path / "peers.csv")
+    assert rows[: len(first)] == first
+    assert [row["gpu"] for row in rows] == ["one"] * len(first) + ["two"] * len(first)
+    assert [row["gpu"] for row in read(tmp_path / "held_out.csv")] == ["one"] * 2 + ["two"] * 2
+
+
+def test_what_a_result_has_is_in_its_tables(tmp_path: Path) -> None:
+    write_tables(tmp_path, RESULT, "sentiment_peers_one.json")
+    rows = {row["name"]: row for row in read(tmp_path / "peers.csv")}
+    assert set(rows) == {
+        *("eigen_one_core", "eigen_all_cores", "numpy_cpu", "pytorch_cpu"),
+        *("pytorch_gpu", "pytorch_gpu_one_by_one"),
+    }
+    assert rows["eigen_one_core"]["total_s"] == "16"
+    assert rows["eigen_one_core"]["device"] == "one CPU core of the GPU's host, Processor"
+    assert rows["eigen_all_cores"]["device"].startswith("16 CPU cores")
+    assert rows["pytorch_gpu"]["one_case_ms"] == "0.25"
+    assert rows["pytorch_gpu_one_by_one"]["total_s"] == "4.5"
+    assert {row["total_repeats"] for row in rows.values()} == {"3"}
+    naive = next(row for row in read(tmp_path / "held_out.csv") if row["name"] == "naive")
+    assert (naive["class_flips"], naive["reviews"], naive["accuracy"]) == ("1", "1056", "0.784")
+    assert naive["source"].endswith("sentiment_peers_one.json, 2026-01-02, commit 0123456")

@@ -9,6 +9,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, table
 
+from ...host.launches import PERSISTENT
 from .measured import (
     TOKENS,
     Measured,
@@ -24,20 +25,34 @@ NAIVE = ("separate", "naive")
 SHARED = ("separate_tiled", "tiled")
 """Variants of the published implementations; those with a kernel per step come first."""
 
-CPU = "pytorch_cpu"
-"""Row of ``peers.csv`` that our speed-ups over the CPU are relative to: its fastest."""
+CPUS = {"eigen_one_core": "C++ with Eigen on one core", "pytorch_cpu": "PyTorch on all cores"}
+"""Rows of ``peers.csv`` that speed-ups over the CPU are relative to, in words: the paper's, or what
+was measured instead."""
+CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")
+"""Rows below that of the paper's program."""
+ON_HOST = {
+    "eigen_one_core": "C++ with Eigen on one core",
+    "eigen_all_cores": "C++ with Eigen on all cores",
+    "numpy_cpu": "NumPy",
+    "pytorch_cpu": "PyTorch",
+}
+"""What may have been measured on a GPU's host, in words."""
+
+
+CPP = "CPU (C++ with Eigen)"
+"""The paper's program on the CPU, as its tables name it."""
 
 
 @dataclass(frozen=True)
 class Ours:
-    """Our entries of the table: texts, and the time of all reviews.
+    """Our entries of the table: texts and times.
 
     Parameters
     ----------
     all_s
         Seconds for all reviews; None without such a measurement.
     one_ms
-        Milliseconds for one review, as text.
+        Milliseconds for one review; None without such a measurement.
     repeats
         Repeats of all reviews, and of one.
     """
@@ -45,7 +60,7 @@ class Ours:
     name: str
     what: str = MISSING
     all_s: float | None = None
-    one_ms: str = MISSING
+    one_ms: float | None = None
     repeats: str = MISSING
 
 
@@ -59,12 +74,12 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
     peers = {row["name"]: row for row in published.get("peers", []) if row["gpu"] == case.gpu}
     published_ways = _published_ways(case, cases)
     yield _comparison(case, times, peers, published_ways, cases)
+    yield Text(_recorded(case.gpu, peers), "note")
     yield Text(
         "Theirs: initialisation, allocation, transfers and inference. Ours: from the first copy to "
-        f"the last answer, everything allocated before; medians. Speed-ups of {case.gpu} are over "
-        "PyTorch on its host's CPU. Variants separate and separate_tiled have a kernel per step, "
-        f"as published. A review has {_bytes('embeddings')} of embeddings or "
-        f"{_bytes('tokens')} of word numbers.",
+        "the last answer, everything allocated before; medians. Variants separate and "
+        "separate_tiled have a kernel per step, as published. A review has "
+        f"{_bytes('embeddings')} of embeddings or {_bytes('tokens')} of word numbers.",
         "note",
     )
     yield _steps(case, times, facts, published_ways, cases)
@@ -75,6 +90,25 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
         "speed it up.",
         "note",
     )
+
+
+def _recorded(gpu: str, peers: Mapping[str, Mapping[str, str]]) -> str:
+    """Which programs of the host have times, which have none, and what a speed-up is over."""
+    there = [name for key, name in ON_HOST.items() if key in peers]
+    missing = [name for key, name in ON_HOST.items() if key not in peers]
+    if not there:
+        return f"No program was timed on the host of {gpu}: speed-ups over its CPU are missing."
+    sources = sorted({row["source"] for key, row in peers.items() if key in ON_HOST})
+    said = f"Recorded on the host of {gpu}: {wording.listed(there)} ({'; '.join(sources)})."
+    if missing:
+        said += f" Not recorded: {wording.listed(missing)}."
+    if base := _base(peers):
+        said += f" Speed-ups of {gpu} are over {CPUS[base]}."
+    return said
+
+
+def _base(peers: Mapping[str, Mapping[str, str]]) -> str | None:
+    return next((name for name in CPUS if name in peers), None)
 
 
 def _bytes(given: str) -> str:
@@ -112,6 +146,13 @@ def _one_by_one(case: Measured, names: Sequence[str], cases: int, several: bool)
     return _of_variants(case, names, **named, streams=streams)
 
 
+def _queued(case: Measured, cases: int) -> Ours:
+    """One launch for reviews one by one."""
+    named = {"tokens": TOKENS, "memory": "pinned"}
+    many, one = (_of_variants(case, (PERSISTENT,), batch=n, **named) for n in (cases, 1))
+    return _ours("one launch: ", Way(many, one))
+
+
 def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
     """The first variant that was measured, embeddings before word numbers."""
     found = []
@@ -137,7 +178,7 @@ def _ours(title: str, way: Way) -> Ours:
         f"{title}{rows[0]['variant']}",
         transfer_of(rows[0]),
         None if way.many is None else time_of(way.many) / 1e3,
-        MISSING if way.one is None else wording.number(time_of(way.one), 3),
+        None if way.one is None else time_of(way.one),
         "; ".join(MISSING if row is None else repeats_of(row) for row in (way.many, way.one)),
     )
 
@@ -151,7 +192,7 @@ def _of_peer(row: Mapping[str, str] | None, name: str) -> Ours:
         f"{row['implementation']} ({row['device']})",
         f"{row['transferred']}{one}",
         float(row["total_s"]),
-        wording.number(float(row["one_case_ms"])) if row["one_case_ms"] else MISSING,
+        float(row["one_case_ms"]) if row["one_case_ms"] else None,
         f"{row['total_repeats']}; {row['one_case_repeats'] or MISSING}",
     )
 
@@ -170,46 +211,50 @@ def _comparison(
         Column(named, "s", group="paper"),
         Column("speed-up", "× CPU", group="paper"),
         Column("one review", "ms", group="paper"),
+        Column("speed-up", "× CPU", group="paper"),
         Column("implementation", number=False, group=ours),
         Column(named, "s", group=ours),
         Column("speed-up", "× CPU", group=ours),
         Column("one review", "ms", group=ours),
+        Column("speed-up", "× CPU", group=ours),
         Column("transferred", number=False, group=ours),
         Column("repeats", "all; one", number=False, group=ours),
     ]
     pairs: list[tuple[str, Ours]] = [
-        ("CPU (C++ with Eigen)", _of_peer(peers.get("numpy_cpu"), "NumPy on the CPU")),
-        ("PyTorch on a CPU", _of_peer(peers.get(CPU), "PyTorch on the CPU")),
+        (CPP, _of_peer(peers.get("eigen_one_core"), "C++ with Eigen")),
+        *(("", _of_peer(peers[key], "")) for key in CPUS_BESIDE if key in peers),
+        ("PyTorch on a CPU", _of_peer(peers.get("pytorch_cpu"), "PyTorch on the CPU")),
         *((name, _ours("", way)) for name, way in ways.items()),
+        *(("", one) for one in [_queued(case, cases)] if one.name != MISSING),
         ("PyTorch on MPS", _of_peer(peers.get("pytorch_gpu"), "PyTorch on the GPU")),
     ]
     if "pytorch_gpu_one_by_one" in peers:
         pairs.append(("", _of_peer(peers["pytorch_gpu_one_by_one"], "")))
     best = [_best(case, cases, given) for given in ("embeddings", "tokens")]
     pairs += [("", one) for one in best if one.what != MISSING]
-    slowest = float(peers[CPU]["total_s"]) if CPU in peers else None
-    rows = [
-        [*_theirs(times.get(name)), *_cells(one, slowest, one.all_s == slowest)]
-        for name, one in pairs
-    ]
+    key = _base(peers)
+    base = _of_peer(peers[key], "") if key else Ours("")
+    rows = [[*_theirs(times.get(name), times[CPP]), *_cells(one, base)] for name, one in pairs]
     return table(f"The paper's implementations beside ours, {case.gpu}", columns, rows)
 
 
-def _theirs(record: Mapping[str, str] | None) -> list[Cell]:
+def _theirs(record: Mapping[str, str] | None, cpu: Mapping[str, str]) -> list[Cell]:
     if record is None:
-        return [Cell("", role="theirs")] * 4
+        return [Cell("", role="theirs")] * 5
     name = f"{record['implementation']}, {record['device']}"
     texts = [name, *(record[key] or MISSING for key in ("total_s", "speed_up", "one_case_ms"))]
+    # Of one review the paper prints none: by its table 2, on the machine of its table 1.
+    one = float(cpu["one_case_ms"]) / float(record["one_case_ms"])
+    texts.append(wording.number(one) if record["speed_up"] else MISSING)
     return [Cell(text, role="theirs") for text in texts]
 
 
-def _cells(ours: Ours, cpu_s: float | None, is_cpu: bool) -> list[Cell]:
-    gain = MISSING
-    if ours.all_s is not None and cpu_s is not None:
-        gain = "1" if is_cpu else wording.number(cpu_s / ours.all_s)
-    time = MISSING if ours.all_s is None else wording.number(ours.all_s)
-    texts = [ours.name, time, gain, ours.one_ms, ours.what, ours.repeats]
-    return [Cell(text) for text in texts]
+def _cells(ours: Ours, cpu: Ours) -> list[Cell]:
+    texts = [ours.name]
+    for own, base in ((ours.all_s, cpu.all_s), (ours.one_ms, cpu.one_ms)):
+        gain = None if own is None or base is None else base / own
+        texts += [wording.number(own), "1" if gain == 1 else wording.number(gain)]
+    return [Cell(text) for text in [*texts, ours.what, ours.repeats]]
 
 
 def _steps(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.report import wording
+from launchwise.report.blocks import MISSING
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, selected
@@ -85,6 +86,11 @@ def measured(study: StudyData) -> list[Measured]:
 def time_of(row: Row) -> float:
     """Milliseconds of a row."""
     return float(str(row["time_ms"]))
+
+
+def scientific(value: object) -> str:
+    """A small number by its power of ten."""
+    return MISSING if wording.is_missing(value) else f"{float(str(value)):.1e}"
 
 
 def repeats_of(row: Row) -> str:

@@ -19,7 +19,8 @@ from ...host.workload import LOOSER
 from .beside_paper import beside_paper
 from .contradictions import contradictions
 from .from_host import from_host
-from .measured import TOKENS, Measured, Row, measured, repeats_of, time_of
+from .held_out import held_out
+from .measured import TOKENS, Measured, Row, measured, repeats_of, scientific, time_of
 
 TRAINED = Path(__file__).resolve().parents[2] / "network.json"
 """Figures of the training."""
@@ -40,11 +41,6 @@ WORDS = {
 """Change of each variant over its predecessor, in order."""
 
 
-def scientific(value: object) -> str:
-    """A small number by its power of ten."""
-    return "–" if wording.is_missing(value) else f"{float(str(value)):.1e}"
-
-
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     """Sections of the study, in order."""
     every = measured(study)
@@ -57,7 +53,9 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         found.append(Section(f"{study.name}-ladder", "From naive to best", ladders))
     if times:
         found.append(Section(f"{study.name}-times", "Times from the host, and the paper's", times))
-    accuracy: list[Block] = [*_data(published), *(_accuracy(study, case) for case in every)]
+    accuracy: list[Block] = [*_data(published)]
+    for case in every:
+        accuracy += [*held_out(case, published), _accuracy(study, case)]
     found.append(
         Section(f"{study.name}-accuracy", "Accuracy, and the effect of rounding", accuracy)
     )
