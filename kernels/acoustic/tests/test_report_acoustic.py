@@ -14,7 +14,7 @@ import pytest
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, facts_of, read_tables
-from launchwise.report.blocks import Bullets, Section, Table
+from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
@@ -184,6 +184,51 @@ def test_contradictions_follow_from_the_printed_figures(published: dict[str, Rec
         row["value"] = value
     assert "no whole number" not in found()
     assert "Figure 1 draws" not in found()
+
+
+def test_which_features_of_the_gpu_vary_is_told_from_the_training(
+    published: dict[str, Records], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
+    own_features = [one for one in published["features"] if one["ours"].startswith("gpu_")]
+
+    def said(*dropped: str) -> str:
+        names = [name.removeprefix("gpu_") for name in dropped]
+        monkeypatch.setattr(paper_tables.models, "dropped_features", lambda *_: names)
+        return paper_tables.unvaried(data, published)
+
+    count = len(own_features)
+    assert said().endswith(f"differ in each of the paper's {count} features of the GPU.")
+    every = [one["ours"] for one in own_features]
+    assert "differ in none of the paper's features" in said(*every)
+    some = said(every[0], every[1], "gpu_no_feature_of_the_paper")
+    assert f"agree in 2 of the paper's {count} features" in some
+    assert some.endswith(f"{own_features[0]['feature']} and {own_features[1]['feature']}.")
+
+
+def test_gpus_of_the_paper_that_were_measured_are_named(published: dict[str, Records]) -> None:
+    data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
+    assert "none of theirs was measured here" in claims.differences(data, published)[-1]
+    known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}
+    theirs = dataclasses.replace(data, profiles=known)
+    assert "of theirs, V100 was measured here" in claims.differences(theirs, published)[-1]
+
+
+def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Records]) -> None:
+    def said(data: StudyData) -> str:
+        (fold,) = [
+            block for block in paper_section(data, published).blocks if isinstance(block, Fold)
+        ]
+        return next(block.text for block in fold.blocks if isinstance(block, Text))
+
+    assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
+    once = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
+    assert said(once).endswith("1 speed-up of theirs from a single launch.")
+
+
+def paper_section(data: StudyData, published: dict[str, Records]) -> Section:
+    """The section that holds the paper's tables."""
+    return next(one for one in own(data, published) if one.id.endswith("-paper"))
 
 
 def test_every_feature_of_the_paper_is_one_of_ours(published: dict[str, Records]) -> None:

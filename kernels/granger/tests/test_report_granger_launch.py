@@ -17,7 +17,7 @@ from kernels.granger.studies.granger_time.counted import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import Records, read_tables
-from launchwise.report.blocks import Bullets, Section
+from launchwise.report.blocks import Bullets, Section, Table
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 
@@ -154,6 +154,14 @@ def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
     bullets = counted(known, "published")[1]
     assert isinstance(bullets, Bullets)
     assert dict(bullets.items)["Misses in L1:"].endswith("time does not follow them.")
+
+
+def test_the_device_of_the_counters_is_that_of_their_record(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "device": "Another GPU"}))
+    table = counted(dataclasses.replace(made(), folder=recorded), "published")[0]
+    assert isinstance(table, Table)
+    assert table.caption.startswith("Counters of one launch on Another GPU (")
 
 
 def test_counters_that_do_not_fit_their_runs_are_refused(recorded: Path) -> None:

@@ -22,7 +22,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections a
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
 from launchwise.experiment.published import read_tables
 from launchwise.report import wording
-from launchwise.report.blocks import Figure, Fold, Section, Table
+from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -156,6 +156,25 @@ def test_the_sections_say_where_it_pays(
     assert claims["m = 10 may be fixed for the first recursion"][0].startswith(
         "best in 6 of 9 cases; differences among 4, 5, 8 and 10 called negligible"
     )
+
+
+def test_what_was_tried_is_told_from_rows(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    def said(data: StudyData) -> str:
+        blocks = [block for one in own(data, published) for block in one.blocks]
+        (bullets,) = [block for block in blocks if isinstance(block, Bullets)]
+        (item,) = bullets.items
+        return item[1]
+
+    assert "the least of 1 m per size (32)" in said(made)
+    assert "m = 32 and the first recursion m = 5 and 10." in said(made)
+    flat = [row(n, (m,), 1e-5 * n) for n in SIZES for m in (16, 64) if n < 10**8 or m == 64]
+    deep = [row(n, (64, 20, 0), 1e-5 * n) for n in SIZES]
+    stopped = [row(n, (32, 4, 0), 1e-5 * n, "slow") for n in SIZES]
+    more = said(with_rows(made, [*flat, *deep, *stopped]))
+    assert "the least of 2 to 3 m per size (16, 32 and 64)" in more
+    assert "m = 32 and 64 and the first recursion m = 5, 10 and 20." in more
 
 
 def test_intervals_stand_beside_table_ii(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,21 @@ def test_no_stage_is_more_than_all_of_them() -> None:
     shares = found.loc[found["batch"] > 1, "host_percent"]
     assert len(shares) == 2
     assert shares.between(50, 100).all()
+
+
+def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
+    sizes = [*SIZES, 100_000_000]
+    claim = "Speed-up that overlap can give"
+
+    def said(noisy: tuple[int, ...]) -> str:
+        rows = sweep("one", sizes, serial=0.9)
+        rows.loc[rows["n"].isin(noisy), "t1_comp_ms"] *= 10
+        (table,) = tables(section(own(study_of(rows), published), "conclusion").blocks)
+        return next(row[2] for row in texts(table) if row[0].startswith(claim))
+
+    shares = [re.findall(r"(\d+\.\d) % of the time", said(noisy)) for noisy in ((), (100_000_000,))]
+    assert all(0 < float(share) < 100 for (share,) in shares)
+    assert said((80_000_000, 100_000_000)) == "–"
 
 
 def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:

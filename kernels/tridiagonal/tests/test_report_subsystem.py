@@ -16,7 +16,7 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Block, Figure, Fold, Table
+from launchwise.report.blocks import Block, Figure, Fold, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -135,6 +135,20 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
         ["RTX A5000", "37", "–", "9.44", "1\u202f000\u202f000", "10", "–", "–", "–"],
         ["RTX 4080", "37", "–", "7.13", "1\u202f000\u202f000", "8", "–", "–", "–"],
     ]
+
+
+def test_pairs_of_one_card_and_sizes_are_counted(made: StudyData, published: Published) -> None:
+    def said(data: StudyData) -> str:
+        claims = rows_of(list(own(data, published)[0].blocks), "Conclusions")
+        return next(row[2] for row in claims if row[0].startswith("One GPU's rule"))
+
+    assert said(made).endswith("2 of 2 pairs are of one model of card")
+    other = made.profiles["two"].model_copy(update={"device_name": "Another GPU"})
+    two = dataclasses.replace(made, profiles={**made.profiles, "two": other}, _known={})
+    assert said(two).endswith("0 of 2 pairs are of one model of card")
+    heuristic = own(made, published)[2]
+    (note,) = [block.text for block in heuristic.blocks if isinstance(block, Text)]
+    assert "A case has 2 test sizes, so one of them moves an accuracy by up to 0.50." in note
 
 
 def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Published) -> None:

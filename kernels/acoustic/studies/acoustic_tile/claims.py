@@ -245,5 +245,19 @@ def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]
         "The kernels are CUDA, compiled for a known radius and without fast mathematics; "
         "theirs are "
         "an OpenMP offload with -ffast-math (table below).",
-        f"Our GPUs are {wording.listed(study.gpus)}; none of theirs was measured here.",
+        f"Our GPUs are {wording.listed(study.gpus)}; {_theirs_here(study, published)}.",
     ]
+
+
+def _theirs_here(study: StudyData, published: Mapping[str, Records]) -> str:
+    """Which of the paper's GPUs were measured here, by the names that drivers give."""
+
+    def squeezed(name: str) -> str:
+        return name.lower().replace(" ", "")
+
+    titles = dict.fromkeys(record["title"] for record in published["results"])
+    names = [squeezed(study.profiles[gpu].device_name) for gpu in study.gpus]
+    here = [title for title in titles if any(squeezed(title) in name for name in names)]
+    if not here:
+        return "none of theirs was measured here"
+    return f"of theirs, {wording.listed(here)} {'was' if len(here) == 1 else 'were'} measured here"

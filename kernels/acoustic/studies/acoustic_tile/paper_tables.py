@@ -22,6 +22,9 @@ POINTS, THREADS = ("tx", "ty", "tz"), ("bx", "by", "bz")
 LIMIT = "best candidate of each problem"
 """Row of tables 4 and 5 that no model can exceed."""
 
+ONCE = "one launch"
+"""Detail of a cell that rests on a row that was stopped early."""
+
 WALKED, BLOCK = "omp_tile", "block3d"
 PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 """Columns of a printed tile in the order x, y, z."""
@@ -100,7 +103,7 @@ def _speed_up(rows: pd.DataFrame, variant: str, names: tuple[str, ...], tile: li
     if found.empty:
         return Cell(MISSING)
     best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
-    once = "" if best["status"] == "ok" else "one launch"
+    once = "" if best["status"] == "ok" else ONCE
     return Cell(wording.fixed(_untiled_ms(rows) / best["time_ms"], 2), detail=once)
 
 
@@ -121,6 +124,22 @@ def features(study: StudyData, published: Mapping[str, Records]) -> Table:
     )
     titles = ("feature", "of the", "our name", "varies in our training rows")
     return of_texts(caption, titles, rows, role="")
+
+
+def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
+    """Which of the paper's features of the GPU training drops, as all training rows agree."""
+    dropped = set(models.dropped_features(study, models.first_split(study)))
+    own = [record for record in published.get("features", []) if record["ours"].startswith("gpu_")]
+    same = [one["feature"] for one in own if one["ours"].removeprefix("gpu_") in dropped]
+    rows = f"Training rows are of {wording.listed(study.gpus)}"
+    if not same:
+        return f"{rows}, which differ in each of the paper's {len(own)} features of the GPU."
+    if len(same) == len(own):
+        return f"{rows}, which differ in none of the paper's features of the GPU: all are dropped."
+    return (
+        f"{rows}, which agree in {len(same)} of the paper's {len(own)} features of the GPU; "
+        f"training drops them: {wording.listed(same)}."
+    )
 
 
 def hardware(published: Mapping[str, Records]) -> Table:

@@ -86,14 +86,18 @@ def paper(
 
 
 def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
+    tiles = paper_tables.best_tiles(study, published, gpu)
+    once = sum(cell.detail == paper_tables.ONCE for row in tiles.rows for cell in row.cells)
+    said = f" {wording.plural(once, 'speed-up')} of theirs from a single launch." if once else ""
     return [
-        paper_tables.best_tiles(study, published, gpu),
+        tiles,
         Text(
-            "The third number of a printed tile is the contiguous axis, our x. “–”: not measured. "
-            "A tile that took three times as long as the best was launched once only.",
+            "The third number of a printed tile is the contiguous axis, our x. “–”: not "
+            f"measured.{said}",
             "note",
         ),
         paper_tables.features(study, published),
+        Text(paper_tables.unvaried(study, published), "note"),
         paper_tables.hardware(published),
         paper_tables.environment(study, published),
     ]

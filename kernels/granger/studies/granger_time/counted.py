@@ -32,7 +32,7 @@ METRICS = {
 
 
 def read_counted(folder: Path | None) -> pd.DataFrame | None:
-    """Problem, variant and :data:`METRICS` of every recorded run; None where nothing is recorded.
+    """Device, problem, variant and :data:`METRICS` of every recorded run; None without a record.
 
     Raises
     ------
@@ -41,7 +41,8 @@ def read_counted(folder: Path | None) -> pd.DataFrame | None:
     """
     if folder is None or not (path := folder / FOLDER / "counters.csv").is_file():
         return None
-    runs = read_json(folder / FOLDER / "counters.json")["runs"]
+    job = read_json(folder / FOLDER / "counters.json")
+    runs = job["runs"]
     # Lines of Nsight Compute's own begin with "=="; no counter does.
     read = pd.read_csv(path, comment="=", thousands=",")
     values = read.pivot(index="ID", columns="Metric Name", values="Metric Value").sort_index()
@@ -54,7 +55,7 @@ def read_counted(folder: Path | None) -> pd.DataFrame | None:
         [{**run["problem"], "variant": run["configuration"]["variant"]} for run in runs]
     )
     found = pd.concat([asked, counted.reset_index(drop=True)], axis=1)
-    return found.assign(missed=found["loaded"] - found["hit"])
+    return found.assign(missed=found["loaded"] - found["hit"], device=job["device"])
 
 
 def counted(study: StudyData, published: str) -> list[Block]:
@@ -62,7 +63,8 @@ def counted(study: StudyData, published: str) -> list[Block]:
     found = read_counted(study.folder)
     if found is None:
         return []
-    shown = table_of(CAPTION, FIELDS, found.sort_values(["county", "variant", "dtype"]))
+    caption = CAPTION.format(found["device"].iloc[0])
+    shown = table_of(caption, FIELDS, found.sort_values(["county", "variant", "dtype"]))
     return [shown, Bullets(list(_said(found, published)))]
 
 
@@ -88,7 +90,8 @@ FIELDS = [
         field("busiest / mean", lambda row: row["slice_max"] / row["slice_mean"], decimals(2), "×"),
     ),
 ]
-CAPTION = "Counters of one launch on an H200 (Nsight Compute, without control of clocks)"
+CAPTION = "Counters of one launch on {} (Nsight Compute, without control of clocks)"
+"""With the name of the device."""
 
 
 def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:

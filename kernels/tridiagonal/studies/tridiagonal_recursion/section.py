@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import pandas as pd
+
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table
+from launchwise.report.blocks import MISSING, Block, Bullets, Figure, Fold, Panel, Section, Table
 from launchwise.report.fields import (
     THEIRS,
     beside,
@@ -39,7 +41,12 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     facts = facts_of(published)
     entries = learnt(every, facts)
     fixed = int(facts.get("second_level_m_fixed", FIXED_M))
-    worth = [_figure(study, every), *_intervals(every, published), *_tables(every)]
+    worth = [
+        _figure(study, every),
+        Bullets(list(_tried(every))),
+        *_intervals(every, published),
+        *_tables(every),
+    ]
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
@@ -71,6 +78,26 @@ def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
         panels=panels,
         keys=theme.keys(shown),
     )
+
+
+def _tried(every: Sequence[RecursionSeries]) -> Iterator[tuple[str, str]]:
+    """Which m each time is the least of, as they were measured."""
+    for case in every:
+        depths = case.rows[CHOICE]
+        flat, deep = case.rows[depths == 0], case.rows[depths > 0]
+        per_size = flat.groupby(SIZE)["m"].nunique()
+        ends = sorted({int(per_size.min()), int(per_size.max())})
+        yield (
+            f"{case.title}:",
+            f"the time without recursion is the least of {' to '.join(map(str, ends))} m per size "
+            f"({_values(flat['m'])}); with recursion, the outermost level has m = "
+            f"{_values(deep['m'])} and the first recursion m = {_values(deep['m1'])}.",
+        )
+
+
+def _values(column: pd.Series) -> str:
+    """All values of a column, in order."""
+    return wording.listed(wording.count(value) for value in sorted(set(column)))
 
 
 def _named(depth: int | str) -> str:

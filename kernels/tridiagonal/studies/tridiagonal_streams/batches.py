@@ -88,8 +88,8 @@ def _said(batches: pd.DataFrame) -> str:
     return (
         "A batch is solved as one system with no coupling between its parts, so stage 2 on the "
         f"host stays one step between stages 1 and 3: {wording.fixed(share.min(), 0)} to "
-        f"{wording.fixed(share.max(), 0)} % of the time with one stream. Largest speed-up of "
-        f"streams that overlap can explain: {largest['batches']}x for batches, "
+        f"{wording.fixed(share.max(), 0)} % of all stages, timed one after the other. Largest "
+        f"speed-up of streams that overlap can explain: {largest['batches']}x for batches, "
         f"{largest['single systems']}x for the single systems beside them."
     )
 

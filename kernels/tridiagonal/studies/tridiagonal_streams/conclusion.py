@@ -69,9 +69,12 @@ def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Cell
     stages = series.stages.set_index(SIZE)
     alone = series.rows[series.rows[CHOICE] == 1].set_index(SIZE)
     known = [size for size in sizes if size in stages.index and size in alone.index]
-    if not known:
+    # Stages are timed in runs of their own: where they take more than a run, nothing follows.
+    timed = alone.loc[known]
+    timed = timed[timed["sum_ms"] < timed["time_ms"]]
+    if timed.empty:
         return UNFITTED
-    times, sums = alone.loc[known, "time_ms"], alone.loc[known, "sum_ms"]
+    times, sums, known = timed["time_ms"], timed["sum_ms"], list(timed.index)
     bound = (times / (times - sums)).max()
     share = (sums / times).max()
     # Stages were timed in runs of their own: shares of those, not of the time of another run.

@@ -52,7 +52,7 @@ def conclusions(
         *_rule(entries, facts),
         _aligned(every, facts),
         _fewer_blocks(every),
-        *_transferred(every, facts),
+        *_transferred(study, every, facts),
         *_precisions(every),
         *_occupancy(occupancy, facts),
         *_threads(study, facts),
@@ -179,7 +179,7 @@ def _fewer_blocks(every: Sequence[SubsystemSeries]) -> Conclusion:
 
 
 def _transferred(
-    every: Sequence[SubsystemSeries], facts: Mapping[str, str]
+    study: StudyData, every: Sequence[SubsystemSeries], facts: Mapping[str, str]
 ) -> Iterator[Conclusion]:
     found = {pair: lost(losses) for pair, losses in transfers(every).items()}
     found = {pair: one for pair, one in found.items() if one.sizes}
@@ -189,11 +189,14 @@ def _transferred(
     limits = [float(facts[name]) for name in names if name in facts]
     _, source, target = worst = max(found, key=lambda pair: found[pair].worst_percent)
     held = sum(one.worst_percent <= max(limits, default=0.0) for one in found.values())
+    models = {gpu: study.profiles[gpu].card_model for gpu in study.gpus}
+    alike = sum(models[one] == models[other] for _, one, other in found)
     yield (
         "One GPU's rule serves another at a small loss",
         f"at most {wording.listed(f'{limit} %' for limit in limits)}" if limits else MISSING,
         f"at most {wording.fixed(found[worst].worst_percent, 2)} % ({source} on {target}, {SIZE} = "
-        f"{wording.count(found[worst].worst_size)}); slices of one card",
+        f"{wording.count(found[worst].worst_size)}); "
+        f"{alike} of {wording.plural(len(found), 'pair')} are of one model of card",
         cases(held, len(found)),
     )
 

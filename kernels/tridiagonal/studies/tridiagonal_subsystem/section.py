@@ -137,11 +137,14 @@ def learnt(every: list[SubsystemSeries], published: Mapping[str, Records]) -> li
 def _heuristic(study: StudyData, entries: list[Learnt]) -> Iterator[Block]:
     caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
     yield table_of(caption, FIELDS, entries)
-    yield Text(
-        "Accuracy counts the very same choice; the time lost is the cost of a miss. With ten test "
-        "sizes, one more or less of them moves the accuracy by 0.1.",
-        "note",
-    )
+    said = "Accuracy counts the very same choice; the time lost is the cost of a miss."
+    tested = [len(one.classification.predictions) for one in entries if one.classification]
+    if tested:
+        said += (
+            f" A case has {' to '.join(map(str, sorted({min(tested), max(tested)})))} test sizes, "
+            f"so one of them moves an accuracy by up to {wording.fixed(1 / min(tested), 2)}."
+        )
+    yield Text(said, "note")
     rows = pd.concat([entry.rows for entry in entries])
     yield neighbours_figure(
         f"{study.name}-neighbours",
