@@ -128,7 +128,7 @@ def borrowed(
 NOTE = (
     "A loss counts only where the target measured the m with repeats. One launch: the m was "
     f"stopped early there, and its time is no loss. Beyond error: losses above {SIGNIFICANT} % "
-    "that exceed two standard errors of the ratio of the times. Slices are parts of one card."
+    "that exceed two standard errors of the ratio of the times. A slice is a part of its card."
 )
 
 
