@@ -82,7 +82,7 @@ def main(
             problem_seconds=problem_seconds(method, len(wanted), shards),
         )
         measured = visit(shard, known, ready.card, ready.kernels, journal, shards)
-    write_shard(output, measured, folder, spec)
+    write_shard(output, measured, folder, spec, ready.kernels.parts.compilers)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The untiled baseline: one thread a point of the linearised interior, x fastest, 128 threads a
-// block. This is what an OpenMP offload of the collapsed triple loop does.
+// The untiled baseline: one thread per point of the linearised interior, x fastest, 128 threads per
+// block. OpenMP deals out the points of a collapsed triple loop alike; openmp.c is that program.
 extern "C" __global__ void __launch_bounds__(128)
     KERNEL(linear)(REAL *__restrict__ u_new, const REAL *__restrict__ u,
                    const REAL *__restrict__ u_old, const REAL *__restrict__ velocity, INDEX n,

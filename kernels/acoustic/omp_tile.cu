@@ -1,5 +1,6 @@
 // One thread walks a tile of tx x ty x tz points; tiles are linearised with x fastest, 128 threads
-// a block. This is what OpenMP's `tile sizes` under a collapsed, offloaded loop does.
+// per block. That is how OpenMP deals out tiles under `collapse(3)`, but the kernel is CUDA and not
+// what Clang makes of such loops: openmp.c is.
 extern "C" __global__ void __launch_bounds__(128)
     KERNEL(omp_tile)(REAL *__restrict__ u_new, const REAL *__restrict__ u,
                      const REAL *__restrict__ u_old, const REAL *__restrict__ velocity, INDEX n,

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from launchwise.cpu.buffers import GUARDS, CpuBuffer, CpuPart, memory_of
+from launchwise.cpu.c_functions import CFunctions
 from launchwise.cpu.library import Compiler
 from launchwise.cpu.loaded import Library, Request, stacks
 from launchwise.cpu.toolchain import private_folder
@@ -86,7 +87,9 @@ class CpuDevice:
     ) -> None:
         self.free_bytes = memory_bytes
         self.orders = orders
-        self._compiler = Compiler(folder, headers, cache or private_folder("kernels"))
+        kept = cache or private_folder("kernels")
+        self._compiler = Compiler(folder, headers, kept)
+        self._functions = CFunctions(folder, kept)
         self._libraries: dict[str, Library] = {}
         self._launches: dict[str, int] = {}
         self._round: int | None = None
@@ -102,7 +105,10 @@ class CpuDevice:
         CannotCompile
             For the first that g++ or this device refuses; all others are compiled.
         """
-        self._compiler.prepare(builds)
+        self._compiler.prepare([build for build in builds if not build.offloads])
+        for build in builds:
+            if build.offloads:
+                self._functions.library(build)
 
     def begin_round(self, number: int) -> None:
         """Run all launches from now on in one order: the first one in round 0, the next in 1.
@@ -184,6 +190,8 @@ class CpuDevice:
             guard zone of a buffer.
         """
         self.launched.add(launch.build.key)
+        if launch.build.offloads:
+            return self._functions.call(launch, list(self._buffers))
         kernel = self._library(launch.build).kernel(launch)
         _check_shape(launch)
         values = kernel.values(launch.arguments)

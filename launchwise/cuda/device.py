@@ -20,6 +20,7 @@ from launchwise.base.errors import UserError
 from launchwise.cuda.buffers import CudaBuffer, CudaGlobal, CudaPart
 from launchwise.cuda.failures import failed
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
+from launchwise.cuda.libraries import Libraries
 from launchwise.cuda.parameters import (
     ParameterMismatch,
     check_sizes,
@@ -84,6 +85,7 @@ class CudaDevice:
         self._bundles: list[Bundle] = []
         self._modules: dict[tuple[Path, str], Any] = {}
         self._functions: dict[str, _Prepared] = {}
+        self._libraries = Libraries(self.sms == self.whole_card_sms)
         self._occupancy: dict[tuple[str, int, int], float | None] = {}
         self._permitted: dict[str, int] = {}
         self._events: list[Any] = []
@@ -259,7 +261,10 @@ class CudaDevice:
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """See :class:`Device`; raises LaunchFailed when it is refused."""
-        self._ready(launch)(stream)
+        if launch.build.offloads:
+            self._libraries.call(launch, *self._kernel(launch))
+        else:
+            self._ready(launch)(stream)
 
     def _ready(self, work: OnDevice) -> Callable[[Any], None]:
         """Function that queues ``work`` on a stream; kernels and arguments are prepared here."""
@@ -392,6 +397,9 @@ class CudaDevice:
         bundle, kernel = self._kernel(launch)
         threads = math.prod(launch.block)
         key = (kernel.symbol, threads, launch.shared_bytes)
+        if launch.build.offloads:
+            # LLVM's runtime chooses the block.
+            self._occupancy[key] = None
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
             blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)

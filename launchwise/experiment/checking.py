@@ -13,6 +13,7 @@ from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
@@ -21,7 +22,6 @@ from launchwise.workloads.space import (
     Problem,
     baseline,
     feasible,
-    launch,
     problems,
 )
 from launchwise.workloads.spec import Spec
@@ -261,7 +261,7 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
             draws = Draws(spec, problem, LENIENT_GPU, 0)
             for variant in list(idle):
                 if configuration := draws.any(variant):
-                    launch(spec, problem, configuration)
+                    launch_shapes(spec, problem, configuration)
                     del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"

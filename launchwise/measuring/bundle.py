@@ -1,7 +1,7 @@
 """Cubin bundle, one per workload and architecture: a zip of cubins with an index.
 
 The index names, for every build, the cubin that holds it and each kernel's symbol, registers,
-spilled bytes and shared memory.
+spilled bytes and shared memory. A build of functions in C has a shared library instead of a cubin.
 """
 
 from __future__ import annotations
@@ -74,8 +74,20 @@ class Bundle:
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Key of a build that nvcc refused to what it said."""
+        """Key of a build that a compiler refused, or that had none, to what is said of it."""
         found: Mapping[str, str] = self.index.get("refused", {})
+        return found
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Source whose compiler was missing to what had to be installed."""
+        found: Mapping[str, str] = self.index.get("left_out", {})
+        return found
+
+    @property
+    def compilers(self) -> Mapping[str, str]:
+        """Programs beside nvcc that made builds, and their releases."""
+        found: Mapping[str, str] = self.index.get("compilers", {})
         return found
 
     def cubin(self, name: str) -> bytes:

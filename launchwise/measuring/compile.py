@@ -1,10 +1,12 @@
 """The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
 
-Without PyCUDA or a driver (a login node), nvcc is called with the same options.
+Without PyCUDA or a driver (a login node), nvcc is called with the same options. Sources in C are
+compiled by Clang (:mod:`launchwise.measuring.openmp`); without it they are left out.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import subprocess
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.measuring import openmp
 from launchwise.measuring.bundle import write_bundle
 from launchwise.measuring.messages import of_another_build, refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
@@ -25,6 +28,8 @@ from launchwise.measuring.units import Units
 from launchwise.workloads.builds import Build, by_source, spread, symbol_path
 from launchwise.workloads.sources import include_folders
 from launchwise.workloads.spec import Spec
+
+log = logging.getLogger(__name__)
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
 _SPILLS = re.compile(r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads")
@@ -37,21 +42,24 @@ def compile_bundle(
 ) -> None:
     """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``.
 
-    Builds that nvcc refuses are listed in the bundle with its message.
+    Builds that a compiler refuses are listed in the bundle with its message, and so are sources
+    whose compiler is missing; a warning tells of these.
 
     Raises
     ------
     UserError
-        When nvcc is missing, or refuses every build of a source: its message is shown.
+        When nvcc is missing, or all builds of a source are refused: the first message is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
     with compiler, ThreadPoolExecutor(threads) as pool:
         compiled = list(pool.map(compiler.compile, groups))
     refused = {key: said for part in compiled for key, said in part.refused.items()}
-    for own in by_source(build for group in groups for build in group).values():
+    for source, own in by_source(build for group in groups for build in group).items():
+        if source in compiler.left_out:
+            log.warning("%s: %s is left out: %s", folder.name, source, compiler.left_out[source])
         # No configuration is to blame when all of a source are refused.
-        if all(build.key in refused for build in own):
+        elif all(build.key in refused for build in own):
             raise UserError(folder, arch, refused[own[0].key])
     compiler.write(path, compiled)
 
@@ -65,11 +73,14 @@ class Compiled:
     cubins
         Builds that were compiled together, with their cubin.
     refused
-        Key of a build to what nvcc says against it.
+        Key of a build to what its compiler says against it.
+    libraries
+        Builds of functions in C with their shared library, and what ptxas said of it.
     """
 
     cubins: list[tuple[list[Build], bytes]]
     refused: Mapping[str, str] = field(default_factory=dict)
+    libraries: list[tuple[Build, bytes, str]] = field(default_factory=list)
 
 
 class Compiler:
@@ -94,6 +105,10 @@ class Compiler:
         self._said: list[warnings.WarningMessage] = []
         self._succeeded: set[str] = set()
         """Sources of which a build compiled."""
+        self.left_out: dict[str, str] = {}
+        """Sources whose compiler is missing, and what to install."""
+        self.compilers: dict[str, str] = {}
+        """Releases of the programs beside nvcc that were used."""
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-units-")
         self._units = Units(folder, spec.headers, Path(self._scratch.name))
         self._as_it_is: set[str] = set()
@@ -113,6 +128,8 @@ class Compiler:
     def compile(self, group: list[Build]) -> Compiled:
         """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
 
+        Those of functions in C are compiled one by one, by Clang.
+
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
 
@@ -122,6 +139,10 @@ class Compiler:
             With what nvcc said, when it says the same of the first and the last build of a source
             before it has taken any of it: then the source is wrong, not a configuration.
         """
+        if offloading := [build for build in group if build.offloads]:
+            others = [build for build in group if not build.offloads]
+            parts = [self._compile_offloading(build) for build in offloading]
+            return _joined([*([self.compile(others)] if others else []), *parts])
         alone = [build for build in group if self._is_alone(build)]
         if alone and len(group) > 1:
             together = [build for build in group if build not in alone]
@@ -141,6 +162,19 @@ class Compiler:
             return _joined([self.compile(group[:half]), self.compile(group[half:])])
         self._succeeded |= {build.source for build in group}
         return Compiled([(group, cubin)])
+
+    def _compile_offloading(self, build: Build) -> Compiled:
+        try:
+            clang = openmp.clang_for(self.arch)
+        except openmp.CompilerMissing as missing:
+            said = self.left_out[build.source] = f"{missing.key} {missing.message}"
+            return Compiled([], {build.key: said})
+        try:
+            content, said = clang.library(build, self.folder)
+        except UserError as error:
+            return Compiled([], {build.key: error.message})
+        self.compilers |= clang.releases
+        return Compiled([], {}, [(build, content, said)])
 
     def _is_alone(self, build: Build) -> bool:
         return build.source in self._as_it_is or self._units.must_be_alone(build)
@@ -193,6 +227,8 @@ class Compiler:
         resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
         taken = _by_build(resources)
         names = [f"{number}.cubin" for number in range(len(together))]
+        libraries = [each for part in compiled for each in part.libraries]
+        named_libraries = [f"{build.key}.so" for build, _, _ in libraries]
         named = {each.constant for each in self.spec.arguments.values() if each.constant}
         constants = {
             build.key: placed
@@ -205,22 +241,32 @@ class Compiler:
             "toolkit": self.toolkit,
             "flags": [*FLAGS, *self.spec.compiler_options],
             "fingerprint": self.fingerprint,
-            "cubins": names,
+            "cubins": [*names, *named_libraries],
             "builds": {
                 build.key: _kernels(build, name, taken.get(build.key, {}))
                 for (group, _), name in zip(together, names, strict=True)
                 for build in group
+            }
+            | {
+                build.key: openmp.functions(build, name, parse_resources(said))
+                for (build, _, said), name in zip(libraries, named_libraries, strict=True)
             },
             **({"refused": refused} if refused else {}),
             **({"constants": constants} if constants else {}),
+            **({"left_out": self.left_out} if self.left_out else {}),
+            **({"compilers": self.compilers} if self.compilers else {}),
         }
-        cubins = [cubin for _, cubin in together]
-        write_bundle(path, index, dict(zip(names, cubins, strict=True)))
+        contents = [cubin for _, cubin in together] + [content for _, content, _ in libraries]
+        write_bundle(path, index, dict(zip(index["cubins"], contents, strict=True)))
 
 
 def _joined(parts: list[Compiled]) -> Compiled:
     refused = {key: said for part in parts for key, said in part.refused.items()}
-    return Compiled([each for part in parts for each in part.cubins], refused)
+    return Compiled(
+        [each for part in parts for each in part.cubins],
+        refused,
+        [each for part in parts for each in part.libraries],
+    )
 
 
 def compile_unit(

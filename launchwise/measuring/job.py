@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.bundle import Bundle
@@ -19,6 +21,8 @@ from launchwise.measuring.labels import labels_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,29 @@ def job_kernels(
         return
     with Alongside(folder, spec, builds(), arch, threads) as parts:
         yield JobKernels(parts, parts.compiler.toolkit, parts.compiler.fingerprint)
+
+
+def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
+    """``spec`` without the variants whose compiler is missing; a warning names each.
+
+    Parameters
+    ----------
+    left_out
+        Sources to what must be installed (:class:`launchwise.measuring.kernel_bundles.Parts`).
+
+    Raises
+    ------
+    UserError
+        When the baseline is among them: nothing could be compared with it.
+    """
+    missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
+    if said := missing[str(spec.baseline["variant"])]:
+        raise UserError(spec.workload, str(spec.baseline["variant"]), said)
+    for name, said in missing.items():
+        if said:
+            log.warning("%s: variant %s is left out: %s", spec.workload, name, said)
+    kept = [name for name, said in missing.items() if not said]
+    return spec if len(kept) == len(missing) else spec.narrowed({"variant": kept})
 
 
 def profiled_card(profile: GpuProfile) -> AbstractContextManager[Card]:
@@ -121,7 +148,7 @@ def ready_job(
         profiled_card(profile) as card,
     ):
         fields = {
-            "spec": spec,
+            "spec": compilable(spec, kernels.parts.left_out),
             "folder": folder,
             "gpu_facts": gpu_facts(profile.model_dump()),
             "labels": labels_of(spec, profile, card, kernels.toolkit),

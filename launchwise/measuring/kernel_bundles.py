@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import Compiled, Compiler
+from launchwise.measuring.openmp import left_out
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
@@ -36,6 +38,12 @@ class Parts(Protocol):
     seconds: float
     """Elapsed compile time, s; 0 without compilation."""
 
+    left_out: Mapping[str, str]
+    """Sources without a compiler here, and what to install."""
+
+    compilers: Mapping[str, str]
+    """Programs beside nvcc that made builds so far, and their releases."""
+
     def ready(self) -> Iterator[Part]:
         """Every part; waits for those that are not compiled yet.
 
@@ -53,6 +61,8 @@ class Beforehand:
 
     def __init__(self, path: Path) -> None:
         self._part = Part(path, None)
+        bundle = Bundle(path)
+        self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
     def ready(self) -> Iterator[Part]:
         """See :class:`Parts`."""
@@ -85,7 +95,9 @@ class Alongside:
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
         self.seconds = 0.0
-        self._groups = _groups(list(dict.fromkeys(builds)), threads)
+        self._groups = _groups(wanted := list(dict.fromkeys(builds)), threads)
+        self.left_out: Mapping[str, str] = left_out(wanted, arch)
+        self.compilers: Mapping[str, str] = self.compiler.compilers
         self._pool = ThreadPoolExecutor(threads)
         self._futures: list[Future[Part]] = []
         self._compiled: list[Compiled] = []

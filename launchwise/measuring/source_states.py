@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,13 @@ from launchwise.base.imports import library_files
 from launchwise.base.places import ROOT, in_repository
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, DIGEST_SOURCE
+from launchwise.measuring import openmp
+from launchwise.workloads.builds import (
+    COMPARE_HALF_SOURCE,
+    COMPARE_SOURCE,
+    DIGEST_SOURCE,
+    OFFLOADING,
+)
 from launchwise.workloads.loading import host_file
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec
@@ -25,7 +31,7 @@ FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
 """Modules that every measuring process runs."""
 
-SOURCES = ("*.cu", "*.cuh", "*.h", "host/*.c", "spec.yaml")
+SOURCES = ("*.cu", "*.cuh", "*.h", "*.c", "host/*.c", "spec.yaml")
 
 
 def fingerprint(folder: Path, release: str) -> str:
@@ -49,7 +55,7 @@ class SourceState:
     host
         Of the Python and C code that prepares inputs, launches kernels and checks outputs.
     kernels
-        Variant to the digest of its CUDA source, with what it includes and nvcc's options.
+        Variant to the digest of its source, with what it includes and its compiler's options.
     """
 
     sources: str
@@ -73,13 +79,24 @@ def source_state(folder: Path, spec: Spec) -> SourceState:
     files = deciding_files(folder)
     return SourceState(
         sources=digest_of_sources(folder),
-        host=_digest(folder, [path for path in files if path.suffix in (".py", ".c")]),
+        host=_digest(folder, [path for path in files if _is_of_host(path)]),
         kernels={
-            name: digest([digest_files(included_files(folder, sources)), FLAGS])
+            name: _kernel_digest(folder, variant.source, spec.headers)
             for name, variant in spec.variants.items()
-            if variant.source is not None and (sources := [variant.source, *spec.headers])
+            if variant.source is not None
         },
     )
+
+
+def _is_of_host(path: Path) -> bool:
+    """Whether a file belongs to all variants: C beside ``spec.yaml`` is the source of one."""
+    return path.suffix == ".py" or (path.suffix == ".c" and path.parent.name == "host")
+
+
+def _kernel_digest(folder: Path, source: str, headers: Sequence[str]) -> str:
+    if source.endswith(OFFLOADING):
+        return digest([digest_files(included_files(folder, [source])), openmp.FLAGS])
+    return digest([digest_files(included_files(folder, [source, *headers])), FLAGS])
 
 
 def _digest(folder: Path, files: list[Path]) -> str:

@@ -150,8 +150,14 @@ def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> None:
-    """Write the table of a shard."""
+def write_shard(
+    output: Path,
+    measured: Measured,
+    folder: Path,
+    spec: Spec,
+    compilers: Mapping[str, str] | None = None,
+) -> None:
+    """Write the table of a shard; ``compilers`` are those beside nvcc, with their releases."""
     from launchwise.tables.files import write_table
     from launchwise.tables.measurements import measurement_schema
 
@@ -159,7 +165,7 @@ def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> N
     state = source_state(folder, spec).as_facts()
     facts = {
         **({"fingerprint": measured.fingerprint} if measured.fingerprint else {}),
-        "versions": versions(),
+        "versions": versions() | dict(compilers or {}),
         "seconds": seconds_of(measured.notes),
         "searched": searched(measured.notes),
         "states": dict.fromkeys(sorted(set(table["commit"])), state),

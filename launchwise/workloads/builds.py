@@ -27,6 +27,9 @@ COMPARE_HALF_SOURCE = "common/compare_half.cu"
 DIGEST_SOURCE = "common/digest.cu"
 """Kernel of the project that tells whether a launch left memory as it was."""
 
+OFFLOADING = ".c"
+"""Suffix of sources that are no CUDA: functions in C that offload their work by OpenMP."""
+
 REALS = {"float32": "float", "float64": "double"}
 
 
@@ -66,6 +69,11 @@ class Build:
         """Name of this build: the same for the same source name, macros and kernels."""
         named = [list(self.kernels)] if self.kernels else []
         return digest([self.source, list(self.defines), *named])
+
+    @property
+    def offloads(self) -> bool:
+        """Whether its kernels are functions of the host, in C with OpenMP."""
+        return self.source.endswith(OFFLOADING)
 
     def symbol(self, kernel: str) -> str:
         """Name of a kernel in the compiled module, before C++ adds to it."""

@@ -255,9 +255,9 @@ def _one_of(name: str, values: Iterable[Any]) -> dict[str, str]:
 
 
 def _by_variant(spec: Spec, key: str) -> str:
-    """Product of the sizes of a variant's block or grid, whichever variant it is."""
+    """Product of the sizes of a variant's block or grid, whichever variant it is; 1 without one."""
     products = {
-        name: " * ".join(f"({size})" for size in getattr(variant, key))
+        name: " * ".join(f"({size})" for size in getattr(variant, key) or ("1",))
         for name, variant in spec.variants.items()
     }
     *others, (_, text) = products.items()

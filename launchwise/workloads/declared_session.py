@@ -15,6 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.content import nbytes_of, shape_of
 from launchwise.workloads.device import Buffer, Device, OutOfMemory, closed_on_error
 from launchwise.workloads.expected import Outputs, number
@@ -142,6 +143,8 @@ class DeclaredSession(Session):
         self._passed = _back_to_names(plan[-1].passed)
         launches = tuple(self._launch(build, each, names) for each in plan)
         restores = tuple(Restore(kept, self._buffer(name)) for name, kept in self._pristine.items())
+        if variant.offloads:
+            return FunctionRun(self.device, launches[0], restores)
         if len(launches) == 1:
             (only,) = launches
             return Launch(**{**vars(only), "restores": restores})

@@ -61,6 +61,8 @@ class LaunchExpressions:
 
 def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
     """Expressions of :func:`launch_shapes`."""
+    if variant.offloads:
+        return []
     if variant.steps:
         return [
             LaunchExpressions(one.kernel, one.block, one.grid, one.shared_bytes)
@@ -85,7 +87,8 @@ def launch_shapes(
 
     Returns
     -------
-    The main kernel alone where host code launches several, and none where the host computes.
+    The main kernel alone where host code launches several, and none where the host computes or a
+    function in C offloads its work.
     """
     whole = {**spec.neutral, **configuration}
 

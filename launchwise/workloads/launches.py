@@ -69,7 +69,7 @@ class HostRun(ABC):
     """The main kernel: its resources stand for the run."""
 
     solves: ClassVar[int] = 1
-    restores: ClassVar[tuple[Restore, ...]] = ()
+    restores: tuple[Restore, ...] = ()
 
     @abstractmethod
     def run(self) -> None:

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
+from launchwise.workloads.builds import OFFLOADING
 from launchwise.workloads.metrics import COUNTERS, SWEEP
 
 Value = int | str
@@ -108,13 +109,17 @@ class Variant(Repeated, title="variant"):
 
     source: str | None = Field(
         None,
-        description="CUDA source file in the workload's folder; none if imported",
+        description=(
+            "CUDA source file in the workload's folder; none if imported. One that ends in `.c` is "
+            "C with OpenMP's `target`, for Clang: it has no `block`, `grid` and `shared_bytes`"
+        ),
     )
     title: str = Field("", description="name of the variant in the report")
     kernel: str | None = Field(
         None,
         description=(
-            "name of its `__global__` function, for a spec with `arguments`; of a template with "
+            "name of its `__global__` function, or of its function in C, for a spec with "
+            "`arguments`; of a template with "
             "its arguments, `gemm<BM, BN, dtype>`: build tunables, listed problem values, types. "
             'The file then needs neither `KERNEL` nor `extern "C"`'
         ),
@@ -142,7 +147,9 @@ class Variant(Repeated, title="variant"):
 
     @model_validator(mode="after")
     def _launched(self) -> Variant:
-        if self.source is not None:
+        if self.offloads:
+            self._without_launch()
+        elif self.source is not None:
             for key in ("block", "grid"):
                 if getattr(self, key) is None:
                     raise ValueError(f"{key} is missing: how is {self.source} launched?")
@@ -150,12 +157,25 @@ class Variant(Repeated, title="variant"):
             raise ValueError("source is missing: which file has the kernel?")
         return self
 
+    @property
+    def offloads(self) -> bool:
+        """Whether its source is C with OpenMP: a call in place of a launch."""
+        return self.source is not None and self.source.endswith(OFFLOADING)
+
+    def _without_launch(self) -> None:
+        for key in ("block", "grid", "shared_bytes", "kernels", "repeat", "swap"):
+            if key in self.model_fields_set:
+                raise ValueError(f"{key}: {self.source} is C: its function runs the whole problem")
+
     # Kept: a sweep asks for each configuration.
     @cached_property
     def steps(self) -> list[Step]:
         """Its kernels in the order in which they run; none for a kernel that host code launches."""
         if self.kernels or self.kernel is None:
             return self.kernels
+        if self.offloads:
+            one = ("1", "1", "1")
+            return [Step(kernel=self.kernel, arguments=self.arguments, block=one, grid=one)]
         known = {name: getattr(self, name) for name in ("block", "grid", "shared_bytes")}
         return [Step(kernel=self.kernel, arguments=self.arguments, **known)]
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from launchwise.workloads.builds import Build, check_build
+from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.device import (
     Allocations,
     Buffer,
@@ -46,6 +47,7 @@ __all__ = [
     "Closeable",
     "Device",
     "Finding",
+    "FunctionRun",
     "HostRun",
     "Launch",
     "LaunchFailed",

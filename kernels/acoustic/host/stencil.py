@@ -31,6 +31,13 @@ def weights(order: int) -> np.ndarray:
     return np.array([-2.0 * math.fsum(outer), *outer])
 
 
+def all_axes(order: int) -> np.ndarray:
+    """:func:`weights` for the sum of all three axes: c_0 serves the centre once."""
+    values = weights(order)
+    values[0] *= 3.0
+    return values
+
+
 def stencil_macros(order: int, dtype: str, elements: int) -> dict[str, Any]:
     """Macros of every kernel of the stencil (see ``stencil.cuh``).
 
@@ -40,8 +47,7 @@ def stencil_macros(order: int, dtype: str, elements: int) -> dict[str, Any]:
         Of one array, padding included.
     """
     suffix = "f" if dtype == "float32" else ""
-    # c_0 serves the centre once, for all three axes.
-    values = weights(order) * ([3.0] + [1.0] * (order // 2))
+    values = all_axes(order)
     return {
         **real_macro(dtype),
         "INDEX": "int" if elements < 2**31 else "long long",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
@@ -21,13 +21,21 @@ from launchwise.workloads.workload import (
     Buffer,
     Device,
     Finding,
+    FunctionRun,
     Launch,
     Session,
     Workload,
     closed_on_error,
 )
 
-from .stencil import boxes, one_step_macros, stencil_macros, streaming_macros, weights
+from .stencil import (
+    all_axes,
+    boxes,
+    one_step_macros,
+    stencil_macros,
+    streaming_macros,
+    weights,
+)
 
 SPACING_M = 10.0
 VELOCITY_MS = (1500.0, 4500.0)
@@ -39,6 +47,9 @@ SCALE = (COURANT / VELOCITY_MS[1]) ** 2
 
 STREAMING = ("stream", "stream_tensor", "stream_twice")
 """Variants that stream along z."""
+
+OPENMP, TILE = "openmp", ("tile_i", "tile_j", "tile_k")
+"""Variant in C with OpenMP, and its tunables."""
 
 NUMPY_LIMIT = 128
 """Grids up to this many points an axis are checked against NumPy, larger ones on the device."""
@@ -126,6 +137,10 @@ class Acoustic(Workload):
                 defines["ROWS"] = configuration["rows_per_warp"]
             else:
                 defines |= one_step_macros(configuration, damped=False)
+        elif variant == OPENMP:
+            tile = {name.upper(): configuration[name] for name in TILE}
+            defines = real_macro(dtype) | {"RADIUS": order // 2} | tile
+            return Build.of(self.spec.variants[variant].source, defines, [OPENMP])
         else:
             defines["ROW_PADDING"] = configuration["row_padding"]
         return Build.of(self.spec.variants[variant].source, defines)
@@ -197,6 +212,7 @@ class AcousticSession(Session):
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
         self._builds: dict[Hashable, Build] = {}
         self._maps: dict[tuple[int, int], Buffer] = {}
+        self._weights: Buffer | None = None
         self._second: SecondStep | None = None
         self._between: SecondStep | None = None
         with closed_on_error(self):
@@ -252,13 +268,20 @@ class AcousticSession(Session):
         inner = slice(self.order // 2, self.n - self.order // 2)
         return whole[inner, inner, inner]
 
-    def launch(self, configuration: Mapping[str, Any]) -> Launch:
+    def launch(self, configuration: Mapping[str, Any]) -> Launch | FunctionRun:
         """See :meth:`launchwise.workloads.workload.Session.launch`."""
         kind = self.workload.spec.build_choice(configuration)
         if kind not in self._builds:
             self._builds[kind] = self.workload.build(self.problem, configuration)
         build = self._builds[kind]
         spec = self.workload.spec
+        arrays = (self.u_new, self.u, self.u_old, self.velocity)
+        if configuration["variant"] == OPENMP:
+            self._between = None
+            if self._weights is None:
+                self._weights = self.memory.upload(all_axes(self.order).astype(self.dtype))
+            given = (*arrays, self._weights, np.int32(self.n), self.dtype.type(SCALE))
+            return FunctionRun.of(self.device, build, OPENMP, given)
         block, grid = launch_shape(spec, self.problem, configuration)
         shared = int(
             spec.value(
@@ -271,7 +294,6 @@ class AcousticSession(Session):
             arguments = self._streaming(name, configuration)
         else:
             index = np.int32 if dict(build.defines)["INDEX"] == "int" else np.int64
-            arrays = (self.u_new, self.u, self.u_old, self.velocity)
             arguments = (*arrays, index(self.n), self.dtype.type(SCALE))
         if name == "omp_tile":
             arguments += tuple(np.int32(configuration[name]) for name in ("tx", "ty", "tz"))

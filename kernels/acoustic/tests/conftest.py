@@ -26,6 +26,9 @@ SMALL_SPACE = {
     "tx": "[1, 2]",
     "ty": "[1, 2]",
     "tz": "[1, 2]",
+    "tile_i": "[0, 4]",
+    "tile_j": "[0, 1]",
+    "tile_k": "[0, 2]",
     # Kernels that stream along z have no such tile.
     "tile_x": "[64]",
     "tile_y": "[8]",

@@ -60,8 +60,8 @@ def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path
 
 
 MUTANTS = {
-    "weight": ("host/stencil.py", "* (order // 2))\n",
-               "* (order // 2))\n    values[1] += 1e-3\n", None),
+    "weight": ("host/stencil.py", "values[0] *= 3.0\n",
+               "values[0] *= 3.0\n    values[1] += 1e-3\n", None),
     "plane": ("linear.cu", "interior / interior + RADIUS;",
               "interior / interior + RADIUS;\n    if (z == RADIUS) return;", {"linear"}),
     "axes": ("stencil.cuh", "u_new[at] = Real(2)",

@@ -14,13 +14,17 @@ from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.cpu.toolchain import private_folder
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, nvcc_release
+from launchwise.measuring.openmp import left_out
 from launchwise.measuring.source_states import fingerprint
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
 CODE = [
     ROOT / "launchwise" / name
-    for name in ("measuring/compile.py", "workloads/builds.py", "workloads/sources.py")
+    for name in (
+        *("measuring/compile.py", "measuring/openmp.py"),
+        *("workloads/builds.py", "workloads/sources.py"),
+    )
 ]
 """Files that decide what nvcc is asked."""
 
@@ -73,7 +77,8 @@ def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
     code = digest_files(CODE)
     sources = fingerprint(folder, nvcc_release())
     keys = sorted(build.key for build in builds)
-    return private_folder("nvcc") / f"{digest([sources, str(folder), arch, code, keys])}.json"
+    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch)]
+    return private_folder("nvcc") / f"{digest(asked)}.json"
 
 
 def _read(path: Path) -> dict[str, str] | None:

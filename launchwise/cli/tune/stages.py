@@ -30,9 +30,15 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card, selects
 from launchwise.measuring.compile import nvcc_release
 from launchwise.measuring.describing import kept_or_measured_profile
-from launchwise.measuring.job import JobKernels, measuring_command, measuring_process
+from launchwise.measuring.job import (
+    JobKernels,
+    compilable,
+    measuring_command,
+    measuring_process,
+)
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
+from launchwise.measuring.openmp import left_out
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint
@@ -178,7 +184,10 @@ class Stages:
             with contextlib.suppress(UserError):
                 bundle = Bundle(path)
                 known = {*bundle.index["builds"], *bundle.refused}
-                if bundle.fingerprint == made_of and {build.key for build in builds} <= known:
+                whole = {build.key for build in builds} <= known
+                # Since then the compiler of a source may have been installed.
+                whole = whole and bundle.left_out.keys() <= left_out(builds, self._arch).keys()
+                if bundle.fingerprint == made_of and whole:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
             at_once = True
         # Without a bundle Snakemake would compile.
@@ -278,7 +287,7 @@ class Stages:
         prior: Callable[[Problem], Prior] | None,
     ) -> Shard:
         return Shard(
-            spec=self._spec,
+            spec=compilable(self._spec, kernels.parts.left_out),
             folder=self._folder,
             problems=list(self._problems),
             method=self._method,

@@ -1,0 +1,252 @@
+"""Variants in C with OpenMP: checked on the CPU, compiled by Clang, left out without it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.cli.app import main
+from launchwise.measuring import openmp
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import compile_bundle
+from launchwise.measuring.job import compilable
+from launchwise.measuring.source_states import source_state
+from launchwise.workloads.builds import Build
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import FunctionRun, builds_in_order
+
+SPEC = """\
+workload: twice
+title: twice an array, and what was there
+problem:
+  n: {type: integer, minimum: 1, maximum: 100000}
+  dtype: {type: category, values: [float32, float64]}
+tunables:
+  step: {kind: build, values: [0, 4]}
+arguments:
+  y: {type: dtype, shape: [n], role: inout}
+  x: {type: dtype, shape: [n]}
+  n: {type: int32, value: n}
+macros:
+  REAL: "'float' if dtype == 'float32' else 'double'"
+reference: {file: "reference.py:expected"}
+variants:
+  cuda:
+    source: twice.cu
+    kernel: twice
+    block: ["128"]
+    grid: ["ceil_div(n, 128)"]
+  openmp:
+    source: twice.c
+    kernel: twice
+    tunables: [step]
+baseline: {variant: cuda, step: 0}
+"""
+CUDA = """\
+__global__ void twice(REAL *y, const REAL *x, int n)
+{
+    int i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n) y[i] += 2 * x[i];
+}
+"""
+C = """\
+void twice(REAL *restrict y, const REAL *restrict x, int n)
+{
+#pragma omp target teams distribute parallel for is_device_ptr(y, x)
+#if step > 0
+#pragma omp tile sizes(step)
+#endif
+    for (int i = 0; i < n; ++i) y[i] += 2 * x[i];
+}
+"""
+REFERENCE = "def expected(x, y, **others):\n    return y + 2 * x\n"
+needs_clang = pytest.mark.skipif(
+    bool(openmp.left_out([Build.of("any.c", {})], "sm_90")),
+    reason="needs Clang with OpenMP for sm_90, and ptxas of CUDA 12",
+)
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workload of one variant in CUDA and one in C."""
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    for name, text in {
+        "spec.yaml": SPEC, "twice.cu": CUDA, "twice.c": C, "reference.py": REFERENCE,
+    }.items():  # fmt: skip
+        (folder / name).write_text(text)
+    return folder
+
+
+@needs_gxx
+def test_a_function_in_c_is_checked_on_the_cpu(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(folder), "n=1000", "dtype=float32,float64", "--cpu"]) in (0, None)
+    told = capsys.readouterr().out.splitlines()
+    ran = [line for line in told if line.startswith("ok       cpu: openmp step=")]
+    assert len(ran) >= 3, told
+
+
+MISTAKES = {
+    "an element less": ("i < n;", "i < n - 1;", "wrong on the CPU: y[", "C"),
+    "an element more": ("i < n;", "i <= n;", "beyond the end of a buffer", "C"),
+    "no such function": ("void twice", "void thrice", "unknown kernel 'twice'", "C"),
+    "no C": ("2 * x[i]", "2 * z[i]", "twice.c:7: ", "C"),
+    "a grid": ("    tunables: [step]\n", "    tunables: [step]\n    grid: [n]\n",
+               "grid: twice.c is C: its function runs the whole problem", "spec"),
+}  # fmt: skip
+
+
+@needs_gxx
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_it_is_told_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
+) -> None:
+    old, new, said, where = MISTAKES[mistake]
+    path = folder / ("twice.c" if where == "C" else "spec.yaml")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert main(["check", str(folder), "n=1000", "dtype=float32", "--cpu"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+@needs_clang
+@pytest.mark.nvcc
+def test_clang_makes_a_library_per_build(folder: Path, tmp_path: Path) -> None:
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    builds = [
+        workload.build({"n": 9, "dtype": "float64"}, {"variant": "openmp", "step": step})
+        for step in (0, 4)
+    ]
+    compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
+    bundle = Bundle(tmp_path / "x.cubins")
+    assert bundle.compilers.keys() == {"clang", "ptxas"}
+    for build in builds:
+        function = bundle.kernel(build, "twice")
+        assert function.registers > 0
+        content = bundle.cubin(function.cubin)
+        assert content.startswith(b"\x7fELF")
+        assert function.symbol.encode() in content
+        # The device's code: an executable for the ABI that LLVM's runtime takes.
+        at = content.index(b"\x7fELF\x02\x01\x01\x33\x07", 1)
+        assert content[at + 16] == 2
+    assert bundle.cubin(bundle.kernel(builds[0], "twice").cubin) != content
+
+
+@needs_clang
+@pytest.mark.nvcc
+def test_what_clang_refuses_names_file_and_line(folder: Path, tmp_path: Path) -> None:
+    path = folder / "twice.c"
+    path.write_text(C.replace("tile sizes(step)", "tile size(step)"))
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    problem = {"n": 9, "dtype": "float32"}
+    builds = [workload.build(problem, {"variant": "openmp", "step": step}) for step in (0, 4)]
+    compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
+    (said,) = Bundle(tmp_path / "x.cubins").refused.values()
+    assert said.startswith("clang failed: twice.c:5: ")
+    with pytest.raises(UserError, match=r"clang failed: twice\.c:5: "):
+        compile_bundle(folder, spec, builds[1:], "sm_90", tmp_path / "x.cubins", 1)
+
+
+MACHINES = {
+    "no clang": ({}, "clang is not on the PATH: apt-get install clang-19"),
+    "no library of LLVM": ({"clang-19": "19.1.7"}, "libomptarget .* no OpenMP library for sm_90"),
+    "ptxas 13 alone": (
+        {"clang-19": "19.1.7", "ptxas": "13.0", "bc": ""},
+        r"ptxas of CUDA 12 is missing \(found 13.0\): pip install nvidia-cuda-nvcc-cu12",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A PATH with these programs alone; gives what must be said."""
+    programs, said = MACHINES[request.param]
+    bin_folder, library = tmp_path / "bin", tmp_path / "lib"
+    bin_folder.mkdir()
+    library.mkdir()
+    if "bc" in programs:
+        (library / "libomptarget-nvptx-sm_90.bc").touch()
+    resources = f"-print-resource-dir) echo {library}/clang/19;;"
+    for name, release in programs.items():
+        text = f"clang version {release} (x)" if name.startswith("clang") else f"release {release},"
+        script = f"#!/bin/sh\ncase $1 in {resources} *) echo '{text}';; esac\n"
+        (bin_folder / name).write_text(script)
+        (bin_folder / name).chmod(0o755)
+    openmp.clang_for.cache_clear()
+    monkeypatch.setattr(openmp.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(bin_folder))
+    return said
+
+
+@pytest.mark.parametrize("machine", MACHINES, indirect=True)
+def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_install(
+    folder: Path, machine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = load_spec(folder)
+    builds = builds_in_order(load_workload(folder, spec), [{"n": 9, "dtype": "float32"}])
+    missing = openmp.left_out(builds, "sm_90")
+    openmp.clang_for.cache_clear()
+    assert missing.keys() == {"twice.c"}
+    with caplog.at_level(logging.WARNING):
+        assert list(compilable(spec, missing).variants) == ["cuda"]
+    (said,) = caplog.messages
+    assert said.startswith("twice: variant openmp is left out: ")
+    assert re.search(machine, said), said
+
+
+@pytest.mark.parametrize("machine", ["no clang"], indirect=True)
+def test_a_baseline_without_a_compiler_ends_the_sweep(folder: Path, machine: str) -> None:
+    path = folder / "spec.yaml"
+    path.write_text(path.read_text().replace("{variant: cuda,", "{variant: openmp,"))
+    with pytest.raises(UserError, match=f"twice: openmp: {machine}"):
+        compilable(
+            load_spec(folder), {"twice.c": "clang is not on the PATH: apt-get install clang-19"}
+        )
+
+
+@pytest.mark.parametrize("machine", ["no clang"], indirect=True)
+def test_the_other_builds_are_compiled_without_clang(
+    folder: Path, machine: str, tmp_path: Path, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    spec = load_spec(folder)
+    only = [Build.of("twice.c", {"step": step}, ["twice"]) for step in (0, 4)]
+    monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
+    with caplog.at_level(logging.WARNING):
+        compile_bundle(folder, spec, only, "sm_90", tmp_path / "x.cubins", 1)
+    bundle = Bundle(tmp_path / "x.cubins")
+    assert caplog.messages == [f"twice: twice.c is left out: {bundle.left_out['twice.c']}"]
+    assert bundle.refused.keys() == {build.key for build in only}
+
+
+def test_its_source_belongs_to_its_variant_alone(folder: Path) -> None:
+    before = source_state(folder, load_spec(folder))
+    (folder / "twice.c").write_text(f"{C}\n")
+    after = source_state(folder, load_spec(folder))
+    assert before.agrees(after, "cuda")
+    assert not before.agrees(after, "openmp")
+
+
+def test_a_call_in_place_of_a_launch(folder: Path) -> None:
+    from launchwise.cpu.device import CpuDevice
+
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    device = CpuDevice(folder, spec.headers)
+    session = workload.open(device, {"n": 9, "dtype": "float32"}, (), 1)
+    work = session.launch({"variant": "openmp", "step": 4})
+    assert isinstance(work, FunctionRun)
+    assert len(work.restores) == 1  # y, which the function changes
+    session.close()
