@@ -16,8 +16,12 @@ from launchwise.workloads.spec import Spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
 
 Tile = tuple[int, int, int]
-READINGS = {"omp_tile": ("tx", "ty", "tz"), "block3d": ("bx", "by", "bz")}
-"""Variant to the tunables of its tile: points of a thread, or threads of a block."""
+READINGS = {
+    "omp_tile": ("tx", "ty", "tz"),
+    "block3d": ("bx", "by", "bz"),
+    "openmp": ("tile_k", "tile_j", "tile_i"),
+}
+"""Variant to the tunables of its tile (x, y, z): points of a thread, or threads of a block."""
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +119,7 @@ def test_published_and_largest_tiles_compute_the_step(
         if each not in chosen
         and (math.prod(int(each[name]) for name in names) == most or int(each[names[2]]) == 64)
     ]
-    assert most == (256 if variant == "omp_tile" else 1024)
+    assert most == (1024 if variant == "block3d" else 256)
     rows = measured_rows(device, acoustic_folder, acoustic_spec, problem, chosen, METHOD)
     assert {row["status"] for row in rows} == {"ok"}, rows
     assert len(rows) == len(chosen) > 16
