@@ -2,7 +2,9 @@
 
 Three runs of the pipeline on the recorded sweeps, each on a copy of the project: the overlay as it
 is; the overlay with one filter per problem; and the default models on the paper's tiles and test
-problems alone. The study's section of the report shows the result.
+problems alone. Where recorded sweeps hold the paper's program (variant openmp), the recipe runs on
+its rows, too, with either filter; loops without tiles are then the baseline. The study's section
+of the report shows the result.
 
     python benchmarks/paper_recipe.py kernels/acoustic/studies/acoustic_tile/recorded/recipe.json
 """
@@ -22,11 +24,14 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT, copy_project, read_settings, snakemake
 
 from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import read_yaml
 from launchwise.tables.files import read_facts
 
 STUDY = "acoustic_tile"
 SPLIT = "paper"
 OVERLAY = ROOT / "config" / "paper.yaml"
+SPEC = ROOT / "kernels" / "acoustic" / "spec.yaml"
+WORKLOAD, PROGRAM, UNTILED = "acoustic", "openmp", "baseline: {variant: linear}"
 DEFAULT_MODELS = ("c45", "knn", "tree", "forest", "xgboost", "lightgbm")
 """The paper's six, with the settings of ``config.yaml``."""
 QUICK = {
@@ -57,6 +62,58 @@ def runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         "recipe_filter_per_problem": [dict(overlay), filtered],
         "default_models": [{"studies": own}],
     }
+
+
+def program_runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Further runs, on the rows of the paper's program; none where no recorded sweep has them.
+
+    Tiles are candidates at the sizes that every GPU with such rows measured.
+    """
+    sizes = {gpu: found for gpu in recorded_gpus() if (found := program_sizes(gpu))}
+    if not sizes:
+        return {}
+    known = set.intersection(*sizes.values())
+    split = overlay_split()
+    parts = {part: {"n": [n for n in split[part]["n"] if n in known]} for part in split}
+    tiles = [each for each in read_yaml(SPEC)["tunables"]["tile_i"]["values"] if each]
+    own = {
+        "gpus": list(sizes),
+        "candidates": {"variant": [PROGRAM], "tile_i": tiles},
+        "splits": {SPLIT: parts},
+    }
+    filtered = {"studies": {STUDY: {"fences": {"scope": "problem"}}}}
+    whole = [dict(overlay), {"studies": {STUDY: own}}]
+    return {PROGRAM: whole, f"{PROGRAM}_filter_per_problem": [*whole, filtered]}
+
+
+def recorded_gpus() -> list[str]:
+    """GPUs of ``config.yaml`` with a recorded sweep of the workload in the project."""
+    return [gpu for gpu in read_settings(ROOT)["gpus"] if recorded_sweep(gpu).is_file()]
+
+
+def recorded_sweep(gpu: str) -> Path:
+    """Table of the recorded sweep of a GPU."""
+    return ROOT / "data" / "recorded" / gpu / f"{WORKLOAD}.parquet"
+
+
+def program_sizes(gpu: str) -> set[int]:
+    """Grids on which a recorded GPU measured the program."""
+    rows = pd.read_parquet(recorded_sweep(gpu), columns=["n", "variant"])
+    return set(rows.loc[rows["variant"] == PROGRAM, "n"])
+
+
+def overlay_split() -> dict[str, Any]:
+    """Training and test sizes of the paper's split."""
+    split = read_yaml(SPEC.parent / "studies" / STUDY / "study.yaml")["splits"][SPLIT]
+    return {part: split[part] for part in ("train", "test")}
+
+
+def with_own_baseline(folder: Path) -> None:
+    """Let loops without tiles of the program be the baseline of a copy."""
+    path = folder / SPEC.relative_to(ROOT)
+    text = path.read_text()
+    assert UNTILED in text
+    path.write_text(text.replace(UNTILED, f"baseline: {{variant: {PROGRAM}}}"))
 
 
 def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
@@ -132,10 +189,10 @@ def losses(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def main() -> None:
-    """Run the recipe with either filter, and the default models beside it."""
+    """Run the recipe with either filter, the default models, and the recipe on the program."""
     given = arguments(__doc__).parse_args()
     overlay = yaml.safe_load(OVERLAY.read_text())
-    chosen = runs(overlay)
+    chosen = runs(overlay) | program_runs(overlay)
     if given.smallest:
         chosen = {"recipe": [*chosen["recipe"], QUICK]}
     found: dict[str, Any] = {}
@@ -143,6 +200,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="launchwise-recipe-") as scratch:
             folder = Path(scratch) / "project"
             copy_project(folder)
+            if name.startswith(PROGRAM):
+                with_own_baseline(folder)
             found[name] = measured(folder, overlays)
         print(f"{name:26} {found[name]['wall_s']:7.1f} s")
     settings = {"seed": read_settings(ROOT)["seed"], "overlay": overlay}

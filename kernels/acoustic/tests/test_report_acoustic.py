@@ -102,6 +102,45 @@ def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
     assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
 
 
+def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
+    """A row of the paper's program."""
+    tile = {"tile_i": i, "tile_j": j, "tile_k": k}
+    return {"variant": "openmp", **tile, "time_ms": time_ms, **more}
+
+
+def test_gains_of_the_program_are_over_its_own_loops(published: dict[str, Records]) -> None:
+    rows = [
+        LINEAR,
+        program(4.0, 0, 0, 0),
+        program(3.2, 8, 1, 4),
+        program(2.5, 16, 1, 1),
+        program(1.0, 64, 1, 1, status="slow"),
+        # Without its own loops, no gain.
+        program(1.0, 2, 1, 1, n=512),
+    ]
+    data = measured(*rows)
+    table = paper_tables.program(data)
+    assert table is not None
+    assert [first_row(table)] == [["big", "2", "1", "1.60", "1.60", "1.60", "16×1×1", "2.00"]]
+    beside = paper_tables.best_tiles(data, published, "big")
+    # Printed 8 x 1 x 4; no row of omp_tile and of blocks.
+    assert first_row(beside)[6:] == ["–"] * 6 + ["16×1×1", "1.60", "1.25"]
+    assert beside.columns[-1].group == "ours, the program in C"
+    texts = [claims.differences(data, published), claims.differences(measured(LINEAR), published)]
+    assert ["except openmp" in " ".join(text) for text in texts] == [True, False]
+    assert paper_tables.program(measured(LINEAR)) is None
+
+
+def test_the_section_has_the_program_where_it_was_measured(published: dict[str, Records]) -> None:
+    def captions(data: StudyData) -> list[str]:
+        return [each.caption for each in own(data, published)[0].blocks if isinstance(each, Table)]
+
+    with_program = captions(measured(LINEAR, program(4.0, 0, 0, 0), program(2.5, 16, 1, 1)))
+    assert [each for each in with_program if each not in captions(measured(LINEAR))] == [
+        "Tiles of the paper's program, C with OpenMP"
+    ]
+
+
 def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
     """Figures of a model on a GPU."""
     return {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.published import Records
+from launchwise.measuring import openmp
 from launchwise.measuring.compile import FLAGS
 from launchwise.report import models, wording
 from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
@@ -16,18 +18,63 @@ from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
 
-POINTS, THREADS = ("tx", "ty", "tz"), ("bx", "by", "bz")
-"""Tunables of a tile, read as points of one thread and as threads of one block."""
-
 LIMIT = "best candidate of each problem"
 """Row of tables 4 and 5 that no model can exceed."""
 
 ONCE = "one launch"
 """Detail of a cell that rests on a row that was stopped early."""
 
-WALKED, BLOCK = "omp_tile", "block3d"
+WALKED, BLOCK, PROGRAM = "omp_tile", "block3d", "openmp"
+
 PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 """Columns of a printed tile in the order x, y, z."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a printed tile is measured as.
+
+    Parameters
+    ----------
+    group
+        Title of its columns.
+    variant
+        Variant that has such tiles.
+    names
+        Tunables of its tile along x, y and z.
+    untiled
+        Variant that its gains are relative to; of the variant itself, loops without tiles.
+    """
+
+    group: str
+    variant: str
+    names: tuple[str, str, str]
+    untiled: str = "linear"
+
+    def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of the variant with a tile."""
+        return rows[(rows["variant"] == self.variant) & (rows[self.names[0]] > 0)]
+
+    def untiled_ms(self, rows: pd.DataFrame) -> float:
+        """Time without tiles, ms; NaN where it was not measured."""
+        plain = rows[rows["variant"] == self.untiled]
+        if self.untiled == self.variant:
+            plain = plain[plain[self.names[0]] == 0]
+        return float(plain["time_ms"].min()) if len(plain) else float("nan")
+
+
+READINGS = (
+    Reading("ours, points of a thread", WALKED, ("tx", "ty", "tz")),
+    Reading("ours, threads of a block", BLOCK, ("bx", "by", "bz")),
+    Reading("ours, the program in C", PROGRAM, ("tile_k", "tile_j", "tile_i"), PROGRAM),
+)
+"""The program's gains are over its own loops without tiles, as in the paper."""
+
+
+def readings(study: StudyData) -> list[Reading]:
+    """Those to show: the program where a GPU has rows of it."""
+    measured = set(study.measured["variant"])
+    return [each for each in READINGS if each.variant != PROGRAM or PROGRAM in measured]
 
 
 def title_of(published: Mapping[str, Records], gpu: str) -> str:
@@ -39,6 +86,7 @@ def title_of(published: Mapping[str, Records], gpu: str) -> str:
 def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> Table:
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
+    shown = readings(study)
     measured = study.measured
     measured = measured[measured["gpu"] == gpu]
     for record in published["best_tiles"]:
@@ -55,14 +103,17 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
                     Cell(record["order"]),
                     Cell("×".join(map(str, reversed(tile))), role="theirs"),
                     Cell(record["time_s"], role="theirs"),
-                    *_best(of_problem, WALKED, POINTS),
-                    _speed_up(of_problem, WALKED, POINTS, tile),
-                    *_best(of_problem, BLOCK, THREADS),
-                    _speed_up(of_problem, BLOCK, THREADS, tile),
+                    *(
+                        cell
+                        for each in shown
+                        for cell in (
+                            *_best(of_problem, each),
+                            _speed_up(of_problem, each, tile),
+                        )
+                    ),
                 ]
             )
         )
-    points, threads = "ours, points of a thread", "ours, threads of a block"
     columns = [
         Column("GPU", number=False, group="problem"),
         Column("n", "points", group="problem"),
@@ -70,41 +121,94 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
         Column("order", group="problem"),
         Column("best tile", "i × j × k", number=False, group="paper"),
         Column("time", "s", group="paper"),
-        Column("best tile", "z × y × x", number=False, group=points),
-        Column("speed-up", "× untiled", group=points),
-        Column("their tile", "× untiled", group=points),
-        Column("best tile", "z × y × x", number=False, group=threads),
-        Column("speed-up", "× untiled", group=threads),
-        Column("their tile", "× untiled", group=threads),
     ]
+    for each in shown:
+        columns += [
+            Column("best tile", "z × y × x", number=False, group=each.group),
+            Column("speed-up", "× untiled", group=each.group),
+            Column("their tile", "× untiled", group=each.group),
+        ]
     return Table(f"Best tiles of the paper (its table 1), and ours on {gpu}", columns, rows)
 
 
-def _untiled_ms(rows: pd.DataFrame) -> float:
-    found = rows.loc[rows["variant"] == "linear", "time_ms"]
-    return float(found.min()) if len(found) else float("nan")
-
-
-def _best(rows: pd.DataFrame, variant: str, names: tuple[str, ...]) -> list[Cell]:
+def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
     """Tile and speed-up of the fastest configuration of a variant."""
-    found = rows[(rows["variant"] == variant) & (rows["status"] == "ok")]
+    tiled = reading.tiled(rows)
+    found = tiled[tiled["status"] == "ok"]
     if found.empty:
         return [Cell(MISSING), Cell(MISSING)]
     best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
-    shape = "×".join(str(int(best[name])) for name in reversed(names))
-    return [Cell(shape), Cell(wording.fixed(_untiled_ms(rows) / best["time_ms"], 2))]
+    shape = "×".join(str(int(best[name])) for name in reversed(reading.names))
+    return [Cell(shape), Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))]
 
 
-def _speed_up(rows: pd.DataFrame, variant: str, names: tuple[str, ...], tile: list[int]) -> Cell:
+def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
     """Speed-up of one tile; a single launch that was stopped early says so."""
-    found = rows[rows["variant"] == variant]
-    for name, value in zip(names, tile, strict=True):
+    found = reading.tiled(rows)
+    for name, value in zip(reading.names, tile, strict=True):
         found = found[found[name] == value]
     if found.empty:
         return Cell(MISSING)
     best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
     once = "" if best["status"] == "ok" else ONCE
-    return Cell(wording.fixed(_untiled_ms(rows) / best["time_ms"], 2), detail=once)
+    return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2), detail=once)
+
+
+def program(study: StudyData) -> Table | None:
+    """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
+    reading = READINGS[-1]
+    rows = []
+    own = study.measured[study.measured["variant"].isin([PROGRAM, "linear"])]
+    for (gpu, order), part in own.groupby(["gpu", "order"], observed=True):
+        problems = [one for _, one in part.groupby(["n", "dtype"], observed=True)]
+        found = [one for one in (_gain(each, reading) for each in problems) if one is not None]
+        if not found:
+            continue
+        gains = pd.DataFrame(found)
+        tiles = gains["tile"].value_counts()
+        most = tiles.index[0] if len(tiles) else MISSING
+        rows.append(
+            Row(
+                [
+                    Cell(str(gpu)),
+                    Cell(str(order)),
+                    Cell(str(len(gains))),
+                    Cell(wording.fixed(float(gains["gain"].mean()), 2)),
+                    Cell(wording.fixed(float(gains["gain"].min()), 2)),
+                    Cell(wording.fixed(float(gains["gain"].max()), 2)),
+                    Cell(most, detail=f"{tiles.iloc[0]} of {len(gains)} problems"),
+                    Cell(wording.fixed(float(gains["linear"].mean()), 2)),
+                ]
+            )
+        )
+    if not rows:
+        return None
+    gain = "gain of the best tile, × untiled"
+    columns = [
+        Column("GPU", number=False),
+        Column("order"),
+        Column("problems"),
+        Column("mean", group=gain),
+        Column("least", group=gain),
+        Column("most", group=gain),
+        Column("most frequent best tile", "i × j × k", number=False),
+        Column("untiled CUDA", "× untiled program"),
+    ]
+    return Table("Tiles of the paper's program, C with OpenMP", columns, rows)
+
+
+def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
+    """Gain and best tile of the program on one problem, and untiled CUDA relative to it."""
+    tiled, untiled = reading.tiled(rows), reading.untiled_ms(rows)
+    tiled = tiled[tiled["status"] == "ok"]
+    if tiled.empty or pd.isna(untiled):
+        return None
+    best = tiled.iloc[int(tiled["time_ms"].to_numpy().argmin())]
+    return {
+        "gain": untiled / best["time_ms"],
+        "tile": "×".join(str(int(best[name])) for name in reversed(reading.names)),
+        "linear": untiled / READINGS[0].untiled_ms(rows),
+    }
 
 
 def features(study: StudyData, published: Mapping[str, Records]) -> Table:
@@ -161,10 +265,15 @@ def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
     toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
     ours = _versions(study)
     cuda = f"CUDA {wording.listed(toolkits)}"
+    own = PROGRAM in set(study.measured["variant"])
     rows = [
-        ["language", "C with OpenMP 5.1 offload", "CUDA C++"],
-        ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}"],
-        ["flags", theirs.get("flags", MISSING), " ".join(FLAGS)],
+        ["language", "C with OpenMP 5.1 offload", "CUDA C++" + f"; {PROGRAM}: theirs" * own],
+        ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}" + "; Clang" * own],
+        [
+            "flags",
+            theirs.get("flags", MISSING),
+            " ".join(FLAGS) + f"; {' '.join(openmp.FLAGS)}" * own,
+        ],
         ["CUDA", theirs.get("cuda", MISSING), wording.listed(toolkits)],
         ["scikit-learn", theirs.get("scikit-learn", MISSING), ours.get("scikit-learn", MISSING)],
         ["XGBoost", theirs.get("xgboost", MISSING), ours.get("xgboost-cpu", MISSING)],
