@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from typing import Any, NoReturn
 from launchwise.measuring.cards import cards
 
 EXIT_MISSING = 2
+DEBIAN = Path("/usr/share/java/weka.jar")
+"""Where Debian's package has Weka."""
 
 
 @contextmanager
@@ -73,6 +76,27 @@ def written_report(folder: Path) -> None:
     """
     if not (folder / "index.html").is_file():
         _end(f"a report in {folder} (snakemake --cores all -- report)")
+
+
+def weka(jar: Path | None) -> tuple[str, Path]:
+    """Java, and the archive of Weka: the one given, Debian's, or that of a package of Python.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, after one line that names the missing part and what to install.
+    """
+    java = shutil.which("java")
+    if java is None:
+        _end("Java: apt-get install default-jre-headless")
+    package = importlib.util.find_spec("weka")
+    folders = (package and package.submodule_search_locations) or ()
+    known = [*([jar] if jar else []), *(Path(each, "lib", "weka.jar") for each in folders), DEBIAN]
+    found = next((path for path in known if path.is_file()), None)
+    if found is None or (jar and found != jar):
+        _end(f"Weka's weka.jar ({jar or 'none found'}): apt-get install weka, or pip install "
+             "python-weka-wrapper3, or --jar FILE")  # fmt: skip
+    return java, found
 
 
 def chromium() -> tuple[Any, str, str]:

@@ -6,13 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, result_of, start
+from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, WITH_JAVA, result_of, start
 
+from launchwise.base.storage import read_json
 from launchwise.learning.summary import HEURISTICS
 
 
 def test_every_benchmark_is_started_by_a_test() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*ANYWHERE, *ON_GPU}
+    known = {*ANYWHERE, *ON_GPU, *WITH_JAVA}
+    assert {path.stem for path in FOLDER.glob("*.py")} == known
 
 
 def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
@@ -214,6 +216,43 @@ def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:
     assert row["file"] == "launchwise/base/tukey.py"
     assert row["old"] in row["text"]
     assert row["by"].startswith("tests/measuring/test_timing.py::")
+
+
+def test_c45_and_weka_learn_the_same_tree(tmp_path: Path) -> None:
+    if start("against_weka", tmp_path / "result.json").returncode == 2:
+        pytest.skip("Java or Weka is not installed")
+    result = result_of("against_weka", tmp_path)
+    for table in result["compared"].values():
+        assert table["ours"]["leaves"] == table["weka"]["leaves"]
+        assert set(table["percent_same"].values()) == {100}
+    assert result["made"]["least_percent_same"] == 100
+
+
+def test_our_trees_are_those_that_weka_made() -> None:
+    import against_weka
+
+    recorded = read_json(FOLDER / "results" / "weka.json")["made"]["leaves_of_weka"]
+    tables = [against_weka.made(seed)[0] for seed in range(12)]
+    assert [against_weka.own_tree(each).leaves for each in tables] == recorded[:12]
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "said"),
+    [
+        ("", (), "against_weka.py needs Java: apt-get install default-jre-headless"),
+        (None, ("--jar", "none.jar"), "against_weka.py needs Weka's weka.jar (none.jar): apt-get"),
+    ],
+)
+def test_a_machine_without_weka_says_what_to_install(
+    tmp_path: Path, path: str | None, options: tuple[str, ...], said: str
+) -> None:
+    if path is None and shutil.which("java") is None:
+        pytest.skip("Java is not installed")
+    more = {} if path is None else {"PATH": path}
+    done = start("against_weka", tmp_path / "result.json", *options, **more)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.browser

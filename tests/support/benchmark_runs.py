@@ -42,6 +42,9 @@ ANYWHERE = (
 )
 """Benchmarks that run on any machine."""
 
+WITH_JAVA = ("against_weka",)
+"""Benchmarks that need Java and an archive that no lock file names."""
+
 ON_GPU = {
     "against_cusparse": "cupy",
     "against_kernel_tuner": "kernel_tuner",

@@ -64,14 +64,7 @@ class C45Recommender(Recommender):
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         spec = self.domain.spec
-        if self.parameters["examples"] == "all":
-            chosen, weights = measurements.reset_index(drop=True), np.ones(len(measurements))
-        else:
-            near = np.log1p(self.domain.near_best_percent / 100)
-            regret = regrets(measurements, spec)
-            chosen = measurements[regret <= near + 1e-12].reset_index(drop=True)
-            cases = case_numbers(chosen, spec)
-            weights = 1 / np.bincount(cases)[cases]
+        chosen, weights = self.examples(measurements)
         features = self.domain.features(chosen)[self.domain.problem_features]
         varies = features.nunique() > 1
         self.columns = list(features.columns[varies])
@@ -85,6 +78,16 @@ class C45Recommender(Recommender):
         self._tree = C45Tree(self.parameters["minimum"], self.parameters["confidence"])
         self._tree.fit(features[self.columns].to_numpy(), numbers, weights)
         return self
+
+    def examples(self, measurements: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+        """Rows that are examples, and the weight of each, float64, shape (examples,)."""
+        if self.parameters["examples"] == "all":
+            return measurements.reset_index(drop=True), np.ones(len(measurements))
+        near = np.log1p(self.domain.near_best_percent / 100)
+        regret = regrets(measurements, self.domain.spec)
+        chosen = measurements[regret <= near + 1e-12].reset_index(drop=True)
+        cases = case_numbers(chosen, self.domain.spec)
+        return chosen, 1 / np.bincount(cases)[cases]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by share in the leaf, then in the training data; the baseline comes before none."""

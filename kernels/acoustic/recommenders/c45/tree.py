@@ -16,6 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 
+_EQUAL = 1e-6
+"""Difference up to which J48 takes two figures for equal."""
+
 _MARGIN = 0.1
 """Pruning takes the smaller tree when it is at most this many estimated errors worse."""
 
@@ -67,7 +70,7 @@ class C45Tree:
     ----------
     minimum
         Least weight of examples on either side of a split (2, as published). Release 8 raises it
-        to a tenth of the examples a class at a node, at most 25; so does this.
+        to a tenth of a node's examples per class of the whole table, at most 25; so does this.
     confidence
         Confidence of the error estimates that prune (.25, as published); smaller prunes more, 1
         and above not at all.
@@ -97,6 +100,7 @@ class C45Tree:
         if not len(classes):
             raise ValueError("no examples")
         self._count = int(classes.max()) + 1
+        self._values = [np.unique(column) for column in np.asarray(features, dtype=float).T]
         rows = np.arange(len(classes))
         data = (np.asarray(features, dtype=float), classes, np.asarray(weights, dtype=float))
         self.root = self._grow(data, rows)
@@ -133,7 +137,7 @@ class C45Tree:
         average = sum(split.gain for split in splits) / len(splits)
         # A gain ratio alone favours splits of next to no gain.
         good = [split for split in splits if split.gain >= average - 1e-3]
-        return max(good, key=lambda split: (split.ratio, -split.feature))
+        return good[_first_of_best(np.array([split.ratio for split in good]))]
 
     def _threshold(
         self, data: Any, rows: np.ndarray, feature: int, distribution: np.ndarray
@@ -151,22 +155,24 @@ class C45Tree:
         right = distribution - left
         total = distribution.sum()
         lefts, rights = left.sum(axis=1), right.sum(axis=1)
-        present = int((distribution > 0).sum())
-        least = min(max(0.1 * total / present, self.minimum), max(25.0, self.minimum))
+        least = min(max(0.1 * total / self._count, self.minimum), max(25.0, self.minimum))
         allowed = (lefts >= least - 1e-9) & (rights >= least - 1e-9)
-        if not allowed.any():
+        # J48 compares the number of examples, whatever they weigh, with the weight of both sides.
+        if not allowed.any() or len(rows) < 2 * least:
             return None
         after = (lefts * _entropy(left) + rights * _entropy(right)) / total
         gains = np.where(allowed, float(_entropy(distribution[None])[0]) - after, -np.inf)
-        best = int(np.argmax(gains))
+        best = _first_of_best(gains)
         # Release 8: choosing among many thresholds costs bits; what is left must still gain.
         gain = float(gains[best]) - math.log2(int(allowed.sum())) / total
         if gain <= 1e-9:
             return None
         sides = np.array([[lefts[best], rights[best]]])
-        return _Split(
-            feature, float(values[ends[best]]), gain, gain / max(float(_entropy(sides)[0]), 1e-12)
-        )
+        # The largest value of the whole table up to the middle, whichever examples are here.
+        middle = (values[ends[best]] + values[ends[best] + 1]) / 2
+        known = self._values[feature]
+        threshold = float(known[np.searchsorted(known, middle, side="right") - 1])
+        return _Split(feature, threshold, gain, gain / max(float(_entropy(sides)[0]), 1e-12))
 
     def _collapse(self, node: Node) -> float:
         """Drop splits that do not even lower the training error; give the errors below."""
@@ -184,7 +190,9 @@ class C45Tree:
         below = data[0][rows, node.feature] <= node.threshold
         self._prune(node.left, data, rows[below])
         self._prune(node.right, data, rows[~below])
-        larger = max(node.children, key=lambda child: child.distribution.sum())
+        # Of two that are as large, J48 takes the later one.
+        left, right = (child.distribution.sum() for child in node.children)
+        larger = node.right if right >= left - _EQUAL else node.left
         as_tree = self._estimated(node)
         as_leaf = self._pessimistic(node.distribution)
         as_branch = self._estimated_on(larger, data, rows)
@@ -249,6 +257,15 @@ class C45Tree:
         self._count = int(plain["classes"])
         self.root = _node(plain["root"], self._count)
         return self
+
+
+def _first_of_best(figures: np.ndarray) -> int:
+    """Index of the largest figure, of those that are as large the first one, as J48 goes on."""
+    best = 0
+    for place, figure in enumerate(figures):
+        if figure > figures[best] + _EQUAL:
+            best = place
+    return best
 
 
 def added_errors(total: float, errors: float, confidence: float) -> float:
