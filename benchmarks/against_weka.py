@@ -192,7 +192,7 @@ def main() -> None:
     given = parser.parse_args()
     java, jar = weka(given.jar)
     j48 = J48(java, jar)
-    found = {}
+    found = []
     for variant in VARIANTS[: 1 if given.smallest else None]:
         domain, rows = domain_of(variant)
         if given.smallest:
@@ -200,7 +200,7 @@ def main() -> None:
         for kind in KINDS if len(rows) else ():
             train, asked, columns = examples_of(domain, rows.reset_index(drop=True), kind)
             one = compared(j48, train, asked, 2 if given.smallest else FOLDS)
-            found[f"{variant} {kind}"] = {"features": columns, **one}
+            found.append({"variant": variant, "rows": kind, "features": columns, **one})
             print(variant, kind, one["ours"], one["weka"], one["percent_same"], flush=True)
     tables = made_compared(j48, 2 if given.smallest else MADE)
     print("made", tables)

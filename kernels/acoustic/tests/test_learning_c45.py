@@ -104,13 +104,25 @@ def test_choosing_among_many_thresholds_costs_bits() -> None:
 def test_a_row_of_weight_two_equals_the_row_twice(
     drawn: list[tuple[tuple[int, int], int, int]], confidence: float
 ) -> None:
+    # In quarters: where a row weighs more than 1, J48 counts rows and not weights, and so do we.
     rows: Rows = [(features, number) for features, number, _ in drawn]
-    weights = [float(weight) for _, _, weight in drawn]
+    weights = [weight / 4 for _, _, weight in drawn]
     repeated: Rows = [
         (features, number) for features, number, weight in drawn for _ in range(weight)
     ]
-    weighed = grown(rows, weights, confidence=confidence)
-    assert weighed.plain() == grown(repeated, confidence=confidence).plain()
+    options = {"confidence": confidence, "minimum": 0.5}
+    quarters = grown(repeated, [0.25] * len(repeated), **options)
+    assert grown(rows, weights, **options).plain() == quarters.plain()
+
+
+def test_a_threshold_is_the_largest_value_of_the_whole_table_up_to_the_middle() -> None:
+    # Below x = 1 the classes part between y = 0 and 10; 4 lies above x = 1 only, the middle is 5.
+    rows: Rows = [((0, y), int(y > 0)) for y in (0, 10) for _ in range(4)]
+    rows += [((2, 4), 2)] * 8
+    root = grown(rows, confidence=1.0).root
+    assert (root.feature, root.threshold) == (0, 0.0)
+    assert root.left is not None
+    assert (root.left.feature, root.left.threshold) == (1, 4.0)
 
 
 def test_weights_decide_the_majority() -> None:
