@@ -398,8 +398,7 @@ class CudaDevice:
         threads = math.prod(launch.block)
         key = (kernel.symbol, threads, launch.shared_bytes)
         if launch.build.offloads:
-            # LLVM's runtime chooses the block.
-            self._occupancy[key] = None
+            self._occupancy[key] = None  # LLVM's runtime chooses the block.
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
             blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)

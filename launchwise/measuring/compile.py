@@ -166,11 +166,10 @@ class Compiler:
     def _compile_offloading(self, build: Build) -> Compiled:
         try:
             clang = openmp.clang_for(self.arch)
+            content, said = clang.library(build, self.folder)
         except openmp.CompilerMissing as missing:
             said = self.left_out[build.source] = f"{missing.key} {missing.message}"
             return Compiled([], {build.key: said})
-        try:
-            content, said = clang.library(build, self.folder)
         except UserError as error:
             return Compiled([], {build.key: error.message})
         self.compilers |= clang.releases
