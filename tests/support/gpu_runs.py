@@ -16,6 +16,7 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import cards, free_card
+from launchwise.measuring.job import compilable
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
@@ -67,7 +68,7 @@ def measured(
         Alongside(folder, spec, builds, profile.arch, cores) as parts,
     ):
         shard = Shard(
-            spec=spec,
+            spec=compilable(spec, parts.left_out),
             folder=folder,
             problems=problems,
             method=Method(**{**usual, **method}),

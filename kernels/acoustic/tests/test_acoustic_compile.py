@@ -35,6 +35,8 @@ def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
     workload = load_workload(acoustic_folder, acoustic_spec)
     alike: dict[tuple[str, ...], list[Build]] = {}
     for build in builds_in_order(workload, space.problems(acoustic_spec, REAL_PROBLEMS)):
+        if build.offloads:
+            continue  # for Clang
         defines = dict(build.defines)
         kind = (build.source, str(defines["REAL"]), str(defines.get("RADIUS")))
         alike.setdefault(kind, []).append(build)
