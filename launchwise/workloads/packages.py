@@ -79,8 +79,15 @@ def _package_above(folder: Path) -> str:
         if above in [Path(place).resolve() for place in places]:
             return above.name
     name = f"launchwise_workloads_{digest(str(above))}"
+    _make_package(name, above)
+    if not (folder / "__init__.py").exists():
+        # By itself, Python takes NAME.py beside the folder, and looks for no name with a dot.
+        _make_package(f"{name}.{folder.name}", folder)
+    return name
+
+
+def _make_package(name: str, folder: Path) -> None:
     if name not in sys.modules:
         package = ModuleType(name)
-        package.__path__ = [str(above)]
+        package.__path__ = [str(folder)]
         sys.modules[name] = package
-    return name

@@ -130,6 +130,12 @@ def test_shapes_and_references_may_read_tunables(folder: Path, threads: int, gua
     assert verdict(folder, device, threads).wrong == ""
 
 
+def test_a_file_beside_the_folder_that_has_its_name_is_not_its_python(folder: Path) -> None:
+    """As after `launchwise new own --from own.py`."""
+    (folder.parent / "own.py").write_text("import cupy_that_is_nowhere\n")
+    assert verdict(folder).wrong == ""
+
+
 @pytest.mark.parametrize(
     ("dtype", "name"), [("float32", "float"), ("float64", "double"), ("int32", "int")]
 )
