@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_text
@@ -126,6 +127,7 @@ def validated(model: type[Model], value: Any, where: str | Path) -> Model:
 def first_problem(error: ValidationError, model: type[BaseModel], value: Any) -> tuple[str, str]:
     """Key and message of the first problem that pydantic found in ``value``."""
     problem, *others = error.errors()
+    problem = _misspelt(problem, others)
     kind, location = problem["type"], _keys(problem, value)
     key = ".".join(location)
     beside = _models_at(model, problem["loc"][: -1 if kind == "extra_forbidden" else None])
@@ -138,6 +140,9 @@ def first_problem(error: ValidationError, model: type[BaseModel], value: Any) ->
         tag = str(problem["ctx"]["discriminator"]).strip("'")
         allowed = {name for candidate in beside for name in _tags(candidate, tag)}
         if kind == "union_tag_not_found":
+            known = {name for candidate in beside for name in candidate.model_fields}
+            if strange := next((each for each in problem["input"] if each not in known), None):
+                return f"{key}.{strange}", unknown("key", strange, known)
             return f"{key}.{tag}", f"is missing (allowed: {', '.join(sorted(allowed))})"
         return f"{key}.{tag}", unknown(tag, problem["ctx"]["tag"], allowed)
     if kind == "value_error":
@@ -148,6 +153,15 @@ def first_problem(error: ValidationError, model: type[BaseModel], value: Any) ->
     demand = " or ".join(demands).replace("valid dictionary", "mapping")
     subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
     return key, f"{subject}must {demand} (got {_shortened(problem['input'])})"
+
+
+def _misspelt(problem: ErrorDetails, others: Iterable[ErrorDetails]) -> ErrorDetails:
+    """The unknown key beside a missing one, which it is probably meant to be."""
+    if problem["type"] != "missing":
+        return problem
+    above = problem["loc"][:-1]
+    beside = (each for each in others if each["type"] == "extra_forbidden")
+    return next((each for each in beside if each["loc"][:-1] == above), problem)
 
 
 _SUBJECT = re.compile(r"^\w+ should ")

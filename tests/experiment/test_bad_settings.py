@@ -70,6 +70,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.splits.new.kind: is missing (allowed: leave_one_gpu_out, problems)",
         "",
     ),
+    "required key that is misspelt": (
+        nested("gpus/a100", {"sorce": "live", "arch": "sm_80"}),
+        "gpus.a100.sorce: unknown key 'sorce', did you mean 'source'? (allowed:",
+        "shards",
+    ),
+    "split whose kind is misspelt": (
+        nested(f"{S}/splits/new", {"title": "x", "knd": "problems"}),
+        f"{STUDY}.splits.new.knd: unknown key 'knd', did you mean 'kind'? (allowed:",
+        "kind",
+    ),
     "wrong type": (nested("seed", "x"), "seed: must be a valid integer", "(got 'x')"),
     "list for a mapping": (nested("gpus", ["h200"]), "gpus: must be a mapping", ""),
     "nothing for a mapping": (nested("sweeps", None), "sweeps: must be a mapping", ""),

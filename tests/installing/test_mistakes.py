@@ -117,6 +117,11 @@ def _misspelt(folder: Path) -> None:
     path.write_text(path.read_text().replace("seed:", "sead:"))
 
 
+def _one_gpu(folder: Path) -> None:
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("gpus:", "gpu:"))
+
+
 def _tabs(folder: Path) -> None:
     with (folder / "config.yaml").open("a") as file:
         file.write("\tseed: 1\n")
@@ -133,6 +138,7 @@ PROJECTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "results that are a file": (_a_file, "results: is no folder: move it away"),
     "no settings": (_no_settings, "config.yaml: cannot be read: No such file"),
     "a key that is misspelt": (_misspelt, "unknown key 'sead', did you mean 'seed'?"),
+    "a required key that is misspelt": (_one_gpu, "unknown key 'gpu', did you mean 'gpus'?"),
     "tabs in YAML": (_tabs, "not valid YAML"),
     "recorded sweeps that are missing": (_recorded, "gpus.local: no folder 'data/recorded/local'"),
 }

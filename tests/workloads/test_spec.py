@@ -75,6 +75,10 @@ BAD: dict[str, tuple[Any, ...]] = {
     ),
     "a missing key": (drop("baseline"), "baseline: is missing"),
     "a missing nested key": (drop("work", "flop"), "work.flop: is missing"),
+    "a required key that is misspelt": (
+        lambda spec: spec.update(base_line=spec.pop("baseline")),
+        "base_line: unknown key 'base_line', did you mean 'baseline'?",
+    ),
     "a wrong type": (put("problem", "n", "minimum", value="x"), "problem.n.minimum: must", "'x'"),
     "an unknown kind": (
         put("tunables", "bx", "kind", value="run"),
