@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from launchwise.base.literals import cpp_comment
+from launchwise.base.literals import cpp_comment, visible
 from launchwise.learning.answers import BASES, Answer
+from launchwise.workloads.spec import Spec
 
 
-def macros_text(answer: Answer, declared: bool = False) -> str:
+def macros_text(answer: Answer, spec: Spec) -> str:
     """Macros of the first suggestion: numbers as they are, the variant by its name.
 
-    Parameters
-    ----------
-    declared
-        Whether the workload has no host code: its kernels are built with macros that are named as
-        its tunables. Host code has names of its own, and macros are in capitals.
+    Kernels of a workload without host code are built with macros that are named as its tunables,
+    and with ``macros`` of the spec. Host code has names of its own, and macros are in capitals.
     """
-    first = answer.suggestions[0]
+    configuration = answer.suggestions[0].configuration
     problem = ", ".join(f"{name}={value}" for name, value in answer.problem.items())
     about = cpp_comment(f"{problem} on {answer.gpu}: {BASES[answer.basis]}")
     lines = [f"// {about}", "#pragma once"]
-    for name, value in first.configuration.items():
-        if isinstance(value, str):
+    for name, value in configuration.items():
+        if isinstance(value, str) and (name == "variant" or spec.has_host_code):
             lines.append(f"#define {macro_name(name)}_{macro_name(value)} 1")
         else:
-            lines.append(f"#define {name if declared else macro_name(name)} {value}")
+            lines.append(_defined(macro_name(name) if spec.has_host_code else name, value))
+    whole = {**spec.neutral, **configuration}
+    for name, text in spec.macros.items():
+        lines.append(_defined(name, spec.value(text, answer.problem, whole)))
     return "\n".join(lines) + "\n"
+
+
+def _defined(name: str, value: Any) -> str:
+    # A text of the spec neither ends the line nor goes on in the next one.
+    text = visible(" ".join(str(value).split())).rstrip("\\")
+    return f"#define {name} {text}"
 
 
 def macro_name(name: str) -> str:

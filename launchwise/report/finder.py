@@ -141,8 +141,8 @@ def data(study: StudyData) -> dict[str, Any]:
     limits, whether the gains were measured in pairs, whether a blind test alone measured it, and
     the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
     configurations are places in their lists. Values that the page offers as a choice have no limit
-    among ``limits``. ``launches`` are those of :func:`launches`, ``tested`` those of
-    :func:`tested`, ``heldOut`` is :func:`held_out`.
+    among ``limits``. ``hosted`` says whether host code names macros; ``launches``, ``macros``,
+    ``tested`` and ``heldOut`` are what the functions of these names return.
     """
     found = answers(study)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
@@ -183,6 +183,8 @@ def data(study: StudyData) -> dict[str, Any]:
         "heldOut": held_out(study),
         "limits": limits(study),
         "launches": launches(study),
+        "hosted": study.spec.has_host_code,
+        "macros": macros(study),
         "neutral": dict(study.spec.neutral),
         "baseline": of_baseline,
         "tested": tested(study),
@@ -245,6 +247,15 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
             for one in launch_expressions(variant)
         ]
     return found
+
+
+def macros(study: StudyData) -> list[tuple[str, Any]]:
+    """Macros of the spec, whose values are nested lists as in :func:`launches`.
+
+    Those whose expression needs what a page cannot compute are left out.
+    """
+    written = {name: _nested(text, study) for name, text in study.spec.macros.items()}
+    return [(name, value) for name, value in written.items() if value is not None]
 
 
 def _nested(text: str, study: StudyData) -> Any:

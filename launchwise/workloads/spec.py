@@ -144,6 +144,11 @@ class Spec(Strict, title="spec.yaml"):
         return all(variant.source is not None for variant in self.variants.values())
 
     @property
+    def has_host_code(self) -> bool:
+        """Whether Python of the workload decides how its kernels are built and launched."""
+        return self.has_kernel and not self.arguments
+
+    @property
     def feasible_configurations(self) -> dict[tuple[Value, ...], None] | None:
         """Values of :attr:`tunable_columns` of each feasible configuration, in the file's order.
 

@@ -386,18 +386,20 @@ def test_the_gain_is_given_over_a_configuration_of_the_readers_own(
     assert front.find_elements("css selector", ".finder [name=own]") == []
 
 
+TAKEN = """
+    const choice = document.querySelector('.take select');
+    const text = document.querySelector('.take textarea');
+    return [...choice.options].map((option) => {
+      choice.value = option.value;
+      choice.dispatchEvent(new Event('change', {bubbles: true}));
+      return text.value;
+    });
+"""
+
+
 def test_an_answer_can_be_taken_along(front: Any) -> None:
     choose(front, "p-n", "102")
-    script = """
-        const choice = document.querySelector('.take select');
-        const text = document.querySelector('.take textarea');
-        return [...choice.options].map((option) => {
-          choice.value = option.value;
-          choice.dispatchEvent(new Event('change', {bubbles: true}));
-          return text.value;
-        });
-    """
-    values, launch, macros, cpp, pycuda, cupy, plain = front.execute_script(script)
+    values, launch, macros, cpp, pycuda, cupy, plain = front.execute_script(TAKEN)
     assert values == "variant=block3d row_padding=0 bx=32 by=4 bz=1"
     assert macros.splitlines()[0] == "#define VARIANT_BLOCK3D 1"
     assert "#define BX 32" in macros
@@ -422,6 +424,28 @@ def test_an_answer_can_be_taken_along(front: Any) -> None:
             }
         ],
     }
+
+
+def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, folder: Path) -> None:
+    data = folder / "data" / "acoustic_tile.js"
+    text = data.read_text()
+    macros = '[["REAL","float"],["RADIUS",["//",["name","order"],2]]]'
+    declared = text.replace('"hosted":true', '"hosted":false')
+    declared = declared.replace('"macros":[]', f'"macros":{macros}')
+    assert len(declared) == len(text) + 1 + len(macros) - 2
+    data.write_text(declared)
+    try:
+        front.refresh()
+        front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+        choose(front, "p-n", "102")
+        _, _, written, _, pycuda, *_ = front.execute_script(TAKEN)
+    finally:
+        data.write_text(text)
+    _, *named = written.splitlines()
+    assert " ".join(named[1:]) == (
+        "#define bx 32 #define by 4 #define bz 1 #define REAL float #define RADIUS 1"
+    )
+    assert '"-DREAL=float", "-DRADIUS=1"' in pycuda
 
 
 def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder: Path) -> None:

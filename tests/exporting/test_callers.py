@@ -44,7 +44,7 @@ def printed(answer: Answer) -> str:
 @pytest.fixture(scope="module")
 def macros(answer: Answer) -> str:
     """What ``launchwise recommend --macros`` prints."""
-    return macros_text(answer, declared=True)
+    return macros_text(answer, load_spec(SMOOTH))
 
 
 def smoothed(image: np.ndarray) -> np.ndarray:

@@ -29,12 +29,13 @@ from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
-from launchwise.learning.answers import MEASURED
+from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.limits import is_simple
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 
 USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
@@ -330,16 +331,28 @@ def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> N
         assert [row.time_ms for row in sweep.rows] == pytest.approx(times)
 
 
-def test_macros_name_every_tunable(final: Final) -> None:
+def test_macros_name_every_tunable_and_are_those_of_a_build(final: Final) -> None:
     found = answers(final, [Case("card", problem(512))])[0]
-    text = macros_text(found)
-    for name, value in found.suggestions[0].configuration.items():
-        wanted = (
-            f"#define VARIANT_{value.upper()} 1"
-            if name == "variant"
-            else f"#define {name.upper()} {value}"
-        )
-        assert wanted in text.splitlines()
+    configuration = found.suggestions[0].configuration
+    _, _, *lines = macros_text(found, final.spec).splitlines()
+    variant = str(configuration["variant"])
+    written = {name: value for _, name, value in map(str.split, lines)}
+    assert written.pop(f"VARIANT_{variant.upper()}") == "1"
+    own = {name: str(value) for name, value in configuration.items() if name != "variant"}
+    assert written == {**own, "REAL": "float", "RADIUS": str(found.problem["order"] // 2)}
+    build = load_workload(STENCIL, final.spec).build(found.problem, configuration)
+    assert {*build.defines} <= {*written.items()}
+
+
+def test_macros_for_host_code_are_in_capitals() -> None:
+    best = Suggestion(
+        1, {"variant": "a-b", "bx": 8, "kind": "x y"}, 1.0, *[None] * 5, is_usual=True
+    )
+    answer = Answer("h200", {"n": 1}, MEASURED, [best], {}, "")
+    lines = macros_text(
+        answer, load_spec(ROOT / "docs" / "tutorial" / "example" / "saxpy")
+    ).splitlines()
+    assert lines[2:] == ["#define VARIANT_A_B 1", "#define BX 8", "#define KIND_X_Y 1"]
 
 
 def test_entries_are_plain(table: AnswerTable) -> None:

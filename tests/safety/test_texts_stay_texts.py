@@ -35,9 +35,11 @@ from launchwise.report import gpu_comparison, writing
 from launchwise.report.blocks import Cell, Column, Drawing, Figure, Key, Panel, Row, Table
 from launchwise.report.printed import drawings, figures, tables
 from launchwise.report.study import StudyData
+from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
 
+EXAMPLES = ROOT / "docs" / "tutorial" / "example"
 LITERALS = ROOT / "launchwise" / "report" / "templates" / "literals.js"
 TEXT = st.text(
     st.sampled_from("\"'\\?/*{}%$#@=+-<>&;\n\r\t\0\x1b\u202e\u2028aZ0 _é😀"), max_size=12
@@ -123,12 +125,14 @@ def test_a_comment_of_cpp_is_one_line_that_ends(text: str) -> None:
 
 def test_macros_are_one_line_each() -> None:
     for text in TEXTS:
-        values = {"variant": text, "bx": 8}
+        values = {"variant": text, "bx": 8, "kind": text}
         best = Suggestion(1, values, 1.0, None, None, None, None, None, is_usual=False)
         answer = Answer("h200", {"kind": text}, MEASURED, [best], values, "")
-        lines = macros_text(answer).splitlines()
-        assert [line.split(" ")[0] for line in lines] == ["//", "#pragma", "#define", "#define"]
-        assert re.fullmatch(r"#define VARIANT_[A-Z0-9_]* 1", lines[2])
+        for name in ("saxpy", "smooth"):  # with host code, and without
+            lines = macros_text(answer, load_spec(EXAMPLES / name)).splitlines()
+            assert [line.split(" ")[0] for line in lines] == ["//", "#pragma", *["#define"] * 3]
+            assert re.fullmatch(r"#define VARIANT_[A-Z0-9_]* 1", lines[2])
+            assert not lines[4].endswith("\\")
 
 
 def test_json_wisdom_and_t4_give_every_text_back(tmp_path: Path) -> None:

@@ -65,6 +65,6 @@ def recommend(
 
         found, spec = measured_answer(asked, measure, Path.cwd())
     if macros:
-        print(macros_text(found, bool(spec.arguments)), end="")
+        print(macros_text(found, spec), end="")
     else:
         print(as_json_text(found, spec) if as_json else as_text(found, spec))

@@ -60,9 +60,10 @@
   };
 
   // Launches of a configuration for a problem; a part is null where host code decides it.
+  const namesOf = (data, values, asked) => ({ ...data.neutral, ...Object.fromEntries(values),
+    ...Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]])) });
   const launchesOf = (data, values, asked) => {
-    const names = { ...data.neutral, ...Object.fromEntries(values),
-      ...Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]])) };
+    const names = namesOf(data, values, asked);
     const of = (tree) => tree === null ? null : Number(value(tree, names));
     return (data.launches[names.variant] ?? []).map((one) => ({
       kernel: one.kernel || names.variant, block: one.block.map(of), grid: one.grid.map(of), shared: of(one.shared),
@@ -73,26 +74,35 @@
   const literal = window.launchwiseLiteral;
   const word = window.launchwiseWord;
   const capitals = (text) => text.replace(/\W/g, "_").toUpperCase();
-  const macro = ([name, value_]) => typeof value_ === "string" ? [`${capitals(name)}_${capitals(value_)}`, 1] : [capitals(name), value_];
+  // Macros that kernels are compiled with: host code has names of its own, and they are in capitals.
+  const macrosOf = (data, values, asked) => {
+    const names = namesOf(data, values, asked);
+    const own = values.map(([name, value_]) => {
+      const listed = name === "variant" || data.hosted;
+      if (typeof value_ === "string" && listed) return [`${capitals(name)}_${capitals(value_)}`, 1];
+      return [data.hosted ? capitals(name) : name, value_];
+    });
+    return [...own, ...data.macros.map(([name, tree]) => [name, value(tree, names)])];
+  };
   const list = (sizes) => sizes.map((size) => size ?? "?").join(", ");
   const comment = (sign) => `${sign} ?: decided by the host's code`;
   const lacks = (launches) => launches.some((one) => !known(one.block) || !known(one.grid) || one.shared === null);
-  const options = (values) => values.map(macro).map(([name, value_]) => literal(`-D${name}=${value_}`)).join(", ");
+  const options = (macros) => macros.map(([name, value_]) => literal(`-D${name}=${value_}`)).join(", ");
   const forms = {
     values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
     launch: ["launch", (values, launches) => launches.map((one) => (
       `${one.kernel}: block ${list(one.block)}; grid ${list(one.grid)}; dynamic shared memory ${one.shared ?? "?"} bytes`)).join("\n")],
-    macros: ["macros", (values) => values.map(macro).map(([name, value_]) => `#define ${name} ${value_}`).join("\n")],
+    macros: ["macros", (values, launches, macros) => macros.map(([name, value_]) => `#define ${name} ${value_}`).join("\n")],
     cpp: ["C++", (values, launches) => [
       ...values.map(([name, value_]) => typeof value_ === "string" ? `constexpr const char* ${name} = ${literal(value_)};` : `constexpr int ${name} = ${value_};`),
       ...launches.map((one) => `${one.kernel}<<<dim3(${list(one.grid)}), dim3(${list(one.block)}), ${one.shared ?? "?"}>>>(...);`),
     ].join("\n")],
-    pycuda: ["PyCUDA", (values, launches) => [
-      `module = SourceModule(source, options=[${options(values)}])`,
+    pycuda: ["PyCUDA", (values, launches, macros) => [
+      `module = SourceModule(source, options=[${options(macros)}])`,
       ...launches.map((one) => `module.get_function(${literal(one.kernel)})(*arguments, block=(${list(one.block)}), grid=(${list(one.grid)}), shared=${one.shared ?? "?"})`),
     ].join("\n")],
-    cupy: ["CuPy", (values, launches) => [
-      `module = cupy.RawModule(code=source, options=(${options(values)},))`,
+    cupy: ["CuPy", (values, launches, macros) => [
+      `module = cupy.RawModule(code=source, options=(${options(macros)},))`,
       ...launches.map((one) => `module.get_function(${literal(one.kernel)})((${list(one.grid)}), (${list(one.block)}), arguments, shared_mem=${one.shared ?? "?"})`),
     ].join("\n")],
     json: ["JSON", (values, launches) => JSON.stringify({
@@ -102,7 +112,7 @@
   };
   const signs = { launch: "#", cpp: "//", pycuda: "#", cupy: "#" };
   let shape = "values";
-  const taking = (values, launches) => {
+  const taking = (values, launches, macros) => {
     const made = element("div", "", "take");
     const label = element("label", "take it as ");
     const choice = element("select");
@@ -113,7 +123,7 @@
     text.readOnly = true;
     text.setAttribute("aria-label", "configuration to copy");
     const fill = () => {
-      text.value = forms[shape][1](values, launches);
+      text.value = forms[shape][1](values, launches, macros);
       if (signs[shape] && lacks(launches)) text.value += `\n${comment(signs[shape])}`;
       text.rows = text.value.split("\n").length;
     };
@@ -287,7 +297,7 @@
       made.push(element("p", "No answer was computed for this very problem, so its time and gain are not known here. This command computes them:"), element("pre", command));
     }
     const { values } = data.configurations[entry[CHOICE]];
-    made.push(taking(values, launchesOf(data, values, asked)));
+    made.push(taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked)));
     return made;
   };
 
