@@ -137,7 +137,8 @@ def export_sweep(
     wanted = values(problem, "--problem")
     fit = [each for each in known if all(each.get(key) == value for key, value in wanted.items())]
     if len(fit) != 1:
-        message = f"{len(fit)} of {len(known)} problems fit: name one by {spec.problem_columns}"
+        names = ", ".join(spec.problem_columns)
+        message = f"{len(fit)} of {len(known)} problems fit: name one by {names}"
         raise UserError(table, "--problem", message)
     chosen = {str(key): value for key, value in fit[0].items()}
     WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))

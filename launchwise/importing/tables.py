@@ -82,13 +82,18 @@ def sweep_of(
 ) -> ForeignSweep:
     """Foreign sweep of one problem in a table: the way back, for the writers.
 
+    Of several variants, ``variant`` is a tunable: rows that differ in nothing else stay apart.
+
     Parameters
     ----------
     facts
         Of the table: names of device, kernel, and of the parameters in the file.
     """
     foreign = facts.get(FORMAT_KEY, {})
-    own = {name: foreign.get("tunables", {}).get(name, name) for name in spec.tunables}
+    values = {name: list(each.values) for name, each in spec.tunables.items()}
+    if len(spec.variants) > 1:
+        values = {"variant": list(spec.variants), **values}
+    own = {name: foreign.get("tunables", {}).get(name, name) for name in values}
     chosen = np.ones(len(table), dtype=bool)
     for name, value in problem.items():
         chosen &= (table[name] == value).to_numpy()
@@ -120,6 +125,6 @@ def sweep_of(
         device_name=str(foreign.get("device", "")),
         kernel_name=str(foreign.get("kernel") or kernel),
         problem=dict(problem),
-        tunables={told: list(spec.tunables[name].values) for name, told in own.items()},
+        tunables={told: values[name] for name, told in own.items()},
         rows=rows,
     )

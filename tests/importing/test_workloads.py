@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from samples import ROOT
+from samples import ROOT, STENCIL, measurements
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.loading import load_experiment
@@ -19,7 +19,7 @@ from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
-from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import baseline, configurations, feasible, launch, universe
 from launchwise.workloads.spec import load_spec
@@ -347,6 +347,19 @@ def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) 
         row = again[tuple(key)]
         assert (row.status, row.times_ms) == (status, tuple(times))
         assert row.time_ms == stated if status == "ok" else row.time_ms is None
+
+
+@pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
+def test_several_variants_are_a_tunable_of_the_other_tuner(kind: str, tmp_path: Path) -> None:
+    spec = load_spec(STENCIL)
+    table = measurements(spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
+    write_table(tmp_path / "a.parquet", table, measurement_schema(spec))
+    export_sweep(tmp_path / "a.parquet", STENCIL, tmp_path / "back.json", kind)
+    back = foreign.read_one(tmp_path / "back.json")
+    # Rows of two variants that agree in all tunables stay apart.
+    assert len({*map(tuple, (row.configuration.values() for row in back.rows))}) == len(table)
+    assert {row.configuration["variant"] for row in back.rows} == {*spec.variants}
+    assert sorted(row.time_ms for row in back.timed) == sorted(table["time_ms"])
 
 
 def test_the_two_mislabelled_public_files_are_flagged() -> None:
