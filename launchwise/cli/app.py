@@ -124,4 +124,5 @@ def _usage(error: typer.TyperException) -> str:
     path = context.command_path if context else NAME
     command = path.removeprefix(NAME).strip()
     message = " ".join(error.format_message().split()).removesuffix(".")
+    message = message.replace(": Value error, ", ": ")
     return f"{f'{command}: ' if command else ''}{message} (see {path} --help)"

@@ -51,6 +51,8 @@ def test_every_command_has_help(command: str) -> None:
         (["predict"], "predict: Missing argument"),
         (["predict", "--tob", "3"], "predict: No such option: --tob"),
         (["predict", "a", "b", "n=3", "--top", "many"], "predict: Invalid value for '--top'"),
+        (["export", "a", "--format", "py"], "export: Invalid value for '--format': 'py' is not"),
+        (["export", "no.study", "--format", "T4"], "export: unknown study 'no.study'"),
     ],
 )
 def test_a_wrong_word_is_told_in_one_line(words: list[str], said: str) -> None:

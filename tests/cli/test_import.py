@@ -160,6 +160,12 @@ def test_recommend_says_what_a_study_of_one_gpu_lacks(
     assert needed in said
 
 
+def test_imported_studies_are_not_rechecked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
+    said = complaint(capsys, "recheck", "--configfile", "kernels/blur/settings.yaml")
+    assert "recheck: all studies are of imported sweeps, without a kernel" in said
+
+
 def test_an_import_joins_the_rows_that_the_settings_name(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,14 +104,18 @@ def _studies(asked: Sequence[str], experiment: Experiment) -> list[str]:
     for study in asked:
         insist_on_kernel(study, experiment, COMMAND)
         known_gpus(study, experiment)
-    made = [
+    measurable = [
         study
         for study, entry in experiment.studies.items()
         if experiment.specs[entry.workload].has_kernel
-        and (experiment.root / FINAL / study / FACTS_FILE).is_file()
+    ]
+    made = [
+        study for study in measurable if (experiment.root / FINAL / study / FACTS_FILE).is_file()
     ]
     if not asked and not made:
         message = "no study has recommendations yet: make them with snakemake --cores all"
+        if experiment.studies and not measurable:
+            message = "all studies are of imported sweeps, without a kernel to measure again"
         raise UserError(COMMAND, "", message)
     return list(dict.fromkeys(asked)) or made
 

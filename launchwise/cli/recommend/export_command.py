@@ -28,6 +28,7 @@ def export(
         Format,
         typer.Option(
             "--format",
+            case_sensitive=False,
             help="A C++17 header; JSON; a Python module without packages; Kernel Launcher's "
             "wisdom; T4, a file per device; a package of CMake with the header.",
         ),
