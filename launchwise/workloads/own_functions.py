@@ -6,7 +6,7 @@ A function gets what its signature names, and nothing else.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,18 @@ class OwnFunction:
         """Whether it is given a value of that name."""
         return self.takes_all or name in self.names()
 
+    def insist_on_names(self, available: Collection[str]) -> None:
+        """Check that it wants nothing else.
+
+        Raises
+        ------
+        UserError
+            When it names a value that there is not.
+        """
+        if missing := [name for name in self.wanted if name not in available]:
+            message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
+            raise UserError(self.file, self.name, message)
+
     def __call__(self, available: Mapping[str, Any]) -> Any:
         """Result for those of the ``available`` values that the signature names.
 
@@ -68,9 +80,7 @@ class OwnFunction:
         UserError
             When it names a value that there is not, or fails; with file and line.
         """
-        if missing := [name for name in self.wanted if name not in available]:
-            message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
-            raise UserError(self.file, self.name, message)
+        self.insist_on_names(available)
         try:
             return self.call(**{n: value for n, value in available.items() if self.takes(n)})
         except Exception as error:
@@ -115,12 +125,12 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
 
 
 def check_own_functions(folder: Path, spec: Spec) -> None:
-    """Import every function of the user's own that a spec names.
+    """Import every function of the user's own that a spec names, and check its parameters.
 
     Raises
     ------
     UserError
-        At the first one that is missing or fails.
+        At the first one that is missing, fails, or wants a value that there is not.
     """
     reference = spec.reference
     named = {
@@ -128,6 +138,8 @@ def check_own_functions(folder: Path, spec: Spec) -> None:
         "reference.file": None if reference is None else reference.file,
         "reference.compare": None if reference is None else reference.compare,
     }
+    more = {"inputs": ("generator", "problem"), "reference.compare": ("found", "expected")}
+    known = (*spec.problem, *spec.derived, *spec.tunable_columns, *spec.arguments)
     for key, text in named.items():
         if text is not None:
-            own_function(folder, text, key)
+            own_function(folder, text, key).insist_on_names({*known, *more.get(key, ())})

@@ -18,6 +18,7 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
+from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Finding
 from tests.support.host_device import HostDevice, measured_rows
@@ -245,6 +246,25 @@ EXPECTED: dict[str, tuple[str, str]] = {
     ),
     "words": ('def expected(n): return ["a", "b"], [1]', "gives sums as <U1, which are no numbers"),
 }
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("reference.py", "def expected(w): return w", "expected takes 'w': unknown name 'w'"),
+        ("reference.py", "def expected(problem): return 1", "unknown name 'problem'"),
+        ("inputs.py", "def make(generator, problem, sums, m): return {}", "unknown name 'm'"),
+    ],
+)
+def test_parameters_are_checked_before_a_function_is_called(
+    folder: Path, file: str, text: str, said: str
+) -> None:
+    check_own_functions(folder, load_spec(folder))
+    (folder / file).write_text(text)
+    # What was imported stays imported.
+    other = shutil.copytree(folder, folder.parent / "again" / "own")
+    with pytest.raises(UserError, match=f"{file}: .*{said}"):
+        check_own_functions(other, load_spec(other))
 
 
 @pytest.mark.parametrize("what", EXPECTED)
