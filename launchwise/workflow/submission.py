@@ -5,6 +5,7 @@ Snakemake submits a job that Slurm refuses again and again, and prints a page ea
 
 from __future__ import annotations
 
+import getpass
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,9 @@ REFUSALS = (
 NO_SUCH_NODE = "node configuration is not available"
 """Also what Slurm says of nodes that are drained, for which jobs may wait."""
 
+THERE = "sinfo -o '%P %G %f' lists what there is"
+OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
+
 PATIENCE_S = 20.0
 
 
@@ -61,9 +65,10 @@ def _check_requests(workflow: Any, experiment: Experiment) -> None:
         request = _request(resources)
         if request not in asked:
             asked.add(request)
-            if said := _refusal(request, resources):
+            if said := _refusal(request, resources) or _foreign_account(resources):
                 words = shlex.join(request) or "a job without options"
-                message = f"Slurm refuses {words}: {said}; sinfo -o '%P %G %f' lists what there is"
+                about_user = any(each in said.lower() for each in ("account", "qos"))
+                message = f"Slurm refuses {words}: {said}; {OWN if about_user else THERE}"
                 if gpu is not None and experiment.settings.gpus[gpu].slurm is not None:
                     raise experiment.error(f"gpus.{gpu}.slurm", message)
                 raise UserError("the profile", f"resources of {rule}", message)
@@ -126,6 +131,25 @@ def _missing_kind(resources: Mapping[str, Any]) -> str | None:
     if listed.returncode != 0 or (kinds and kind is None) or kind in kinds:
         return None
     return f"partition {partition} has no such GPU, but {', '.join(gpus) or 'none'}"
+
+
+def _foreign_account(resources: Mapping[str, Any]) -> str | None:
+    """Message if an account is none of the user's, where Slurm has accounts and takes any.
+
+    Snakemake's plugin asks the same before each job.
+    """
+    account = resources.get("slurm_account")
+    if not account:
+        return None
+    command = ("sacctmgr", "--noheader", "--parsable2", "show", "associations", "format=account")
+    try:
+        listed = _said(*command, f"user={getpass.getuser()}")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    own = sorted({*listed.stdout.split()})
+    if listed.returncode != 0 or not own or str(account).lower() in own:
+        return None
+    return f"{account} is no account of yours, but {', '.join(own)}"
 
 
 def _said(*command: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,7 @@
 """Environment modules of a job: the process gets what ``module load`` changes.
 
-The module system is a stand-in, an ``init/bash`` as Lmod and Environment Modules have one.
+The module system is a stand-in, an ``init/bash`` as Lmod and Environment Modules have one, and each
+of these where Debian's package of it is installed.
 """
 
 from __future__ import annotations
@@ -80,6 +81,33 @@ def test_a_module_that_is_unknown_and_a_system_without_modules_are_one_line(home
     assert 'module(s) are unknown: "cuda/99"; see `modules` in config.yaml' in done.stderr
     (home / "init" / "bash").write_text("")
     assert "there is no command module; see `modules`" in load(home, "cuda/13.0").stderr
+
+
+REAL = {
+    "lmod": ("/usr/share/lmod/lmod", 'module(s) are unknown: "cuda/99"'),
+    "environment-modules": ("/usr/share/modules", "Unable to locate a modulefile for 'cuda/99'"),
+}
+
+
+@pytest.mark.parametrize("system", REAL)
+def test_a_real_module_system(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, unknown = REAL[system]
+    if not (Path(home) / "init" / "bash").is_file():
+        pytest.skip(f"{system} is not installed")
+    (tmp_path / "cuda").mkdir()
+    # Both systems read files of this kind.
+    lines = ("#%Module1.0", "prepend-path PATH /opt/cuda/bin", "setenv CUDA_HOME /opt/cuda")
+    (tmp_path / "cuda" / "13.0").write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("MODULEPATH", str(tmp_path))
+    done = load(Path(home), "cuda/13.0")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["CUDA_HOME"] == "/opt/cuda"
+    assert found["PATH"].startswith("/opt/cuda/bin:")
+    done = load(Path(home), "cuda/13.0", "cuda/99")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert unknown in done.stderr
 
 
 def test_names_are_no_shell_text(home: Path) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from fake_cluster import FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject, Run
+from fake_cluster import ACCOUNTS, FEATURES, NODES, PARTITIONS, RESERVATION, ClusterProject, Run
 from filelock import FileLock
 from one_machine_slurm import OneMachineSlurm, unusable
+from slurm_accounting import lacking
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,8 @@ def slurm() -> Iterator[OneMachineSlurm]:
         pytest.skip(reason)
     # Sockets have short names.
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
-    cluster = OneMachineSlurm(folder, NODES, FEATURES, PARTITIONS)
+    accounts = () if lacking() else ACCOUNTS
+    cluster = OneMachineSlurm(folder, NODES, FEATURES, PARTITIONS, accounts=accounts)
     # Its configuration has one place on a machine: tests of another clone wait.
     with FileLock("/tmp/launchwise-slurm-tests.lock", timeout=900):
         try:

@@ -19,6 +19,7 @@ import pytest
 import yaml
 from fake_cluster import ARCHS, ROWS_PER_SWEEP, RUNTIME, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm
+from slurm_accounting import lacking
 
 pytestmark = pytest.mark.slurm
 
@@ -153,11 +154,30 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+THERE = "sinfo -o '%P %G %f' lists what there is"
+
+FOREIGN = {
+    "an account of somebody else": (
+        {"t4": {"account": "chemistry"}},
+        "gpus.t4.slurm: Slurm refuses --partition=short --account=chemistry --gpus=t4:1: "
+        "Invalid account or account/partition combination specified",
+    ),
+    "a QOS that is not the account's": (
+        {"a100": {"qos": "urgent"}},
+        "gpus.a100.slurm: Slurm refuses --partition=short,long --account=physics --qos=urgent "
+        "--gpus=a100:1 --exclude=t4 --nice=1: Invalid qos specification",
+    ),
+}
+OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *FOREIGN])
 def test_what_slurm_refuses_is_one_line_before_any_job(
     name: str, slurm: OneMachineSlurm, on_slurm: ClusterProject
 ) -> None:
-    entries, wanted = REFUSED[name]
+    if name in FOREIGN and (missing := lacking()):
+        pytest.skip(f"Slurm keeps no accounts: {missing} is missing")
+    entries, wanted = {**REFUSED, **FOREIGN}[name]
     overlay = {"gpus": {gpu: {"slurm": slurm} for gpu, slurm in entries.items()}}
     (on_slurm.project.folder / "overlay.yaml").write_text(yaml.safe_dump(overlay))
     before = slurm.said("squeue", "-h", "-t", "all", "-o", "%A")
@@ -165,7 +185,7 @@ def test_what_slurm_refuses_is_one_line_before_any_job(
     with on_slurm.start(*PROFILE, *settings, "-F", "--", "check_gpus") as run:
         assert run.wait(100) == 1
     said = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
-    assert said == [f"launchwise: overlay.yaml: {wanted}; sinfo -o '%P %G %f' lists what there is"]
+    assert said == [f"launchwise: overlay.yaml: {wanted}; {OWN if name in FOREIGN else THERE}"]
     assert "Traceback" not in run.said()
     assert slurm.said("squeue", "-h", "-t", "all", "-o", "%A") == before
 

@@ -61,6 +61,9 @@ VOLATILE = ("measured_at", "card")
 RESERVATION = "lab"
 """Of the node of the H200."""
 
+ACCOUNTS = ("biology", "physics")
+"""Those that the user of the tests has, where Slurm keeps accounts."""
+
 MODULE = "cuda/13.0"
 """It brings nvcc: see `fake_cards/modules`."""
 

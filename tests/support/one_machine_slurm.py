@@ -15,8 +15,10 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from slurm_accounting import SlurmAccounting
 
 CONFIGURATION = Path("/etc/slurm")
 """Not a folder of our own, named by SLURM_CONF: steps that Snakemake starts lose that variable."""
@@ -24,6 +26,7 @@ CONFIGURATION = Path("/etc/slurm")
 MARK = "# A test of launchwise made this file.\n"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "sinfo")
 HOST = "127.0.0.1"
+WITHOUT_ACCOUNTING = ["AccountingStorageType=accounting_storage/none"]
 
 
 def unusable() -> str | None:
@@ -57,6 +60,9 @@ class OneMachineSlurm:
         Partition to its nodes; ``cpu``, the default, is one more.
     kill_wait_s
         Time between SIGTERM and SIGKILL at a time limit.
+    accounts, qos
+        With accounts Slurm keeps them in a database, and refuses others; of a job that names none,
+        the first one pays.
     """
 
     def __init__(
@@ -66,12 +72,16 @@ class OneMachineSlurm:
         features: dict[str, str],
         partitions: dict[str, list[str]],
         kill_wait_s: int = 10,
+        accounts: Sequence[str] = (),
+        qos: str = "high",
     ) -> None:
         self.folder = folder
         self.gpus = gpus
         self._features = features
         self._partitions = {"cpu": ["cpu"], **partitions}
         self._kill_wait_s = kill_wait_s
+        self._accounts, self._qos = accounts, qos
+        self._accounting = SlurmAccounting(folder, HOST, _free_ports(1)[0], self._socket)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -85,10 +95,24 @@ class OneMachineSlurm:
         (CONFIGURATION / "slurm.conf").write_text(MARK + self._configuration())
         (CONFIGURATION / "gres.conf").write_text(MARK + self._gpus())
         self._run_munged(key)
+        if self._accounts:
+            self._start_accounting()
         self.start_controller()
         for node in self.nodes:
             self.start_node(node)
         _wait("nodes", lambda: self._idle() == len(self.nodes))
+
+    def _start_accounting(self) -> None:
+        self._accounting.make_database()
+        path = CONFIGURATION / "slurmdbd.conf"
+        path.touch(mode=0o600)
+        path.write_text(MARK + self._accounting.configuration())
+        self._run("mariadbd", *self._accounting.database())
+        _wait("mariadbd", (self.folder / "sql").exists)
+        self._run("slurmdbd", "slurmdbd", "-D", **self._accounting.environment)
+        # Nothing else can be asked before the cluster is known.
+        _wait("slurmdbd", lambda: "Cluster" in self.said("sacctmgr", "list", "cluster"))
+        self._accounting.add(self.do, self._accounts, self._qos)
 
     def _idle(self) -> int:
         # A node has a line for each of its partitions.
@@ -102,7 +126,7 @@ class OneMachineSlurm:
         finally:
             for name in reversed(list(self._processes)):
                 self._end(name, signal.SIGTERM)
-            for name in ("slurm.conf", "gres.conf"):
+            for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
                 (CONFIGURATION / name).unlink(missing_ok=True)
 
     def _cancel_all(self) -> None:
@@ -189,7 +213,7 @@ class OneMachineSlurm:
     def _socket(self) -> Path:
         return self.folder / "munge.socket"
 
-    def _run(self, name: str, program: str, *arguments: str) -> None:
+    def _run(self, name: str, program: str, *arguments: str, **variables: str) -> None:
         path = _program(program)
         assert path is not None, program
         with (self.folder / f"{name}.out").open("ab") as output:
@@ -197,6 +221,7 @@ class OneMachineSlurm:
                 [path, *arguments],
                 # Where a daemon that dies leaves its core.
                 cwd=self.folder,
+                env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -233,7 +258,7 @@ class OneMachineSlurm:
             "ProctrackType=proctrack/linuxproc",
             "TaskPlugin=task/none",
             "JobAcctGatherType=jobacct_gather/none",
-            "AccountingStorageType=accounting_storage/none",
+            *(self._accounting.controller_lines() if self._accounts else WITHOUT_ACCOUNTING),
             "MpiDefault=none",
             "SelectType=select/cons_tres",
             "SelectTypeParameters=CR_Core_Memory",

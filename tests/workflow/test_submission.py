@@ -25,18 +25,19 @@ rule one:
     resources: slurm_account="physics", qos="high"
     shell: "touch {output}"
 """
-SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit 1\n'
+SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit {code}\n'
+SACCTMGR = "#!/bin/sh\nprintf 'biology\\nchemistry\\nbiology\\n'\n"
 
 
-def run(folder: Path, said: str | None) -> str:
+def run(folder: Path, said: str | None, code: int = 1) -> str:
     """What Snakemake says where sbatch answers with ``said``; None: there is no sbatch."""
     (folder / "Snakefile").write_text(WORKFLOW)
     programs = folder / "bin"
-    programs.mkdir()
+    programs.mkdir(exist_ok=True)
     for name in ("bash", "which"):
         (programs / name).symlink_to(str(shutil.which(name)))
     if said is not None:
-        (programs / "sbatch").write_text(SBATCH.format(said=said))
+        (programs / "sbatch").write_text(SBATCH.format(said=said, code=code))
         (programs / "sbatch").chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--executor", "slurm", "--jobs", "1"],
@@ -60,7 +61,7 @@ def run(folder: Path, said: str | None) -> str:
         (
             "allocation failure: Invalid account or account/partition combination specified",
             "Slurm refuses --account=physics --qos=high: Invalid account or account/partition "
-            "combination specified; sinfo",
+            "combination specified; sacctmgr show assoc user=$USER format=account,partition,qos",
         ),
         ("allocation failure: Invalid qos specification", "--qos=high: Invalid qos specification;"),
         (None, "--qos=high: sbatch is not on the PATH: start Snakemake on a login node, or"),
@@ -72,6 +73,17 @@ def test_a_refusal_is_one_line(tmp_path: Path, said: str | None, line: str) -> N
     assert lines[0].startswith("launchwise: the profile: resources of one: Slurm refuses ")
     assert line in lines[0]
     assert not (tmp_path / "one").exists()
+
+
+def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sacctmgr").write_text(SACCTMGR)
+    (tmp_path / "bin" / "sacctmgr").chmod(0o755)
+    said = run(tmp_path, "sbatch: Job 1 to start", code=0)
+    assert (
+        "launchwise: the profile: resources of one: Slurm refuses --account=physics --qos=high: "
+        "physics is no account of yours, but biology, chemistry; sacctmgr show assoc user=$USER"
+    ) in said
 
 
 @pytest.mark.parametrize(
