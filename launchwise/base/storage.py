@@ -294,6 +294,17 @@ def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:
     return found
 
 
+def why_not_written(folder: Path, nbytes: int = 1 << 20) -> OSError | None:
+    """What the system says to a new file of ``nbytes`` in a folder; None where it takes it."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(nbytes))
+            file.flush()
+    except OSError as error:
+        return error
+    return None
+
+
 def user_cache() -> Path:
     """Folder of what every project of this user may keep and lose."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "launchwise")

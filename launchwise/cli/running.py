@@ -11,23 +11,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 from launchwise.base.places import ROOT
-from launchwise.base.storage import user_cache
+from launchwise.base.storage import user_cache, why_not_written
 
 
 @contextlib.contextmanager
 def _cache() -> Iterator[dict[str, str]]:
     """Variables by which Snakemake, which does not start without a cache, finds a folder for it."""
     usual = user_cache().parent
-    with contextlib.ExitStack() as stack:
-        try:
-            usual.mkdir(parents=True, exist_ok=True)
-            writable = os.access(usual, os.W_OK)
-        except OSError:
-            writable = False
-        if writable:
-            yield {}
-        else:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="launchwise-"))
+    with contextlib.suppress(OSError):
+        usual.mkdir(parents=True, exist_ok=True)
+    if why_not_written(usual) is None:
+        yield {}
+    else:
+        with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
             yield {"XDG_CACHE_HOME": folder}
 
 

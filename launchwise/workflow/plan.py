@@ -32,6 +32,7 @@ from launchwise.learning import hyperparameters
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.temporary import check_temporary_folder
 from launchwise.workflow.versions import check_version
 from launchwise.workloads.loading import host_file, load_workload
 from launchwise.workloads.sources import PROJECT_KERNELS
@@ -81,6 +82,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     files = settings_of(path, overlays)
     try:
         check_version()
+        check_temporary_folder()
         experiment = load_experiment(config, files, Path.cwd())
         _check_hosts(experiment)
         _check_models(experiment)

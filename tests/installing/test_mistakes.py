@@ -170,3 +170,29 @@ def test_a_home_that_cannot_be_written_costs_speed_alone(here: Path) -> None:
     done = launchwise("export", "saxpy_block", "--format", "json", folder=here, **nowhere)
     assert "this machine has no NVIDIA GPU; give its arch" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def _filled(disk: Path) -> str:
+    free = os.statvfs(disk)
+    (disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
+    return str(disk)
+
+
+def test_a_home_that_is_full_costs_speed_alone(here: Path, small_disk: Path) -> None:
+    full = _filled(small_disk)
+    for variables in ({"HOME": full, "XDG_CACHE_HOME": ""}, {"XDG_CACHE_HOME": full}):
+        words = ("export", "saxpy_block", "--format", "json")
+        done = launchwise(*words, folder=here, **variables, **NO_GPU)
+        assert "this machine has no NVIDIA GPU; give its arch" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_full_folder_for_temporary_files_is_one_line(here: Path, small_disk: Path) -> None:
+    full = _filled(small_disk)
+    done = snakemake(here, "-n", TMPDIR=full)
+    said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
+    assert said == [
+        f"launchwise: TMPDIR={full}: cannot be written: No space left on device: free space, or "
+        "set another TMPDIR"
+    ]
+    assert "Traceback" not in done.stderr

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,24 @@ def test_an_other_folder_by_an_option_and_results_elsewhere_by_a_link(
     makes(tmp_path, "--snakefile", str(SNAKEFILE), "--directory", str(here))
     assert json.loads((tmp_path / "scratch" / "gpus" / "a100.json").read_text())["name"] == "a100"
     assert (here / "results").is_symlink()
+
+
+def test_a_node_without_network(here: Path) -> None:
+    """Not even the node itself can be reached by an address."""
+    apart = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode:
+        pytest.skip("unshare is not allowed here")
+    words = ["--snakefile", str(SNAKEFILE), "--cores", "1", "--", MADE]
+    done = subprocess.run(
+        [*apart, sys.executable, "-m", "snakemake", *words],
+        cwd=here,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (here / MADE).is_file()
 
 
 @pytest.mark.parametrize(
