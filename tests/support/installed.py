@@ -21,10 +21,10 @@ def shared_packages() -> list[str]:
     return [*dict.fromkeys(each for each in sys.path if each.endswith("-packages"))]
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this tree."""
+def build_wheel(folder: Path, tree: Path = ROOT) -> Path:
+    """Build the wheel of this tree, or of another one."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
