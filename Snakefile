@@ -7,6 +7,7 @@ from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import BLIND_FILES, Contests
+from launchwise.workflow.failures import tell_failures
 from launchwise.workflow.interpreter import name_in_one_word
 from launchwise.workflow.plan import (
     fitted_model,
@@ -75,6 +76,7 @@ onsuccess:
 
 
 onerror:
+    tell_failures(workflow)
     stop_server()
 
 

@@ -11,12 +11,17 @@ from collections.abc import Sequence
 from launchwise.base.errors import UserError
 
 LOAD = """
-if ! type module >/dev/null 2>&1; then
-  for init in "${MODULESHOME-}/init/bash" /etc/profile.d/*modules.sh /etc/profile.d/*lmod.sh; do
-    if [ -r "$init" ]; then . "$init" >/dev/null 2>&1; break; fi
+is_there() { type module >/dev/null 2>&1; }
+if ! is_there && [ -r "${MODULESHOME-}/init/bash" ]; then
+  . "$MODULESHOME/init/bash" >/dev/null 2>&1
+elif ! is_there; then
+  # A file of a system that was removed may be left over.
+  for init in /etc/profile.d/*modules.sh /etc/profile.d/*lmod.sh; do
+    if [ -r "$init" ]; then . "$init" >/dev/null 2>&1; fi
+    if is_there; then break; fi
   done
 fi
-if ! type module >/dev/null 2>&1; then echo "there is no command module" >&2; exit 1; fi
+if ! is_there; then echo "there is no command module" >&2; exit 1; fi
 module load "$@" || exit
 exec "$ENV_PROGRAM" -0
 """

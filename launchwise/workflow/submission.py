@@ -36,6 +36,10 @@ REFUSALS = (
 NO_SUCH_NODE = "node configuration is not available"
 """Also what Slurm says of nodes that are drained, for which jobs may wait."""
 
+NO_CLUSTER = "sbatch: fatal: "
+"""What a client says that knows of no cluster, or whose configuration is broken."""
+
+ELSEWHERE = "start Snakemake on a login node, or without the profile"
 THERE = "sinfo -o '%P %G %f' lists what there is"
 OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
 
@@ -105,13 +109,15 @@ def _refusal(request: tuple[str, ...], resources: Mapping[str, Any]) -> str | No
     try:
         done = _said("sbatch", "--test-only", *request, "--wrap", "true")
     except FileNotFoundError:
-        return "sbatch is not on the PATH: start Snakemake on a login node, or without the profile"
+        return f"sbatch is not on the PATH: {ELSEWHERE}"
     except subprocess.TimeoutExpired:
         return None
     lines = done.stderr.strip().splitlines()
     if done.returncode == 0 or not lines:
         return None
     said = " ".join(lines).lower()
+    if NO_CLUSTER in said:
+        return f"{lines[-1].removeprefix('sbatch: ')}: {ELSEWHERE}"
     if NO_SUCH_NODE in said:
         return _missing_kind(resources)
     first = next((line for line in lines if any(each in line.lower() for each in REFUSALS)), None)

@@ -99,11 +99,13 @@ def test_a_real_module_system(system: str, tmp_path: Path, monkeypatch: pytest.M
     lines = ("#%Module1.0", "prepend-path PATH /opt/cuda/bin", "setenv CUDA_HOME /opt/cuda")
     (tmp_path / "cuda" / "13.0").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("MODULEPATH", str(tmp_path))
-    done = load(Path(home), "cuda/13.0")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["CUDA_HOME"] == "/opt/cuda"
-    assert found["PATH"].startswith("/opt/cuda/bin:")
+    # Found by its own variable, and by what login shells read.
+    for named in (home, "/nowhere"):
+        done = load(Path(named), "cuda/13.0")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["CUDA_HOME"] == "/opt/cuda"
+        assert found["PATH"].startswith("/opt/cuda/bin:")
     done = load(Path(home), "cuda/13.0", "cuda/99")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1

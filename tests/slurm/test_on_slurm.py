@@ -203,6 +203,19 @@ def test_a_profile_for_a_partition_that_is_none_is_one_line(
     assert "Traceback" not in run.said()
 
 
+def test_a_check_that_fails_on_a_node_is_told_in_the_terminal(
+    slurm: OneMachineSlurm, on_slurm: ClusterProject
+) -> None:
+    overlay = on_slurm.project.folder / "overlay.yaml"
+    overlay.write_text(yaml.safe_dump({"gpus": {"t4": {"device": "L4"}}}))
+    settings = ("--configfile", "config.yaml", "overlay.yaml")
+    with on_slurm.start(*PROFILE, *settings, "-F", "--", "results/checks/t4.json") as run:
+        assert run.wait(100) == 1
+    (said,) = [line for line in run.said().splitlines() if line.startswith("launchwise: ")]
+    assert "gpus.t4: " in said
+    assert "no matching GPU: wanted L4 of sm_75, found Made-up t4" in said
+
+
 def test_a_killed_workflow_a_requeued_and_a_cancelled_job(
     slurm: OneMachineSlurm, on_slurm: ClusterProject
 ) -> None:

@@ -64,6 +64,10 @@ def run(folder: Path, said: str | None, code: int = 1) -> str:
             "combination specified; sacctmgr show assoc user=$USER format=account,partition,qos",
         ),
         ("allocation failure: Invalid qos specification", "--qos=high: Invalid qos specification;"),
+        (
+            "sbatch: fatal: Could not establish a configuration source",
+            "--qos=high: fatal: Could not establish a configuration source: start Snakemake on a",
+        ),
         (None, "--qos=high: sbatch is not on the PATH: start Snakemake on a login node, or"),
     ],
 )
