@@ -476,7 +476,8 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
     assert done.returncode == 1
     assert done.stdout == ""
     _, said = done.stderr.splitlines()
-    assert said == "launchwise: tune: this machine has no NVIDIA GPU, or no driver of one"
+    lacking = "this machine has no NVIDIA GPU, or no driver of one"
+    assert said == f"launchwise: tune: {lacking}; check --cpu and tune --dry-run need none"
     preview = tune(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert preview.returncode == 0, preview.stderr
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr

@@ -169,7 +169,7 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     from launchwise.cli.tune.tuning import answers_line
 
     if not present:
-        raise UserError(COMMAND, "", NO_GPU)
+        raise UserError(COMMAND, "", f"{NO_GPU}; check --cpu and tune --dry-run need none")
     try:
         arch = arch_here(asked.device, present)
     except ValueError as error:
