@@ -12,6 +12,8 @@ from launchwise.base.places import shipped
 def workload_folder(named: str) -> Path:
     """Folder of a workload: a path that holds ``spec.yaml``, or a name below ``kernels/``.
 
+    That is the folder here, then launchwise's own.
+
     Raises
     ------
     UserError
@@ -20,7 +22,10 @@ def workload_folder(named: str) -> Path:
     path = Path(named)
     if path.name == SPEC_FILE:
         path = path.parent
-    for folder in (path, shipped("kernels") / named):
+    for folder in (path, Path("kernels", named), shipped("kernels") / named):
         if (folder / SPEC_FILE).is_file():
             return folder.resolve()
-    raise UserError(named, "", f"is neither a folder with {SPEC_FILE} nor a workload of kernels/")
+    message = f"is neither a folder with {SPEC_FILE} nor a workload of kernels/"
+    if path.is_file():
+        message = f"is no workload: launchwise new {path.stem} --from {named} makes one"
+    raise UserError(named, "", message)

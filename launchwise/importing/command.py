@@ -137,8 +137,8 @@ def export_sweep(
     wanted = values(problem, "--problem")
     fit = [each for each in known if all(each.get(key) == value for key, value in wanted.items())]
     if len(fit) != 1:
-        names = ", ".join(spec.problem_columns)
-        message = f"{len(fit)} of {len(known)} problems fit: name one by {names}"
+        example = " ".join(f"--problem {name}={value}" for name, value in known[0].items())
+        message = f"{len(fit)} of {len(known)} problems fit: name one, such as {example}"
         raise UserError(table, "--problem", message)
     chosen = {str(key): value for key, value in fit[0].items()}
     WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))

@@ -362,6 +362,13 @@ def test_several_variants_are_a_tunable_of_the_other_tuner(kind: str, tmp_path: 
     assert sorted(row.time_ms for row in back.timed) == sorted(table["time_ms"])
 
 
+def test_of_several_problems_one_must_be_named(tmp_path: Path) -> None:
+    spec = load_spec(STENCIL)
+    write_table(tmp_path / "a.parquet", measurements(spec), measurement_schema(spec))
+    with pytest.raises(UserError, match="4 of 4 problems fit: name one, such as --problem n=64 --"):
+        export_sweep(tmp_path / "a.parquet", STENCIL, tmp_path / "b.json", "t4")
+
+
 def test_the_two_mislabelled_public_files_are_flagged() -> None:
     flagged = {
         path.parent.name

@@ -47,6 +47,10 @@ def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.Complet
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "a forgotten argument": (["tune"], "tune: Missing argument 'workload'"),
     "a workload that is nowhere": (["tune", "nothing"], "neither a folder with spec.yaml nor a"),
+    "a kernel in place of a workload": (
+        ["tune", "smooth/smooth.cu"],
+        "is no workload: launchwise new smooth --from smooth/smooth.cu makes one",
+    ),
     "a command that is none": (["tuna"], "No such command 'tuna'. Did you mean 'tune'?"),
     "a file that is missing": (
         ["new", "a", "--from", "none.cu"],
@@ -54,6 +58,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     ),
     "a spec that is there": (["new", "smooth", "--from", "smooth/smooth.cu"], "exists; remove it"),
     "a folder that is used": (["init", "smooth"], "smooth: is not empty: name a new folder"),
+    "a file for a folder": (["init", "config.yaml"], "config.yaml: is a file: name a new folder"),
     "a folder below a file": (["init", "config.yaml/x"], "cannot be written: Not a directory"),
     "no GPU to tune on": (
         ["tune", "smooth", "width=64", "height=64"],
@@ -89,6 +94,11 @@ def test_a_mistake_of_a_command(name: str, here: Path) -> None:
     assert len(said) == 1, done.stderr
     assert wanted in said[0]
     assert "Traceback" not in done.stderr
+
+
+def test_a_workload_of_the_project_is_found_by_its_name(here: Path) -> None:
+    done = launchwise("check", "saxpy", folder=here, PATH="/usr/bin:/bin")
+    assert "expressions: have values" in done.stdout, done.stderr
 
 
 def test_commands_outside_of_a_project_name_the_ways_into_one(tmp_path: Path) -> None:

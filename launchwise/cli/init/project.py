@@ -67,7 +67,9 @@ def begin(folder: Path, studies: bool) -> list[str]:
     UserError
         When something is in the folder already, or it cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise UserError(folder, "", "is a file: name a new folder")
+    if folder.exists() and any(folder.iterdir()):
         raise UserError(folder, "", "is not empty: name a new folder")
     write_text(folder / "Snakefile", SNAKEFILE)
     write_text(folder / "profiles" / "default" / "config.yaml", PROFILE)
