@@ -8,6 +8,7 @@ from typing import Any
 
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.templates import resolved_kernel
 
 Size = tuple[int, int, int]
 
@@ -19,7 +20,8 @@ class LaunchShape:
     Parameters
     ----------
     kernel
-        Name of its ``__global__`` function as the spec gives it; empty where host code knows it.
+        Name of its ``__global__`` function, of a template with its arguments, ``gemm<64, float>``;
+        empty where host code knows it.
     block, grid
         Threads per block and blocks per grid in x, y, z.
     shared_bytes
@@ -45,7 +47,10 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class LaunchExpressions:
-    """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration."""
+    """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration.
+
+    Arguments of a template are names there.
+    """
 
     kernel: str
     block: Sequence[str]
@@ -101,7 +106,7 @@ def launch_shapes(
 
     return [
         LaunchShape(
-            one.kernel,
+            resolved_kernel(spec, one.kernel, problem, whole),
             size(one.block),
             size(one.grid),
             None if one.shared_bytes is None else number(one.shared_bytes),

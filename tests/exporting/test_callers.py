@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from samples import ROOT
 
-from launchwise.cli.recommend.recommending import as_json_text
+from launchwise.cli.recommend.recommending import as_json_text, as_text
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.table import AnswerTable
@@ -63,10 +63,22 @@ def needs(name: str) -> Any:
 def test_cupy_gets_macros_grid_and_block(printed: str) -> None:
     example = runpy.run_path(str(CALLERS / "cupy_smooth.py"))
     options, grid, block, shared_bytes = example["options_and_launch"](json.loads(printed))
+    (launch,) = json.loads(printed)["suggestions"][0]["launches"]
+    assert launch["kernel"] == "smooth"
     assert options == ("-Dblock_size_x=64", "-Dblock_size_y=4", "-Dtile_size_y=2")
     assert grid == (16, 38, 1)
     assert block == (64, 4, 1)
     assert shared_bytes == 0
+
+
+def test_a_template_is_named_with_its_arguments() -> None:
+    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
+    best = Suggestion(1, spec.baseline, 1.0, None, None, None, None, None, is_usual=True)
+    sizes = {"M": 64, "N": 64, "K": 8, "dtype": "float64"}
+    answer = Answer("h200", sizes, MEASURED, [best], spec.baseline, "")
+    (launch,) = json.loads(as_json_text(answer, spec))["suggestions"][0]["launches"]
+    assert launch["kernel"] == "gemm<32, 32, 8, double>"
+    assert "launch gemm<32, 32, 8, double>: block 32 x 8 x 1" in as_text(answer, spec)
 
 
 @pytest.mark.gpu
