@@ -1,7 +1,8 @@
 """A real Slurm on one machine: munged, slurmctld and a slurmd for each node, with typed GPUs.
 
 The GPUs are character devices that nobody reads. Needs root and Debian's packages munge,
-slurm-client, slurmctld and slurmd. Only processes that it started are ended, by their pids.
+slurm-client, slurmctld and slurmd; accounts need more (:mod:`slurm_accounting`). Only processes
+that it started are ended, by their pids.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from slurm_accounting import SlurmAccounting
 CONFIGURATION = Path("/etc/slurm")
 """Not a folder of our own, named by SLURM_CONF: steps that Snakemake starts lose that variable."""
 
+FILES = ("slurm.conf", "gres.conf", "slurmdbd.conf")
 MARK = "# A test of launchwise made this file.\n"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "sinfo")
 HOST = "127.0.0.1"
@@ -35,9 +37,9 @@ def unusable() -> str | None:
         return "only root can start Slurm's daemons"
     if missing := [name for name in PROGRAMS if _program(name) is None]:
         return f"Slurm is not installed ({missing[0]} is missing)"
-    present = CONFIGURATION / "slurm.conf"
-    if present.exists() and not present.read_text().startswith(MARK):
-        return f"this machine has a Slurm of its own ({present})"
+    for present in (CONFIGURATION / name for name in FILES):
+        if present.exists() and not present.read_text().startswith(MARK):
+            return f"this machine has a Slurm of its own ({present})"
     return None
 
 
@@ -81,7 +83,9 @@ class OneMachineSlurm:
         self._partitions = {"cpu": ["cpu"], **partitions}
         self._kill_wait_s = kill_wait_s
         self._accounts, self._qos = accounts, qos
-        self._accounting = SlurmAccounting(folder, HOST, _free_ports(1)[0], self._socket)
+        # Of slurmctld, of each node, and of slurmdbd.
+        self._ports = _free_ports(len(self.nodes) + 2)
+        self._accounting = SlurmAccounting(folder, HOST, self._ports[-1], self._socket)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
@@ -126,7 +130,7 @@ class OneMachineSlurm:
         finally:
             for name in reversed(list(self._processes)):
                 self._end(name, signal.SIGTERM)
-            for name in ("slurm.conf", "gres.conf", "slurmdbd.conf"):
+            for name in FILES:
                 (CONFIGURATION / name).unlink(missing_ok=True)
 
     def _cancel_all(self) -> None:
@@ -240,11 +244,10 @@ class OneMachineSlurm:
 
     def _configuration(self) -> str:
         host = socket.gethostname().split(".")[0]
-        ports = _free_ports(1 + len(self.nodes))
         lines = [
             "ClusterName=launchwise",
             f"SlurmctldHost={host}({HOST})",
-            f"SlurmctldPort={ports[0]}",
+            f"SlurmctldPort={self._ports[0]}",
             "SlurmUser=root",
             "SlurmdUser=root",
             f"AuthInfo=socket={self._socket}",
@@ -273,7 +276,7 @@ class OneMachineSlurm:
             f"KillWait={self._kill_wait_s}",
             "GresTypes=gpu",
         ]
-        for node, port in zip(self.nodes, ports[1:], strict=True):
+        for node, port in zip(self.nodes, self._ports[1:-1], strict=True):
             gpu = f" Gres=gpu:{node}:{self.gpus[node]}" if node in self.gpus else ""
             feature = f" Feature={self._features[node]}" if node in self._features else ""
             address = f"NodeHostname={host} NodeAddr={HOST} Port={port}"
