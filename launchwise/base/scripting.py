@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
 from launchwise.base.modules import load_modules
-from launchwise.base.storage import own_place
+from launchwise.base.storage import FULL, RESULTS, own_place, why_not_written
 
 log = logging.getLogger("launchwise")
 
@@ -145,13 +147,15 @@ def _validated(annotation: Any, value: Any, kind: str, blamed: tuple[str, str]) 
 def running(job: Any) -> Iterator[logging.Logger]:
     """Log to the job's log file (first of ``job.log``, if any) and to the terminal.
 
-    A :class:`UserError`, too little memory and too deep nesting are logged in one line and end the
-    process with exit code 1, an :class:`Interrupted` likewise with :data:`EXIT_RESUMABLE`. Any
-    other exception is logged with its traceback and raised again.
+    A :class:`UserError`, a full disk, too little memory and too deep nesting are logged in one line
+    and end the process with exit code 1, an :class:`Interrupted` likewise with
+    :data:`EXIT_RESUMABLE`. Any other exception is logged with its traceback and raised again.
     """
     log.handlers = []
     log.setLevel(logging.INFO)
     log.propagate = False
+    # A log that has no space must not hide what stands in the terminal.
+    logging.raiseExceptions = False
     log.addHandler(in_lines(logging.StreamHandler(sys.stderr)))
     try:
         if job.log:
@@ -167,9 +171,28 @@ def running(job: Any) -> Iterator[logging.Logger]:
     except (MemoryError, RecursionError) as error:
         log.error("launchwise: %s", out_of(error))
         raise SystemExit(1) from None
-    except Exception:
+    except Exception as error:
+        if (full := _full_disk(error)) is not None:
+            log.error("launchwise: %s", full)
+            raise SystemExit(1) from None
         log.exception("internal error in launchwise; please report it")
         raise
+
+
+def _full_disk(error: BaseException) -> UserError | None:
+    """The mistake where a library could not write, whatever it makes of that; None otherwise."""
+    refused = why_not_written(Path(RESULTS), nbytes=1 << 16)
+    each: BaseException | None = error
+    while each is not None:
+        if isinstance(each, OSError) and each.errno in FULL:
+            refused = each
+            break
+        each = each.__cause__ or each.__context__
+    if refused is None or refused.errno not in FULL:
+        return None
+    why = os.strerror(refused.errno or 0)
+    message = f"cannot be written: {why}: free space, then run the same command again"
+    return UserError(refused.filename or RESULTS, "", message)
 
 
 def in_lines(handler: logging.Handler) -> logging.Handler:

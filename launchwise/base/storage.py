@@ -21,6 +21,10 @@ RESULTS = "results"
 """Folder of everything that a run makes, in the folder that it runs in. It may be a link."""
 
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Numbers of errors of a disk, or a quota, without space."""
+
+
 def own_place(path: str | Path) -> Path:
     """A place for an output: a link that stands there is removed, its target stays as it is.
 

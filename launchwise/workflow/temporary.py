@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import why_not_written
-
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+from launchwise.base.storage import FULL, why_not_written
 
 
 def check_temporary_folder() -> None:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from samples import ROOT
 
@@ -120,6 +122,55 @@ def test_an_interrupted_script_can_be_resumed(own_log: None, tmp_path: Path) -> 
     assert ended.value.code == EXIT_RESUMABLE == 75
     said = "W signal 15: 3 rows are kept; run the same command again to resume\n"
     assert (tmp_path / "log").read_text() == said
+
+
+def _numpy(path: Path) -> None:
+    np.savez_compressed(path, array=np.random.default_rng(1).random(1 << 16))
+
+
+def _parquet(path: Path) -> None:
+    pd.DataFrame({"x": np.random.default_rng(1).random(1 << 16)}).to_parquet(path)
+
+
+def _booster(path: Path) -> None:
+    (path.parent / "ballast").write_bytes(bytes(48 << 10))
+    raise RuntimeError("a library could not save its model")
+
+
+@pytest.mark.parametrize("writes", [_numpy, _parquet, _booster])
+def test_a_full_disk_is_one_line_whichever_library_met_it(
+    writes: Any,
+    own_log: None,
+    small_disk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to(small_disk)
+    with pytest.raises(SystemExit) as ended:
+        run_job(lambda: writes(Path("results/model")), Job("stage", ["stage.log"], {}))
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("E launchwise: results")
+    assert said.endswith(
+        "cannot be written: No space left on device: free space, then run the same command again\n"
+    )
+    assert said.count("\n") == 1
+
+
+def test_an_error_of_our_own_keeps_its_traceback(
+    own_log: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
+
+    def main() -> None:
+        raise OSError(2, "No such file")
+
+    with pytest.raises(OSError, match="No such file"):
+        run_job(main, Job("stage", ["stage.log"], {}))
+    assert Path("stage.log").read_text().startswith("E internal error in launchwise; please")
 
 
 SNAKEFILE = """
