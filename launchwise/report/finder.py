@@ -19,6 +19,7 @@ from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, used
+from launchwise.workloads.templates import cpp_text, template_arguments, template_names
 
 WORDS = {
     "measured": "measured on this GPU",
@@ -233,13 +234,14 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
 
     Expressions over the problem and the configuration (:func:`problem_limits.nested`); None where
-    host code decides, or where one needs what a page cannot compute.
+    host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
+    template is a list of its name and its arguments.
     """
     found = {}
     for name, variant in study.spec.variants.items():
         found[name] = [
             {
-                "kernel": one.kernel,
+                "kernel": _kernel(one.kernel, study),
                 "block": [_nested(text, study) for text in one.block],
                 "grid": [_nested(text, study) for text in one.grid],
                 "shared": None if one.shared_bytes is None else _nested(one.shared_bytes, study),
@@ -247,6 +249,28 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
             for one in launch_expressions(variant)
         ]
     return found
+
+
+def _kernel(text: str, study: StudyData) -> Any:
+    arguments = [_argument(each, study) for each in template_arguments(text)]
+    return text if None in arguments or not arguments else [text.partition("<")[0], *arguments]
+
+
+def _argument(text: str, study: StudyData) -> Any:
+    """A template argument as a page writes it; None where a page cannot compute it."""
+    spec = study.spec
+    named: dict[str, Any] = {**spec.problem, **spec.tunables}
+    if text in named:
+        # Names of types are those of C++ there.
+        kinds = [each for each in named[text].values or [] if isinstance(each, str)]
+        cases = "".join(f"{cpp_text(each)!r} if {text} == {each!r} else " for each in kinds)
+        return _nested(f"{cases}{text}", study)
+    if text in spec.macros:
+        return _nested(spec.macros[text], study)
+    used = set(template_names(f"k<{text}>"))
+    if used.isdisjoint({*named, *spec.derived, *spec.macros}):
+        return text
+    return None if used & {*spec.macros} else _nested(text, study)
 
 
 def macros(study: StudyData) -> list[tuple[str, Any]]:

@@ -433,12 +433,14 @@ def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, fol
     declared = text.replace('"hosted":true', '"hosted":false')
     declared = declared.replace('"macros":[]', f'"macros":{macros}')
     assert len(declared) == len(text) + 1 + len(macros) - 2
-    data.write_text(declared)
+    template = '"kernel":["k",["name","bx"],"float"]'
+    assert '"kernel":""' in declared
+    data.write_text(declared.replace('"kernel":""', template))
     try:
         front.refresh()
         front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
         choose(front, "p-n", "102")
-        _, _, written, _, pycuda, *_ = front.execute_script(TAKEN)
+        _, launch, written, cpp, pycuda, *_ = front.execute_script(TAKEN)
     finally:
         data.write_text(text)
     _, *named = written.splitlines()
@@ -446,6 +448,8 @@ def test_macros_are_those_of_a_build_where_there_is_no_host_code(front: Any, fol
         "#define bx 32 #define by 4 #define bz 1 #define REAL float #define RADIUS 1"
     )
     assert '"-DREAL=float", "-DRADIUS=1"' in pycuda
+    assert launch.startswith("k<32, float>: block ")
+    assert "\nk<32, float><<<dim3(" in cpp
 
 
 def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder: Path) -> None:

@@ -14,7 +14,9 @@ from launchwise.report import finder, overview, sections, wording
 from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
+from launchwise.workloads.spec import load_spec
 from tests.support.report_study import settings, study
+from tests.support.samples import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,13 @@ def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyD
     script = files("launchwise.report") / "templates" / "answer.js"
     given = '`${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms")'
     assert given in script.read_text(encoding="utf-8")
+
+
+def test_the_lookup_launches_a_template_with_its_arguments(made: StudyData) -> None:
+    spec = load_spec(ROOT / "tests" / "strangers" / "tiled_gemm")
+    (launch,) = finder.launches(dataclasses.replace(made, spec=spec, _known={}))["tiles"]
+    dtype = ["if", ["==", ["name", "dtype"], "float64"], "double", "float"]
+    assert launch["kernel"] == ["gemm", *(["name", name] for name in ("BM", "BN", "BK")), dtype]
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:

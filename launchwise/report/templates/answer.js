@@ -62,11 +62,16 @@
   // Launches of a configuration for a problem; a part is null where host code decides it.
   const namesOf = (data, values, asked) => ({ ...data.neutral, ...Object.fromEntries(values),
     ...Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]])) });
+  const kernelOf = (kernel, names) => {
+    if (!Array.isArray(kernel)) return kernel || names.variant;
+    const [name, ...parts] = kernel;
+    return `${name}<${parts.map((tree) => value(tree, names)).join(", ")}>`;
+  };
   const launchesOf = (data, values, asked) => {
     const names = namesOf(data, values, asked);
     const of = (tree) => tree === null ? null : Number(value(tree, names));
     return (data.launches[names.variant] ?? []).map((one) => ({
-      kernel: one.kernel || names.variant, block: one.block.map(of), grid: one.grid.map(of), shared: of(one.shared),
+      kernel: kernelOf(one.kernel, names), block: one.block.map(of), grid: one.grid.map(of), shared: of(one.shared),
     }));
   };
   const known = (sizes) => sizes.every((size) => size !== null);
