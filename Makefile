@@ -30,7 +30,7 @@ define install
 	       --python $(BIN)/python -r $(1) \
 	  || { echo "make: uv failed; using pip (slower)"; \
 	       $(BIN)/pip install -q --require-hashes -r $(1); } \
-	  || { echo "make: cannot install $(1) (see above): make needs PyPI, or PIP_INDEX_URL of a mirror"; exit 1; }
+	  || { echo "make: cannot install $(1) (see above): make needs PyPI, or PIP_INDEX_URL of a mirror, and space for caches (XDG_CACHE_HOME)"; exit 1; }
 endef
 
 # A clone that was moved or renamed, or whose interpreter is gone (an upgrade of the system).
