@@ -133,7 +133,7 @@ def judged_times(
     found[[*GAIN_LIMITS]] = np.nan
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
-    found["card"] = sweep["card"].to_numpy()
+    found["card"] = sweep["card"].array
     found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
     if pairs is not None:
         _take_over(found, pairs, spec)

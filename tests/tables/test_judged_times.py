@@ -224,3 +224,12 @@ def test_limits_hold_the_true_median_as_often_as_they_say() -> None:
     found = median_limits(list(drawn))
     held = ((found[:, 0] <= 1) & (found[:, 1] >= 1)).mean()
     assert 0.95 <= held < 0.98
+
+
+def test_a_gpu_that_measured_nothing_of_a_study_has_no_times(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    spec = recorded.spec
+    none = judged_times(recorded.sweep.iloc[:0], None, spec)
+    write_table(tmp_path / "times.parquet", none, times_schema(spec))
+    assert read_table(tmp_path / "times.parquet", times_schema(spec)).empty
