@@ -205,6 +205,12 @@ class StudyData:
         """The rows of :attr:`rows` that have a time."""
         return self.rows[self.rows["status"].isin(MEASURED)].reset_index(drop=True)
 
+    @cached_property
+    def timed(self) -> pd.DataFrame:
+        """Rows that have a time on the study's problems, of variants that are no candidates, too."""
+        rows = self._asked_about
+        return rows[rows["status"].isin(MEASURED)].reset_index(drop=True)
+
     @property
     def problem_columns(self) -> list[str]:
         """Columns that name a problem."""
@@ -324,7 +330,7 @@ def read_study(
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in LISTS]
     sweeps = _of_gpus(files.sweeps, measurements, wanted)
-    return StudyData(
+    found = StudyData(
         name=name,
         folder=files.folder,
         settings=settings,
@@ -359,6 +365,11 @@ def read_study(
         kept_out=kept_out,
         answers=_answers(files.answers),
     )
+    # A sweep may hold problems of other studies alone.
+    asked = [gpu for gpu, rows in sweeps.items() if asked_about(settings, rows).any()]
+    if 0 < len(asked) < len(sweeps):
+        return replace(found.limited_to(asked), left_out=())
+    return found
 
 
 def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -73,7 +73,7 @@ READINGS = (
 
 def readings(study: StudyData) -> list[Reading]:
     """Those to show: the program where a GPU has rows of it."""
-    measured = set(study.measured["variant"])
+    measured = set(study.timed["variant"])
     return [each for each in READINGS if each.variant != PROGRAM or PROGRAM in measured]
 
 
@@ -87,7 +87,7 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
     shown = readings(study)
-    measured = study.measured
+    measured = study.timed
     measured = measured[measured["gpu"] == gpu]
     for record in published["best_tiles"]:
         n, order = int(record["n"]), int(record["order"])
@@ -158,7 +158,7 @@ def program(study: StudyData) -> Table | None:
     """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
     reading = READINGS[-1]
     rows = []
-    own = study.measured[study.measured["variant"].isin([PROGRAM, "linear"])]
+    own = study.timed[study.timed["variant"].isin([PROGRAM, "linear"])]
     for (gpu, order), part in own.groupby(["gpu", "order"], observed=True):
         problems = [one for _, one in part.groupby(["n", "dtype"], observed=True)]
         found = [one for one in (_gain(each, reading) for each in problems) if one is not None]
@@ -265,7 +265,7 @@ def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
     toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
     ours = _versions(study)
     cuda = f"CUDA {wording.listed(toolkits)}"
-    own = PROGRAM in set(study.measured["variant"])
+    own = PROGRAM in set(study.timed["variant"])
     rows = [
         ["language", "C with OpenMP 5.1 offload", "CUDA C++" + f"; {PROGRAM}: theirs" * own],
         ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}" + "; Clang" * own],
@@ -308,7 +308,7 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
         ``coefficient`` (mean speed-up over untiled) and ``forced``, the mean without untiled among
         the candidates; empty without measurements.
     """
-    rows = study.measured
+    rows = study.timed
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, "linear"])]
     rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
     by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
