@@ -115,3 +115,10 @@ def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     spec = load_spec(ROOT / "kernels" / "acoustic")
     assert run["rows"] == len(configurations(spec, {"n": 256, "dtype": "float32", "order": 2}))
     assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0
+
+
+def test_the_first_answer_takes_seconds(tmp_path: Path) -> None:
+    result = result_on_gpu("first_answer", tmp_path)
+    (answer,) = result["answers"]
+    assert 0 < answer["new_s"] < 90
+    assert 0 < answer["tune_s"] < 90

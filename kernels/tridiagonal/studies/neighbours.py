@@ -14,6 +14,7 @@ from launchwise.report.blocks import MISSING, Cell, Figure, Key, Panel
 from launchwise.report.fields import THEIRS, Field, field, grouped
 
 from ..learning.optima import Classification, classify_optima
+from ..learning.published_split import SPLITS, PublishedSplit, as_published
 
 SEED = 2026
 
@@ -46,6 +47,27 @@ class Learnt:
         if self.table[self.choice].nunique() < 2:
             return None
         return classify_optima(self.table, self.rows, SEED, self.size, self.choice)
+
+    @cached_property
+    def published_split(self) -> PublishedSplit | None:
+        """The same as the paper fits it; None where that cannot be."""
+        if self.table[self.choice].nunique() < 2:
+            return None
+        return as_published(self.table, SEED, self.size, self.choice)
+
+
+def _published(entry: Learnt) -> str | Cell:
+    """Mean accuracy over shuffled splits, with its range."""
+    found = entry.published_split
+    if found is None:
+        return MISSING
+    ends = " to ".join(wording.fixed(each, 2) for each in (found.least, found.largest))
+    return Cell(wording.fixed(found.mean, 2), detail=ends)
+
+
+def _published_null(entry: Learnt) -> str:
+    found = entry.published_split
+    return MISSING if found is None else wording.fixed(found.null, 2)
 
 
 def _accuracy(share: float, classes: Classification) -> Cell:
@@ -80,6 +102,11 @@ FIELDS = [
         _number("majority-class accuracy", "", lambda one: _accuracy(one.null_accuracy, one)),
         _number("time lost", "% (mean)", _loss),
         _number("time lost", "% (worst)", lambda one: wording.fixed(one.worst_loss_percent, 2)),
+    ),
+    *grouped(
+        f"ours, as the paper splits and searches ({SPLITS} splits)",
+        field("accuracy", _published, unit="mean, range", number=True),
+        field("majority-class accuracy", _published_null, unit="mean", number=True),
     ),
     *grouped(
         "paper",

@@ -104,8 +104,15 @@ def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
     assert one.corrected["rank"].tolist() == [1, 1, 1, 2, 1, 1, 1]
 
 
+def losing(published: Published) -> Published:
+    """As if the text had lost the sizes of the first 22 rows, and nobody had restored them."""
+    rows = published["optima_float64"]
+    lost = [{**row, "n": "" if int(row["row"]) <= 22 else row["n"]} for row in rows]
+    return {**published, "optima_float64": lost}
+
+
 def test_the_sections_say_what_the_optima_are(made: StudyData, published: Published) -> None:
-    conclusions, optima, heuristic, transfer, *_ = own(made, published)
+    conclusions, optima, heuristic, transfer, *_ = own(made, losing(published))
     claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
     trend_row = claims["The best m grows with the size; to follow the trend is cheap"]
     assert trend_row[1].startswith("2 of 14 corrected; at most 4.17 % lost")
@@ -152,7 +159,7 @@ def test_pairs_of_one_card_and_sizes_are_counted(made: StudyData, published: Pub
 
 
 def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Published) -> None:
-    _, optima, *_ = own(made, published)
+    _, optima, *_ = own(made, losing(published))
     rows = {
         row[0]: row[1:]
         for row in rows_of(list(optima.blocks), "Optima of one, float64, pinned, batch=1")
