@@ -207,7 +207,7 @@ class StudyData:
 
     @cached_property
     def timed(self) -> pd.DataFrame:
-        """Rows that have a time on the study's problems, of variants that are no candidates, too."""
+        """Rows with a time on the study's problems, of variants that are no candidates, too."""
         rows = self._asked_about
         return rows[rows["status"].isin(MEASURED)].reset_index(drop=True)
 
