@@ -143,9 +143,12 @@ def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
 
 def title(model: str, overlays: list[dict[str, Any]]) -> str:
     """Title of a model in the strongest settings that have it; its name where none has."""
-    every = [read_settings(ROOT), *overlays]
-    named = [settings["models"][model] for settings in every if model in settings.get("models", {})]
-    return str(named[-1]["title"]) if named else model
+    found = model
+    for settings in (read_settings(ROOT), *overlays):
+        own = (settings.get("studies") or {}).get(STUDY) or {}
+        for models in (settings.get("models") or {}, own.get("own_models") or {}):
+            found = str(models[model]["title"]) if model in models else found
+    return found
 
 
 def collected(results: Path) -> dict[str, Any]:

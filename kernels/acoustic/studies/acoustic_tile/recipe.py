@@ -92,7 +92,8 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             f"Recorded {wording.moment(recipe['measured_at'])} at commit "
             f"{wording.short(recipe['commit'])} by benchmarks/paper_recipe.py, "
             f"{wording.seconds(sum(run['wall_s'] for run in runs.values()) / 60)} minutes for all "
-            f"three runs. scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
+            f"{wording.count(len(runs))} runs. "
+            f"scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
             f"{versions.get('xgboost-cpu', '–')}, LightGBM {versions.get('lightgbm', '–')}.",
             "note",
         ),
