@@ -21,6 +21,8 @@ from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 RECORDED = ROOT / "data" / "recorded" / "h200"
@@ -34,8 +36,10 @@ def drawn(workload: str) -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
     """Domain, rows to learn from and :data:`ROWS` rows to predict."""
     spec = load_spec(ROOT / "kernels" / workload)
     domain = Domain(spec, {"h200": read_profile(RECORDED / "profile.json")})
-    rows = pd.read_parquet(RECORDED / f"{workload}.parquet")
-    rows = rows.loc[rows["status"] == "ok", [*spec.key_columns, "time_ms", *FACTS]]
+    columns = [*spec.key_columns, "time_ms", *FACTS]
+    path = RECORDED / f"{workload}.parquet"
+    rows = read_table(path, measurement_schema(spec), [*columns, "status"])
+    rows = rows.loc[rows["status"] == "ok", columns]
     rows = rows.sample(min(len(rows), 6 * ROWS), random_state=SEED).reset_index(drop=True)
     return domain, rows.iloc[ROWS:].reset_index(drop=True), rows.iloc[:ROWS]
 

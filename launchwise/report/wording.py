@@ -43,7 +43,9 @@ def percent(share: Any, places: int = 1) -> str:
 
 def interval(ends: tuple[float, float] | None) -> str:
     """``0.941 to 0.978``."""
-    return MISSING if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+    if ends is None or any(is_missing(each) for each in ends):
+        return MISSING
+    return f"{ends[0]:.3f} to {ends[1]:.3f}"
 
 
 def count(value: Any) -> str:

@@ -10,7 +10,6 @@ import pytest
 from benchmark_runs import ON_GPU, result_of
 from samples import ROOT
 
-from kernels.sentiment.host.eigen import NoEigen, library
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
@@ -82,6 +81,8 @@ def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("torch")
+    from kernels.sentiment.host.eigen import NoEigen, library
+
     try:
         library()
     except NoEigen as missing:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from report_study import study
 
+from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Table, Text
 from launchwise.report.goals import goals
 from launchwise.report.models import tables_of
@@ -104,3 +105,9 @@ def test_a_model_is_better_than_a_rule_outside_the_interval_only(ratio: Ratio, s
     section = goals(with_ratios("beside_best_heuristic", knn=ratio, tree=ratio))
     texts = [block.text for block in section.blocks if isinstance(block, Text)]
     assert any(said in text for text in texts), texts
+
+
+def test_an_interval_that_is_not_known_has_no_limits() -> None:
+    assert wording.interval((0.941, 0.978)) == "0.941 to 0.978"
+    nan = float("nan")
+    assert {wording.interval(each) for each in (None, (nan, nan), (0.9, nan))} == {wording.MISSING}

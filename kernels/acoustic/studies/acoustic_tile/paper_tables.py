@@ -77,6 +77,12 @@ def readings(study: StudyData) -> list[Reading]:
     return [each for each in READINGS if each.variant != PROGRAM or PROGRAM in measured]
 
 
+def with_program(study: StudyData) -> list[str]:
+    """GPUs with rows of the paper's program."""
+    own = study.timed[study.timed["variant"] == PROGRAM]
+    return [gpu for gpu in study.gpus if gpu in set(own["gpu"])]
+
+
 def title_of(published: Mapping[str, Records], gpu: str) -> str:
     """Name of a GPU of the paper for people."""
     known = {record["gpu"]: record["title"] for record in published["results"]}

@@ -111,11 +111,13 @@ def _program(study: StudyData, results: Records) -> list[Block]:
 
 
 def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
-    tiles = paper_tables.best_tiles(study, published, gpu)
-    once = sum(cell.detail == paper_tables.ONCE for row in tiles.rows for cell in row.cells)
+    shown = list(dict.fromkeys([gpu, *paper_tables.with_program(study)]))
+    tiles = [paper_tables.best_tiles(study, published, one) for one in shown]
+    cells = [cell for table in tiles for row in table.rows for cell in row.cells]
+    once = sum(cell.detail == paper_tables.ONCE for cell in cells)
     said = f" {wording.plural(once, 'speed-up')} of theirs from a single launch." if once else ""
     return [
-        tiles,
+        *tiles,
         Text(
             "The third number of a printed tile is the contiguous axis, our x. “–”: not "
             f"measured.{said}",

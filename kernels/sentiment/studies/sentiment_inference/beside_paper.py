@@ -76,7 +76,8 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
     yield _comparison(case, times, peers, published_ways, cases)
     yield Text(_recorded(case.gpu, peers), "note")
     yield Text(
-        "Theirs: initialisation, allocation, transfers and inference. Ours: from the first copy to "
+        "Theirs: initialisation, allocation, transfers and inference; of one review the inference "
+        "alone. Ours: from the first copy to "
         "the last answer, everything allocated before; medians. Variants separate and "
         "separate_tiled have a kernel per step, as published. A review has "
         f"{_bytes('embeddings')} of embeddings or {_bytes('tokens')} of word numbers.",

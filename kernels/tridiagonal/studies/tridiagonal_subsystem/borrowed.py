@@ -246,10 +246,11 @@ def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Recor
         found = {"on": title, "same": same, "untried": losses["untried"].sum()}
         rows.append({**found, **lost(losses)._asdict()})
     if theirs := published.get("optima_float32", []):
-        given = [record["m_observed_float64"] for record in theirs]
-        both = [text for text in given if text != "not measured"]
+        double = {one["n"]: one["m_corrected"] for one in published.get("optima_float64", [])}
+        both = [one for one in theirs if one["n"] and one["n"] in double]
+        alike = sum(one["m_observed"] == double[one["n"]] for one in both)
         found = {"on": "RTX 2080 Ti, float32 (paper)", "untried": None, FROM_PAPER: True}
-        rows.append({**UNKNOWN, **found, "same": f"{both.count('')} of {len(both)}"})
+        rows.append({**UNKNOWN, **found, "same": f"{alike} of {len(both)}"})
     fields = [
         field("used on", "on"),
         field("same optimum", "same", str, "sizes", True),

@@ -30,6 +30,9 @@ CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
 SIGNIFICANT = 2.5
 """Loss (%) above which the paper calls it significant."""
 
+SMALLEST = 200_000
+"""Rows below which launches and waits decide, which no datasheet tells of."""
+
 PROBLEM = {"dtype": "float64", "memory": "pinned", "batch": 1}
 DESIGN: dict[str, list[Value]] = {
     "variant": ["strided", "strided_scratch"],
@@ -58,7 +61,7 @@ class Predicted:
 
 def predicted_losses(study: StudyData, theirs: Records) -> list[Predicted]:
     """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs."""
-    known = [record for record in theirs if record["n"]]
+    known = [record for record in theirs if record["n"] and int(record["n"]) >= SMALLEST]
     found = []
     for card in CARDS:
         if known and card in study.described:
