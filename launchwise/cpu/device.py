@@ -22,6 +22,7 @@ from launchwise.cpu.c_functions import CFunctions
 from launchwise.cpu.library import Compiler
 from launchwise.cpu.loaded import Library, Request, stacks
 from launchwise.cpu.toolchain import private_folder
+from launchwise.cpu.triton_functions import TritonFunctions
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch
@@ -90,6 +91,7 @@ class CpuDevice:
         kept = cache or private_folder("kernels")
         self._compiler = Compiler(folder, headers, kept)
         self._functions = CFunctions(folder, kept)
+        self._triton = TritonFunctions(folder)
         self._libraries: dict[str, Library] = {}
         self._launches: dict[str, int] = {}
         self._round: int | None = None
@@ -105,10 +107,13 @@ class CpuDevice:
         CannotCompile
             For the first that g++ or this device refuses; all others are compiled.
         """
-        self._compiler.prepare([build for build in builds if not build.offloads])
+        others = [build for build in builds if not (build.offloads or build.is_triton)]
+        self._compiler.prepare(others)
         for build in builds:
             if build.offloads:
                 self._functions.library(build)
+            elif build.is_triton:
+                self._triton.prepare(build)
 
     def begin_round(self, number: int) -> None:
         """Run all launches from now on in one order: the first one in round 0, the next in 1.
@@ -192,6 +197,8 @@ class CpuDevice:
         self.launched.add(launch.build.key)
         if launch.build.offloads:
             return self._functions.call(launch, list(self._buffers))
+        if launch.build.is_triton:
+            return self._triton.call(launch, list(self._buffers))
         kernel = self._library(launch.build).kernel(launch)
         _check_shape(launch)
         values = kernel.values(launch.arguments)

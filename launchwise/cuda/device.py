@@ -82,11 +82,13 @@ class CudaDevice:
             self.context = cuda.Context.attach()
         attribute = cuda.device_attribute.MAX_THREADS_PER_MULTIPROCESSOR
         self.threads_per_sm = int(attributes[attribute])
+        limit = getattr(cuda.device_attribute, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", None)
+        self._most_shared = attributes.get(limit, math.inf)
         self._bundles: list[Bundle] = []
         self._modules: dict[tuple[Path, str], Any] = {}
         self._functions: dict[str, _Prepared] = {}
         self._libraries = Libraries(self.sms == self.whole_card_sms)
-        self._occupancy: dict[tuple[str, int, int], float | None] = {}
+        self._occupancy: dict[tuple[str, str, int, int], float | None] = {}
         self._permitted: dict[str, int] = {}
         self._events: list[Any] = []
         self._flush: CudaBuffer | None = None
@@ -271,7 +273,8 @@ class CudaDevice:
         if isinstance(work, LibraryRun):
             return work.queue
         calls = []
-        for launch in work.launches:
+        for named in work.launches:
+            launch = self._kernel(named)[1].completed(named)
             prepared = self._function(launch)
             self._permit(launch, prepared.function)
             given = packed(launch.arguments, prepared.places)
@@ -297,6 +300,11 @@ class CudaDevice:
         symbol = launch.build.symbol(launch.kernel)
         if launch.shared_bytes > max(STATIC_LIMIT, self._permitted.get(symbol, 0)):
             attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            if launch.shared_bytes > self._most_shared:
+                message = f"needs {launch.shared_bytes} B of shared memory per block"
+                raise LaunchFailed(
+                    f"{launch.kernel} {message}, the card has {self._most_shared}", fatal=False
+                )
             try:
                 function.set_attribute(attribute, launch.shared_bytes)
             except cuda.Error as error:
@@ -395,13 +403,15 @@ class CudaDevice:
     def resources(self, launch: Launch) -> dict[str, Any]:
         """See :class:`TimingDevice`: from ptxas, and the driver's occupancy."""
         bundle, kernel = self._kernel(launch)
+        launch = kernel.completed(launch)
         threads = math.prod(launch.block)
-        key = (kernel.symbol, threads, launch.shared_bytes)
+        taken = (kernel.symbol, threads, launch.shared_bytes)
+        key = (kernel.cubin, *taken)  # Triton's symbols are those of the source.
         if launch.build.offloads:
             self._occupancy[key] = None  # LLVM's runtime chooses the block.
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
-            blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)
+            blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *taken)
             self._occupancy[key] = blocks and blocks * threads / self.threads_per_sm
         return {
             "registers": kernel.registers,

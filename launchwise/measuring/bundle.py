@@ -10,13 +10,16 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 from launchwise.workloads.builds import Build
+from launchwise.workloads.launches import Launch
 
 INDEX = "index.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -37,6 +40,27 @@ class Kernel:
     registers: int
     spill_bytes: int
     shared_bytes: int
+    launch: Mapping[str, Any] | None = None
+    """What the compiler, not the spec, decides of a launch; of kernels of Triton alone."""
+
+    def completed(self, launch: Launch) -> Launch:
+        """The launch with what the compiler decides.
+
+        Threads per block; dynamic shared memory, bytes; blocks per program instance
+        (``num_ctas``); the places of the arguments that the kernel takes, which are not those that
+        it was compiled for; and null pointers behind them, to scratch memory that it does not use.
+        """
+        if self.launch is None:
+            return launch
+        x, y, z = launch.grid
+        given = tuple(launch.arguments[place] for place in self.launch["arguments"])
+        return replace(
+            launch,
+            grid=(x * self.launch["ctas"], y, z),
+            block=(self.launch["threads"], 1, 1),
+            arguments=given + (np.uint64(0),) * self.launch["null_pointers"],
+            shared_bytes=self.launch["shared_bytes"],
+        )
 
 
 class Bundle:

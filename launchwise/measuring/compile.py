@@ -1,7 +1,8 @@
 """The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
 
 Without PyCUDA or a driver (a login node), nvcc is called with the same options. Sources in C are
-compiled by Clang (:mod:`launchwise.measuring.openmp`); without it they are left out.
+compiled by Clang (:mod:`launchwise.measuring.openmp`), and those in Python by Triton
+(:mod:`launchwise.measuring.triton_compiler`); without it they are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.measuring import openmp
+from launchwise.measuring import openmp, triton_compiler
 from launchwise.measuring.bundle import write_bundle
 from launchwise.measuring.messages import of_another_build, refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
@@ -65,6 +66,16 @@ def compile_bundle(
 
 
 @dataclass(frozen=True)
+class Apart:
+    """A build with a member of the bundle of its own: its name and content, and its index entry."""
+
+    build: Build
+    member: str
+    content: bytes
+    kernels: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
 class Compiled:
     """Outcome of compiling a group of builds.
 
@@ -74,13 +85,13 @@ class Compiled:
         Builds that were compiled together, with their cubin.
     refused
         Key of a build to what its compiler says against it.
-    libraries
-        Builds of functions in C with their shared library, and what ptxas said of it.
+    apart
+        Builds that are compiled one by one, not by nvcc.
     """
 
     cubins: list[tuple[list[Build], bytes]]
     refused: Mapping[str, str] = field(default_factory=dict)
-    libraries: list[tuple[Build, bytes, str]] = field(default_factory=list)
+    apart: list[Apart] = field(default_factory=list)
 
 
 class Compiler:
@@ -128,7 +139,7 @@ class Compiler:
     def compile(self, group: list[Build]) -> Compiled:
         """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
 
-        Those of functions in C are compiled one by one, by Clang.
+        Those of functions in C are compiled one by one, by Clang, and those of Triton by it.
 
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
@@ -139,9 +150,12 @@ class Compiler:
             With what nvcc said, when it says the same of the first and the last build of a source
             before it has taken any of it: then the source is wrong, not a configuration.
         """
-        if offloading := [build for build in group if build.offloads]:
-            others = [build for build in group if not build.offloads]
+        offloading = [build for build in group if build.offloads]
+        triton = [build for build in group if build.is_triton]
+        if offloading or triton:
+            others = [build for build in group if not (build.offloads or build.is_triton)]
             parts = [self._compile_offloading(build) for build in offloading]
+            parts += [self._compile_triton(triton)] if triton else []
             return _joined([*([self.compile(others)] if others else []), *parts])
         alone = [build for build in group if self._is_alone(build)]
         if alone and len(group) > 1:
@@ -173,7 +187,24 @@ class Compiler:
         except UserError as error:
             return Compiled([], {build.key: error.message})
         self.compilers |= clang.releases
-        return Compiled([], {}, [(build, content, said)])
+        member = f"{build.key}.so"
+        kernels = openmp.functions(build, member, parse_resources(said))
+        return Compiled([], {}, [Apart(build, member, content, kernels)])
+
+    def _compile_triton(self, builds: list[Build]) -> Compiled:
+        try:
+            release, made = triton_compiler.compile_builds(self.folder, builds, self.arch)
+        except triton_compiler.TritonMissing as missing:
+            self.left_out |= dict.fromkeys((build.source for build in builds), str(missing))
+            return Compiled([], {build.key: str(missing) for build in builds})
+        self.compilers["triton"] = release
+        apart = []
+        for each in made:
+            if each.entry is not None:
+                member = f"{each.build.key}.cubin"
+                kernels = {each.build.kernels[0]: {"cubin": member, **each.entry}}
+                apart.append(Apart(each.build, member, each.cubin, kernels))
+        return Compiled([], {each.build.key: each.refused for each in made if each.refused}, apart)
 
     def _is_alone(self, build: Build) -> bool:
         return build.source in self._as_it_is or self._units.must_be_alone(build)
@@ -226,8 +257,7 @@ class Compiler:
         resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
         taken = _by_build(resources)
         names = [f"{number}.cubin" for number in range(len(together))]
-        libraries = [each for part in compiled for each in part.libraries]
-        named_libraries = [f"{build.key}.so" for build, _, _ in libraries]
+        apart = [each for part in compiled for each in part.apart]
         named = {each.constant for each in self.spec.arguments.values() if each.constant}
         constants = {
             build.key: placed
@@ -240,22 +270,19 @@ class Compiler:
             "toolkit": self.toolkit,
             "flags": [*FLAGS, *self.spec.compiler_options],
             "fingerprint": self.fingerprint,
-            "cubins": [*names, *named_libraries],
+            "cubins": [*names, *(each.member for each in apart)],
             "builds": {
                 build.key: _kernels(build, name, taken.get(build.key, {}))
                 for (group, _), name in zip(together, names, strict=True)
                 for build in group
             }
-            | {
-                build.key: openmp.functions(build, name, parse_resources(said))
-                for (build, _, said), name in zip(libraries, named_libraries, strict=True)
-            },
+            | {each.build.key: each.kernels for each in apart},
             **({"refused": refused} if refused else {}),
             **({"constants": constants} if constants else {}),
             **({"left_out": self.left_out} if self.left_out else {}),
             **({"compilers": self.compilers} if self.compilers else {}),
         }
-        contents = [cubin for _, cubin in together] + [content for _, content, _ in libraries]
+        contents = [cubin for _, cubin in together] + [each.content for each in apart]
         write_bundle(path, index, dict(zip(index["cubins"], contents, strict=True)))
 
 
@@ -264,8 +291,14 @@ def _joined(parts: list[Compiled]) -> Compiled:
     return Compiled(
         [each for part in parts for each in part.cubins],
         refused,
-        [each for part in parts for each in part.libraries],
+        [each for part in parts for each in part.apart],
     )
+
+
+def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:
+    """Sources among those of ``builds`` whose compiler this machine lacks, and what to install."""
+    known = list(builds)
+    return openmp.left_out(known, arch) | triton_compiler.left_out(known)
 
 
 def compile_unit(

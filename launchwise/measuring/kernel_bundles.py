@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import Compiled, Compiler
-from launchwise.measuring.openmp import left_out
+from launchwise.measuring.compile import Compiled, Compiler, left_out
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ from launchwise.workloads.builds import (
     COMPARE_SOURCE,
     DIGEST_SOURCE,
     OFFLOADING,
+    TRITON,
 )
 from launchwise.workloads.loading import host_file
-from launchwise.workloads.sources import included_files
+from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec import Spec
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
@@ -77,9 +79,12 @@ class SourceState:
 def source_state(folder: Path, spec: Spec) -> SourceState:
     """State of a workload's folder as it is now."""
     files = deciding_files(folder)
+    of_variants = _of_triton(folder)
     return SourceState(
         sources=digest_of_sources(folder),
-        host=_digest(folder, [path for path in files if _is_of_host(path)]),
+        host=_digest(
+            folder, [path for path in files if _is_of_host(path) and path not in of_variants]
+        ),
         kernels={
             name: _kernel_digest(folder, variant.source, spec.headers)
             for name, variant in spec.variants.items()
@@ -93,7 +98,15 @@ def _is_of_host(path: Path) -> bool:
     return path.suffix == ".py" or (path.suffix == ".c" and path.parent.name == "host")
 
 
+def _of_triton(folder: Path) -> list[Path]:
+    """Files of a workload's folder that import Triton: they may import each other."""
+    pattern = re.compile(r"^\s*(?:import|from)\s+triton\b", re.MULTILINE)
+    return [path for path in sorted(folder.glob(f"*{TRITON}")) if pattern.search(source_text(path))]
+
+
 def _kernel_digest(folder: Path, source: str, headers: Sequence[str]) -> str:
+    if source.endswith(TRITON):
+        return digest([digest_files(_of_triton(folder))])
     if source.endswith(OFFLOADING):
         return digest([digest_files(included_files(folder, [source])), openmp.FLAGS])
     return digest([digest_files(included_files(folder, [source, *headers])), FLAGS])
@@ -197,12 +210,12 @@ def strangers(
 def deciding_files(folder: Path) -> list[Path]:
     """Files that decide what a workload's kernels compute and how they are run.
 
-    CUDA sources, headers that they include from elsewhere (``kernels/common/``), C sources of the
-    host, ``spec.yaml``, ``host/workload.py``, and the files of its package and of the library that
-    it imports at module level, except those that every sweep depends on. Without host code, the
-    kernel of the project that compares outputs.
+    CUDA sources, headers that they include from elsewhere (``kernels/common/``), files that import
+    Triton, C sources of the host, ``spec.yaml``, ``host/workload.py``, and the files of its package
+    and of the library that it imports at module level, except those that every sweep depends on.
+    Without host code, the kernel of the project that compares outputs.
     """
-    own = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    own = [path for pattern in SOURCES for path in folder.glob(pattern)] + _of_triton(folder)
     known = {path.resolve() for path in own}
     names = [path.name for path in own if path.suffix != ".yaml"]
     host = host_file(folder)

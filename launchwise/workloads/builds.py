@@ -30,6 +30,9 @@ DIGEST_SOURCE = "common/digest.cu"
 OFFLOADING = ".c"
 """Suffix of sources that are no CUDA: functions in C that offload their work by OpenMP."""
 
+TRITON = ".py"
+"""Suffix of sources that are no CUDA: functions of Triton, compiled by it."""
+
 REALS = {"float32": "float", "float64": "double"}
 
 
@@ -74,6 +77,11 @@ class Build:
     def offloads(self) -> bool:
         """Whether its kernels are functions of the host, in C with OpenMP."""
         return self.source.endswith(OFFLOADING)
+
+    @property
+    def is_triton(self) -> bool:
+        """Whether its kernel is a function of Triton; ``defines`` hold its specialisation, too."""
+        return self.source.endswith(TRITON)
 
     def symbol(self, kernel: str) -> str:
         """Name of a kernel in the compiled module, before C++ adds to it."""

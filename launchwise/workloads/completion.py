@@ -15,7 +15,9 @@ from pydantic import ValidationError
 
 from launchwise.base.expressions import inlined, names_in, substituted
 from launchwise.workloads.arguments import Argument
+from launchwise.workloads.builds import TRITON
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
+from launchwise.workloads.parts import threads_of_triton
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -174,6 +176,9 @@ def _variant(raw: Any) -> Any:
     if not isinstance(raw, Mapping):
         return raw
     found = dict(raw)
+    if str(raw.get("source", "")).endswith(TRITON):
+        tunables = raw.get("tunables")
+        found.setdefault("block", list(threads_of_triton(tunables or ())))
     steps = raw.get("kernels")
     if isinstance(steps, list) and steps and all(isinstance(step, Mapping) for step in steps):
         main = next((step for step in steps if step.get("main")), steps[0])
@@ -181,7 +186,7 @@ def _variant(raw: Any) -> Any:
             if key in main:
                 found.setdefault(key, main[key])
     else:
-        steps = [raw]
+        steps = [found]
     limits: list[str] = []
     counters = _counters([raw, *steps])
     for key in ("block", "grid"):

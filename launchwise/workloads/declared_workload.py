@@ -14,6 +14,7 @@ from launchwise.workloads.device import Device
 from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build
 from launchwise.workloads.templates import macro_names, resolved_kernel
+from launchwise.workloads.triton_builds import triton_build
 from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
 
@@ -69,9 +70,14 @@ class DeclaredWorkload(Workload):
         return [name for name in self.spec.tunables if name in read]
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """Build tunables of the variant as macros of the same names, and ``macros`` of the spec."""
+        """Build tunables of the variant as macros of the same names, and ``macros`` of the spec.
+
+        For Triton they are constexprs and options of the compiler.
+        """
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
+        if variant.is_triton:
+            return triton_build(self.folder, spec, variant, problem, configuration)
         named = macro_names(self.folder, spec, variant)
         macros = {name: configuration[name] for name in named if name in spec.tunables}
         for name, text in spec.macros.items():

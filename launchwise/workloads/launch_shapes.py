@@ -25,8 +25,8 @@ class LaunchShape:
     block, grid
         Threads per block and blocks per grid in x, y, z.
     shared_bytes
-        Dynamic shared memory per block, bytes; None where host code computes it and the spec does
-        not say.
+        Dynamic shared memory per block, bytes; None where host code or Triton decides it and the
+        spec does not say.
     """
 
     kernel: str
@@ -70,7 +70,9 @@ def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
         return []
     if variant.steps:
         return [
-            LaunchExpressions(one.kernel, one.block, one.grid, one.shared_bytes)
+            LaunchExpressions(
+                one.kernel, one.block, one.grid, None if variant.is_triton else one.shared_bytes
+            )
             for one in variant.steps
         ]
     if variant.block is None or variant.grid is None:

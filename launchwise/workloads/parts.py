@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,8 +11,9 @@ from pydantic import Field, model_validator
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
-from launchwise.workloads.builds import OFFLOADING
+from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
+from launchwise.workloads.triton_functions import USUAL_WARPS, WARP_SIZE
 
 Value = int | str
 GPU_NAMES = (
@@ -104,6 +105,12 @@ class Tunable(Strict, title="tunable"):
         return raw
 
 
+def threads_of_triton(tunables: Collection[str]) -> Sizes:
+    """Block of a variant in Triton with these tunables."""
+    threads = f"{WARP_SIZE} * num_warps" if "num_warps" in tunables else WARP_SIZE * USUAL_WARPS
+    return str(threads), "1", "1"
+
+
 class Variant(Repeated, title="variant"):
     """One CUDA implementation: source file, tunables, launch."""
 
@@ -111,14 +118,15 @@ class Variant(Repeated, title="variant"):
         None,
         description=(
             "CUDA source file in the workload's folder; none if imported. One that ends in `.c` is "
-            "C with OpenMP's `target`, for Clang: it has no `block`, `grid` and `shared_bytes`"
+            "C with OpenMP's `target`, for Clang: it has no `block`, `grid`, `shared_bytes`. One "
+            "that ends in `.py` has a function of Triton, which chooses `block` and `shared_bytes`"
         ),
     )
     title: str = Field("", description="name of the variant in the report")
     kernel: str | None = Field(
         None,
         description=(
-            "name of its `__global__` function, or of its function in C, for a spec with "
+            "name of its `__global__` function, or of its function in C or Triton, for a spec with "
             "`arguments`; of a template with "
             "its arguments, `gemm<BM, BN, dtype>`: build tunables, listed problem values, types. "
             'The file then needs neither `KERNEL` nor `extern "C"`'
@@ -148,7 +156,17 @@ class Variant(Repeated, title="variant"):
     @model_validator(mode="after")
     def _launched(self) -> Variant:
         if self.offloads:
-            self._without_launch()
+            whole = f"{self.source} is C: its function runs the whole problem"
+            self._without("block", "grid", "shared_bytes", "kernels", "repeat", "swap", why=whole)
+        elif self.is_triton:
+            chosen = f"{self.source} is Triton, which chooses it"
+            if self.block not in (None, threads_of_triton(self.tunables)):
+                raise ValueError(f"block: {chosen} by num_warps")
+            self._without("shared_bytes", why=chosen)
+            self._without("kernels", why=f"{self.source} is Triton: name one function by kernel")
+            for key in ("kernel", "grid"):
+                if getattr(self, key) is None:
+                    raise ValueError(f"{key} is missing: how is {self.source} launched?")
         elif self.source is not None:
             for key in ("block", "grid"):
                 if getattr(self, key) is None:
@@ -162,10 +180,15 @@ class Variant(Repeated, title="variant"):
         """Whether its source is C with OpenMP: a call in place of a launch."""
         return self.source is not None and self.source.endswith(OFFLOADING)
 
-    def _without_launch(self) -> None:
-        for key in ("block", "grid", "shared_bytes", "kernels", "repeat", "swap"):
+    @property
+    def is_triton(self) -> bool:
+        """Whether its source is Python with a function of Triton."""
+        return self.source is not None and self.source.endswith(TRITON)
+
+    def _without(self, *keys: str, why: str) -> None:
+        for key in keys:
             if key in self.model_fields_set:
-                raise ValueError(f"{key}: {self.source} is C: its function runs the whole problem")
+                raise ValueError(f"{key}: {why}")
 
     # Kept: a sweep asks for each configuration.
     @cached_property

@@ -39,6 +39,7 @@ from launchwise.workloads.parts import (
 )
 from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
 from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
+from launchwise.workloads.triton_builds import check_triton
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -108,6 +109,8 @@ def _check_arguments(spec: Spec) -> None:
         for key in ("macros", "reference", "inputs"):
             if getattr(spec, key):
                 raise ValueError(f"{key}: belongs to a spec with arguments")
+        if named := [name for name, variant in spec.variants.items() if variant.is_triton]:
+            raise ValueError(f"variants.{named[0]}.source: Triton belongs to a spec with arguments")
         return
     known = {*spec.problem, *spec.derived}
     given = [name for name, each in spec.arguments.items() if each.value == GIVEN]
@@ -301,6 +304,9 @@ def check_described(folder: Path, spec: Spec) -> None:
     for key, named in _named_files(spec):
         inside(folder, named, path, key)
     for name, variant in spec.variants.items():
+        if variant.is_triton:
+            check_triton(folder, spec, name, variant)
+            continue
         _check_kernel_names(folder, spec, name, variant)
         text = without_comments(source_text(folder / str(variant.source)))
         for tunable in variant.tunables:

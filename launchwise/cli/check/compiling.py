@@ -13,9 +13,9 @@ from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.cpu.toolchain import private_folder
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle, nvcc_release
-from launchwise.measuring.openmp import left_out
+from launchwise.measuring.compile import compile_bundle, left_out, nvcc_release
 from launchwise.measuring.source_states import fingerprint
+from launchwise.measuring.triton_compiler import releases
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
@@ -23,6 +23,8 @@ CODE = [
     ROOT / "launchwise" / name
     for name in (
         *("measuring/compile.py", "measuring/openmp.py"),
+        *("measuring/triton_child.py", "measuring/triton_compiler.py"),
+        *("workloads/triton_builds.py", "workloads/triton_functions.py"),
         *("workloads/builds.py", "workloads/sources.py"),
     )
 ]
@@ -77,7 +79,7 @@ def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
     code = digest_files(CODE)
     sources = fingerprint(folder, nvcc_release())
     keys = sorted(build.key for build in builds)
-    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch)]
+    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch), releases(builds)]
     return private_folder("nvcc") / f"{digest(asked)}.json"
 
 

@@ -84,6 +84,8 @@ def check_signatures(folder: Path, spec: Spec) -> None:
 
 def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
     for variant, one in spec.variants.items():
+        if one.is_triton:
+            continue  # Types follow from the arguments.
         text = sources_text(folder, [str(one.source), *spec.headers])
         known, aliases = signatures(text), aliases_of(text)
         for step in one.steps:

@@ -1,0 +1,176 @@
+"""Functions of Triton on the CPU: by Triton's own interpreter, on memory of the CPU device.
+
+The interpreter runs program instances one after the other and reads and writes addresses as the
+GPU would; it takes arrays of NumPy for tensors of PyTorch through :class:`Tensor`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.base.errors import UserError
+from launchwise.cpu.buffers import GUARDS, CpuBuffer, address_of
+from launchwise.cpu.c_functions import guarded
+from launchwise.cpu.toolchain import CannotCompile, CannotRun
+from launchwise.workloads.builds import Build
+from launchwise.workloads.device import LaunchFailed
+from launchwise.workloads.launches import Launch
+from launchwise.workloads.packages import import_from
+from launchwise.workloads.triton_builds import NONE, constant
+from launchwise.workloads.triton_functions import MISSING, triton_function
+
+INTERPRET = "TRITON_INTERPRET"
+
+
+class Tensor:
+    """A buffer as Triton's interpreter sees a tensor: an address and a type of elements.
+
+    Parameters
+    ----------
+    address
+        Of the first element.
+    dtype
+        Type of the elements, by Triton's name, such as ``fp16``.
+    """
+
+    device = "cpu"
+
+    def __init__(self, address: int, dtype: str) -> None:
+        self._address = address
+        self.dtype = dtype
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self._address
+
+    def untyped_storage(self) -> Tensor:
+        """Its memory, which is the host's already."""
+        return self
+
+    def cpu(self) -> Tensor:
+        """Itself: nothing needs a copy."""
+        return self
+
+    def new_empty(self, size: int, device: str) -> Tensor:
+        """What the interpreter fills by :meth:`set_`: the same memory."""
+        return self
+
+    def set_(self, *memory: Any) -> None:
+        """Nothing: the memory stays."""
+
+    def copy_(self, source: Tensor) -> None:
+        """Nothing: results are in place."""
+
+    def storage_offset(self) -> int:
+        """Elements before the first one."""
+        return 0
+
+    def size(self) -> tuple[int, ...]:
+        """Unknown to a pointer."""
+        return ()
+
+    def stride(self) -> tuple[int, ...]:
+        """Unknown to a pointer."""
+        return ()
+
+
+class TritonFunctions:
+    """Functions of Triton of a workload, as the interpreter runs them.
+
+    Parameters
+    ----------
+    folder
+        Folder of the workload.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._calls = 0
+
+    def prepare(self, build: Build) -> None:
+        """Insist that Triton is there; nothing needs a compilation.
+
+        Raises
+        ------
+        CannotRun
+            Without Triton.
+        """
+        if importlib.util.find_spec("triton") is None:
+            raise CannotRun(MISSING)
+
+    def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
+        """Run every program instance of a launch.
+
+        Raises
+        ------
+        CannotCompile
+            When the file cannot be imported.
+        LaunchFailed
+            With what the interpreter says, or when a program writes to the guard zone of a buffer.
+        """
+        self.prepare(launch.build)
+        function = self._interpreted(launch.build, launch.kernel)
+        arguments = self._arguments(launch)
+
+        def run() -> None:
+            try:
+                with np.errstate(all="ignore"):
+                    function[launch.grid](**arguments)
+            except Exception as error:
+                cause = error.__cause__ or error
+                if "0-dimensional arrays can be converted" in str(cause):
+                    raise CannotRun(_too_old()) from error
+                said = " ".join(str(cause).split()) or type(cause).__name__
+                message = f"{launch.build.source}: {launch.kernel}: {said}"
+                raise LaunchFailed(message, fatal=False) from error
+
+        # Sums keep a NaN and change numbers; what is read there shows as a NaN.
+        self._calls += 1
+        guarded(buffers, run, launch.kernel, GUARDS[self._calls % 2])
+
+    def _interpreted(self, build: Build, name: str) -> Any:
+        """The function without decorators that choose configurations."""
+        os.environ[INTERPRET] = "1"  # Read when a file's decorators run.
+        try:
+            module = import_from(self._folder, build.source.removesuffix(".py").replace("/", "."))
+        except UserError as error:
+            place = f"{Path(error.where).name}: {error.key}"
+            raise CannotCompile(f"{place}: {error.message}") from error
+        from triton.runtime.interpreter import InterpretedFunction
+
+        found = getattr(module, name)
+        while not isinstance(found, InterpretedFunction):
+            found = found.fn  # Of triton.autotune and triton.heuristics.
+        return found
+
+    def _arguments(self, launch: Launch) -> dict[str, Any]:
+        """Arguments and constexprs by the names of the function's parameters."""
+        build = launch.build
+        function = triton_function(self._folder / build.source, launch.kernel)
+        defines = dict(build.defines)
+        values = {}
+        for parameter, value in zip(function.given, launch.arguments, strict=True):
+            values[parameter.name] = _value(value, defines[parameter.name])
+        named = [each.name for each in function.constexprs if each.name in defines]
+        return values | {name: constant(defines[name]) for name in named}
+
+
+def _too_old() -> str:
+    import triton
+
+    known = f"the interpreter of Triton {triton.__version__} fails with NumPy {np.__version__}"
+    return f"{known}: install Triton 3.9 or NumPy below 2.4"
+
+
+def _value(value: Any, kind: str) -> Any:
+    if kind == NONE:
+        return None
+    if kind.startswith("*"):
+        return Tensor(address_of(value), kind[1:].partition(":")[0])
+    return value.item()

@@ -1,0 +1,165 @@
+"""Triton as the compile stage calls it: a cubin per build, without a GPU and without PyTorch.
+
+A ``.py`` source of a variant has a ``@triton.jit`` function. A process per group of builds imports
+Triton (:mod:`launchwise.measuring.triton_child`); what it compiled is kept by Triton's own cache,
+by the content of source, options and Triton itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.storage import user_cache, why_not_written
+from launchwise.measuring import triton_child
+from launchwise.workloads.builds import Build
+from launchwise.workloads.triton_functions import INSTALL, MISSING
+
+CACHE = "TRITON_CACHE_DIR"
+"""Variable of Triton with the folder of its cache; the user's own value stays."""
+
+
+@dataclass(frozen=True)
+class TritonBuild:
+    """Outcome of a build: a cubin with its entry in the index of a bundle, or a refusal."""
+
+    build: Build
+    cubin: bytes = b""
+    entry: Mapping[str, Any] | None = None
+    refused: str = ""
+
+
+class TritonMissing(Exception):
+    """Triton is not there, or is of a release that cannot be called; the message says which."""
+
+
+@cache
+def release() -> str:
+    """Release of the Triton that is installed.
+
+    Raises
+    ------
+    TritonMissing
+        With what to install.
+    """
+    if importlib.util.find_spec("triton") is None:
+        raise TritonMissing(MISSING)
+    return _release(*_answers({"folder": ".", "arch": "", "builds": [], "scratch": ""}))
+
+
+def left_out(builds: Iterable[Build]) -> dict[str, str]:
+    """Sources among those of ``builds`` that this machine cannot compile, and why."""
+    sources = dict.fromkeys(build.source for build in builds if build.is_triton)
+    try:
+        if sources:
+            release()
+    except TritonMissing as missing:
+        return dict.fromkeys(sources, str(missing))
+    return {}
+
+
+def releases(builds: Iterable[Build]) -> dict[str, str]:
+    """Release of Triton, if any of ``builds`` needs it and it is there."""
+    try:
+        return {"triton": release()} if any(build.is_triton for build in builds) else {}
+    except TritonMissing:
+        return {}
+
+
+def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, list[TritonBuild]]:
+    """Compile builds of Triton for an architecture, such as ``sm_90``, one after the other.
+
+    A build that ends the process twice (LLVM aborts) is refused, and the next ones go on in
+    another. Once is not enough: a request to stop that is sent to all processes ends it, too.
+
+    Returns
+    -------
+    The release of Triton, and the outcome of each build.
+
+    Raises
+    ------
+    TritonMissing
+        With what to install.
+    """
+    installed, outcomes = "", list[TritonBuild]()
+    ended = ""
+    if importlib.util.find_spec("triton") is None:
+        raise TritonMissing(MISSING)
+    with tempfile.TemporaryDirectory(prefix="launchwise-triton-") as name:
+        while len(outcomes) < len(builds):
+            remaining = builds[len(outcomes) :]
+            asked = {
+                "folder": str(folder.resolve()),
+                "arch": arch,
+                "scratch": name,
+                "builds": [_asked(build) for build in remaining],
+            }
+            answers, last = _answers(asked)
+            installed = _release(answers, last)
+            for build, answer in zip(remaining, answers[1:], strict=False):
+                outcomes.append(_outcome(build, answer, Path(name)))
+            if len(answers) <= len(remaining):
+                died = remaining[len(answers) - 1]
+                if ended == died.key:
+                    refused = f"triton failed: {died.source}: its process ended: {last}"
+                    outcomes.append(TritonBuild(died, refused=refused))
+                ended = died.key
+    return installed, outcomes
+
+
+def _release(answers: list[dict[str, Any]], last: str) -> str:
+    """Release of Triton in the first answer."""
+    first = answers[0] if answers else {"missing": f"cannot be started: {last}"}
+    if "missing" in first:
+        raise TritonMissing(f"triton {first['missing']}: {INSTALL}")
+    return str(first["release"])
+
+
+def _asked(build: Build) -> dict[str, Any]:
+    (kernel,) = build.kernels
+    known = {"key": build.key, "source": build.source, "kernel": kernel}
+    return {**known, "defines": dict(build.defines)}
+
+
+def _outcome(build: Build, answer: Mapping[str, Any], scratch: Path) -> TritonBuild:
+    if "refused" in answer:
+        return TritonBuild(build, refused=answer["refused"])
+    cubin = (scratch / f"{build.key}.cubin").read_bytes()
+    return TritonBuild(build, cubin, answer["kernel"])
+
+
+def _kept(scratch: str) -> Path:
+    """Where Triton keeps what it compiled; a full or read-only home costs speed alone."""
+    folder = user_cache() / "triton"
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return Path(scratch) if why_not_written(folder) is not None else folder
+
+
+def _answers(asked: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """Answers of a process until its end, and the last line that it said beside them."""
+    environment = {CACHE: str(_kept(asked["scratch"])), **os.environ}
+    # A kernel that the interpreter runs has nothing to compile.
+    environment.pop("TRITON_INTERPRET", None)
+    done = subprocess.run(
+        [sys.executable, "-m", triton_child.__name__],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+    said = done.stderr.strip().splitlines()
+    last = said[-1].strip() if said else f"code {done.returncode}"
+    return [json.loads(line) for line in done.stdout.splitlines()], last

@@ -1,0 +1,145 @@
+"""Functions of Triton as their file declares them, read without Triton and without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.workloads.sources import source_text
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Options of Triton's compiler that a build may set, beside the constexprs of the function."""
+
+INSTALL = "pip install 'launchwise[triton]'"
+MISSING = f"triton is missing: {INSTALL}"
+
+WARP_SIZE = 32
+USUAL_WARPS = 4
+"""Warps per program instance where nothing says ``num_warps``."""
+
+_UNALIGNED = "do_not_specialize_on_alignment"
+_GENERAL = "do_not_specialize"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function of Triton.
+
+    Parameters
+    ----------
+    is_constexpr
+        Whether its value is fixed by a compilation.
+    has_default
+        Whether the file gives it a value.
+    equals_one, is_aligned
+        Whether Triton compiles the function anew for the integer 1, and for multiples of 16.
+    """
+
+    name: str
+    is_constexpr: bool
+    has_default: bool
+    equals_one: bool = True
+    is_aligned: bool = True
+
+
+@dataclass(frozen=True)
+class TritonFunction:
+    """A ``@triton.jit`` function; ``prints`` holds the lines on which its file prints."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    prints: tuple[int, ...] = ()
+
+    @property
+    def constexprs(self) -> list[Parameter]:
+        """Parameters that a build fixes."""
+        return [each for each in self.parameters if each.is_constexpr]
+
+    @property
+    def given(self) -> list[Parameter]:
+        """Parameters that get the arguments of a launch, in their order."""
+        return [each for each in self.parameters if not each.is_constexpr]
+
+
+def triton_function(path: Path, name: str) -> TritonFunction:
+    """The function ``name`` of a file.
+
+    Raises
+    ------
+    UserError
+        When the file is no Python, or has no ``@triton.jit`` function of that name.
+    """
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    functions = _functions(path, changed)
+    if name not in functions:
+        message = unknown("@triton.jit function", name, functions)
+        raise UserError(path, "", message)
+    return functions[name]
+
+
+@lru_cache(maxsize=64)
+def _functions(path: Path, changed: int) -> dict[str, TritonFunction]:
+    try:
+        tree = ast.parse(source_text(path))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        said = getattr(error, "msg", None) or str(error)
+        raise UserError(path, f"line {line}" if line else "", f"SyntaxError: {said}") from error
+    defined = [
+        (node, decorator)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if _last_name(decorator) == "jit"
+    ]
+    prints = tuple(sorted(line for node, _ in defined for line in _printing_lines(node)))
+    return {
+        node.name: TritonFunction(node.name, tuple(_parameters(node, decorator)), prints)
+        for node, decorator in defined
+    }
+
+
+def _last_name(node: ast.AST) -> str:
+    """``jit`` of ``triton.jit``, ``jit`` and ``triton.jit(...)``."""
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    if isinstance(node, ast.Constant):
+        return str(node.value).rpartition(".")[2]
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _printing_lines(function: ast.FunctionDef) -> Iterator[int]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and _last_name(node) in ("device_print", "print"):
+            yield node.lineno
+
+
+def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Parameter]:
+    listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    with_default = len(function.args.defaults)
+    places = len(listed) - len(function.args.kwonlyargs)
+    named = {
+        key.arg: _listed(key.value)
+        for key in getattr(decorator, "keywords", ())
+        if key.arg in (_GENERAL, _UNALIGNED)
+    }
+    for place, each in enumerate(listed):
+        if place < places:
+            has_default = place >= places - with_default
+        else:
+            has_default = function.args.kw_defaults[place - places] is not None
+        own = {each.arg, place}
+        is_general = bool(own & named.get(_GENERAL, set()))
+        is_unaligned = is_general or bool(own & named.get(_UNALIGNED, set()))
+        is_constexpr = each.annotation is not None and _last_name(each.annotation) == "constexpr"
+        yield Parameter(each.arg, is_constexpr, has_default, not is_general, not is_unaligned)
+
+
+def _listed(node: ast.AST) -> set[str | int]:
+    """Names and places of parameters in a list of a decorator."""
+    found = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return {each for each in found if isinstance(each, str | int)}

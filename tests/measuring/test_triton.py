@@ -1,0 +1,360 @@
+"""Variants in Triton: builds from the spec, compiled without a GPU, checked by the interpreter."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.cli.app import main
+from launchwise.measuring import triton_compiler
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import compile_bundle, left_out
+from launchwise.measuring.job import compilable
+from launchwise.measuring.source_states import source_state
+from launchwise.workloads.builds import Build
+from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.launches import Launch
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.spec import load_spec
+
+SPEC = """\
+workload: twice
+title: twice an array, and what was there
+problem:
+  n: {type: integer, minimum: 1, maximum: 100000}
+  dtype: {type: category, values: [float32, float16]}
+tunables:
+  BLOCK: {kind: build, values: [64, 128]}
+  num_warps: {kind: build, values: [1, 4]}
+arguments:
+  y: {type: dtype, shape: [n], role: inout}
+  x: {type: dtype, shape: [n]}
+  n: {type: int32, value: n}
+  factor: {type: float32, value: 2}
+macros:
+  REAL: "'float' if dtype == 'float32' else '__half'"
+  HALVES: "1 if dtype == 'float16' else 0"
+reference: {file: "reference.py:expected"}
+variants:
+  cuda:
+    source: twice.cu
+    kernel: twice
+    block: ["128"]
+    grid: ["ceil_div(n, 128)"]
+  triton:
+    source: twice.py
+    kernel: twice
+    tunables: [BLOCK, num_warps]
+    grid: ["ceil_div(n, BLOCK)"]
+baseline: {variant: cuda, BLOCK: 64, num_warps: 1}
+"""
+CUDA = """\
+__global__ void twice(REAL *y, const REAL *x, int n, float factor)
+{
+    int i = blockIdx.x * 128 + threadIdx.x;
+    if (i < n) y[i] += (REAL)(factor * (float)x[i]);
+}
+"""
+TRITON = """\
+import triton
+import triton.language as tl
+
+from .parts import doubled
+
+
+@triton.jit
+def twice(y, x, n, factor, BLOCK: tl.constexpr, HALVES: tl.constexpr = 0):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = doubled(x, i, n, factor)
+    tl.store(y + i, tl.load(y + i, mask=i < n) + value, mask=i < n)
+"""
+PARTS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def doubled(x, i, n, factor):
+    return factor * tl.load(x + i, mask=i < n)
+"""
+REFERENCE = "def expected(x, y, **others):\n    return y + 2 * x\n"
+FILES = {
+    **{"spec.yaml": SPEC, "twice.cu": CUDA, "twice.py": TRITON, "parts.py": PARTS},
+    "reference.py": REFERENCE,
+}
+HERE = {"n": 1000, "dtype": "float32"}
+
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
+)
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workload of one variant in CUDA and one in Triton."""
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew() -> Iterator[None]:
+    triton_compiler.release.cache_clear()
+    yield
+    triton_compiler.release.cache_clear()
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace what a file holds."""
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def build_of(folder: Path, n: int, **more: str | int) -> Build:
+    """Build of the variant in Triton for n elements."""
+    problem = {**HERE, "n": n}
+    configuration = {"variant": "triton", "BLOCK": 64, "num_warps": 4, **more}
+    return load_workload(folder, load_spec(folder)).build(problem, configuration)
+
+
+SPECIALISED = {
+    "a multiple of 16": (4096, "", "i32:16"),
+    "no multiple": (4097, "", "i32"),
+    "one": (1, "", "1"),
+    "one, in general": (1, '(do_not_specialize=["n"])', "i32"),
+    "a multiple, in general": (4096, '(do_not_specialize=["n"])', "i32"),
+    "not by alignment": (4096, '(do_not_specialize_on_alignment=["n"])', "i32"),
+    "one, not by alignment": (1, '(do_not_specialize_on_alignment=["n"])', "1"),
+}
+
+
+@pytest.mark.parametrize("case", SPECIALISED)
+def test_types_follow_from_the_spec_as_triton_specialises(folder: Path, case: str) -> None:
+    n, how, kind = SPECIALISED[case]
+    edit(folder / "twice.py", "@triton.jit", f"@triton.jit{how}")
+    assert dict(build_of(folder, n).defines) == {
+        **{"y": "*fp32:16", "x": "*fp32:16", "n": kind, "factor": "fp32"},
+        **{"BLOCK": "64", "num_warps": "4", "HALVES": "0"},
+    }
+
+
+def test_the_block_is_that_of_its_warps(folder: Path) -> None:
+    configuration = {"variant": "triton", "BLOCK": 64, "num_warps": 4}
+    (shape,) = launch_shapes(load_spec(folder), HERE, configuration)
+    assert (shape.block, shape.grid, shape.shared_bytes) == ((128, 1, 1), (16, 1, 1), None)
+
+
+MISTAKES = {
+    "a constexpr without a value": (
+        "twice.py", "HALVES: tl.constexpr = 0", "BLOCK_K: tl.constexpr",
+        "variants.triton.tunables: the constexpr BLOCK_K of twice has no value",
+    ),
+    "a print": ("twice.py", "    value =", "    tl.device_print('i', i)\n    value =",
+                "twice.py: line 10: a kernel that prints (device_print) cannot be timed"),
+    "no such function": ("spec.yaml", "kernel: twice\n    tunables", "kernel: thrice\n    tunables",
+                         "twice.py: unknown @triton.jit function 'thrice'"),
+    "no Python": ("twice.py", "tl.arange(0, BLOCK)", "tl.arange(0, BLOCK", "line 9: SyntaxError"),
+    "an argument too few": ("twice.py", "n, factor, BLOCK", "n, BLOCK",
+                            "twice takes 3 (y, x, n) beside its constexprs, 4 are given"),
+    "a tunable too many": ("twice.py", "BLOCK: tl.constexpr, ", "",
+                           "variants.triton.tunables: unknown constexpr of twice 'BLOCK'"),
+    "a launch tunable": ("spec.yaml", "BLOCK: {kind: build", "BLOCK: {kind: launch",
+                         "tunables.BLOCK.kind: is launch, but a constexpr of twice: say build"),
+    "launched warps": ("spec.yaml", "num_warps: {kind: build", "num_warps: {kind: launch",
+                       "tunables.num_warps.kind: is launch, but an option of Triton's compiler"),
+    "a block": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]",
+                "    grid: [\"ceil_div(n, BLOCK)\"]\n    block: [32]", "block: twice.py is Triton"),
+    "no grid": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]\n", "", "grid is missing"),
+    "no type": ("spec.yaml", "factor: {type: float32", "factor: {type: complex64",
+                "arguments.factor.type: Triton has no type for complex64: twice.py"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
+) -> None:
+    name, old, new, said = MISTAKES[mistake]
+    edit(folder / name, old, new)
+    assert main(["check", str(folder)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_its_sources_belong_to_its_variant_alone(folder: Path) -> None:
+    before = source_state(folder, load_spec(folder))
+    (folder / "parts.py").write_text(f"{PARTS}\n")
+    after = source_state(folder, load_spec(folder))
+    assert before.agrees(after, "cuda")
+    assert not before.agrees(after, "triton")
+
+
+def old_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of that name without the calls of later releases."""
+    (path / "triton").mkdir()
+    (path / "triton" / "__init__.py").write_text("__version__ = '2.1.0'\n")
+    monkeypatch.syspath_prepend(path)
+    monkeypatch.setenv("PYTHONPATH", f"{path}:{ROOT}")
+
+
+@pytest.mark.parametrize("which", ["none", "an old one"])
+def test_without_triton_the_variant_is_left_out_in_one_line(
+    folder: Path,
+    which: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if which == "none":
+        monkeypatch.setattr(triton_compiler.importlib.util, "find_spec", lambda name: None)
+        said = "triton is missing: pip install 'launchwise[triton]'"
+    else:
+        old_triton(tmp_path, monkeypatch)
+        said = r"triton 2\.1\.0 lacks what launchwise calls: No module named 'triton\.backends'"
+    missing = left_out([build_of(folder, 16)], "sm_90")
+    with caplog.at_level(logging.WARNING):
+        assert list(compilable(load_spec(folder), missing).variants) == ["cuda"]
+    (line,) = caplog.messages
+    assert re.match(
+        rf"twice: variant triton is left out: {re.escape(said) if which == 'none' else said}", line
+    )
+
+
+def compiled(folder: Path, builds: list[Build], monkeypatch: pytest.MonkeyPatch) -> Bundle:
+    """Bundle of builds of Triton, which needs no nvcc."""
+    monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
+    path = folder.parent / "x.cubins"
+    compile_bundle(folder, load_spec(folder), builds, "sm_90", path, 1)
+    return Bundle(path)
+
+
+@needs_triton
+def test_a_build_has_a_cubin_and_what_its_launch_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds = [build_of(folder, 4096), build_of(folder, 1, num_warps=1)]
+    bundle = compiled(folder, builds, monkeypatch)
+    assert bundle.compilers.keys() == {"triton"}
+    arguments = ("y", "x", np.int32(1), np.float32(2))
+    for build, warps, given in (
+        (builds[0], 4, arguments),
+        # The integer 1 is no parameter any more.
+        (builds[1], 1, ("y", "x", np.float32(2))),
+    ):
+        kernel = bundle.kernel(build, "twice")
+        assert kernel.registers > 0
+        assert bundle.cubin(kernel.cubin).startswith(b"\x7fELF")
+        assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
+        launch = kernel.completed(Launch(build, "twice", (7, 1, 1), (9, 1, 1), arguments))
+        assert (launch.grid, launch.block) == ((7, 1, 1), (32 * warps, 1, 1))
+        assert launch.arguments[: len(given)] == given
+        assert set(launch.arguments[len(given) :]) == {np.uint64(0)}
+
+
+REFUSED = {
+    "a name": ("twice.py", "doubled(x, i, n, factor)", "doubled(x, j, n, factor)",
+               "triton failed: twice.py:10: NameError('j is not defined')"),
+    "a name of another file": ("parts.py", "tl.load(x + i,", "tl.load(z + i,",
+                               "triton failed: parts.py:7: NameError('z is not defined')"),
+    "an import": ("twice.py", "import triton\n", "import triton\nimport no_such_module\n",
+                  "triton: twice.py: line 2 ModuleNotFoundError: No module named 'no_such_module'"),
+    "an end": ("twice.py", "import triton\n", "import triton\nimport os\nos._exit(3)\n",
+               "triton failed: twice.py: its process ended: code 3"),
+}  # fmt: skip
+
+
+@needs_triton
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_triton_refuses_is_one_line(
+    folder: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, old, new, said = REFUSED[case]
+    edit(folder / name, old, new)
+    with pytest.raises(UserError) as told:
+        compiled(folder, [build_of(folder, 4096)], monkeypatch)
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+@needs_triton
+def test_a_configuration_that_triton_refuses_is_one_refused_build(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds = [build_of(folder, 4096, BLOCK=size) for size in (96, 128)]
+    bundle = compiled(folder, builds, monkeypatch)
+    (said,) = bundle.refused.values()
+    assert said == "triton failed: twice.py:9: arange's range must be a power of 2"
+    assert bundle.kernel(builds[1], "twice").registers > 0
+
+
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_interpreter_checks_it_on_the_cpu(
+    folder: Path, capsys: pytest.CaptureFixture[str], dtype: str
+) -> None:
+    assert main(["check", str(folder), "n=1000", f"dtype={dtype}", "--cpu"]) in (0, None)
+    told = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in told), told
+
+
+WRONG = {
+    "an element less": ("mask=i < n)\n", "mask=i < n - 1)\n", "wrong on the CPU: y["),
+    "an element more": (
+        "tl.store(y + i, tl.load(y + i, mask=i < n) + value, mask=i < n)",
+        "tl.store(y + i, tl.load(y + i, mask=i < n) + value)",
+        "beyond the end of a buffer",
+    ),
+    "a name": ("doubled(x, i, n, factor)", "doubled(x, j, n, factor)", "name 'j' is not defined"),
+}
+
+
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_interpreter_finds_a_mistake(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
+    old, new, said = WRONG[mistake]
+    edit(folder / "twice.py", old, new)
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert main(["check", str(folder), "n=1000", "dtype=float32", "--cpu"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+PAGE = ROOT / "docs" / "how-to" / "triton.md"
+
+
+@needs_triton
+@needs_gxx
+def test_the_example_of_the_guide_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = tmp_path / "matmul"
+    example.mkdir()
+    files = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)```", PAGE.read_text(), re.M | re.S)
+    assert [name for name, _ in files] == ["matmul.py", "spec.yaml", "reference.py"]
+    for name, text in files:
+        (example / name).write_text(text)
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert main(["check", str(example), "m=65", "n=33", "k=40", "--cpu"]) in (0, None)
+    told = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("ok       cpu: triton BLOCK_M=") for line in told) == 5, told
+
+
+def _without_nvcc() -> str:
+    """A PATH with g++ alone: what is compiled is no part of the question."""
+    return str(Path(str(shutil.which("g++"))).parent)
