@@ -86,10 +86,10 @@ class CudaDevice:
         self._most_shared = attributes.get(limit, math.inf)
         self._bundles: list[Bundle] = []
         self._modules: dict[tuple[Path, str], Any] = {}
-        self._functions: dict[str, _Prepared] = {}
+        self._functions: dict[tuple[str, str], _Prepared] = {}
         self._libraries = Libraries(self.sms == self.whole_card_sms)
         self._occupancy: dict[tuple[str, str, int, int], float | None] = {}
-        self._permitted: dict[str, int] = {}
+        self._permitted: dict[tuple[str, str], int] = {}
         self._events: list[Any] = []
         self._flush: CudaBuffer | None = None
         self._graphs: Graphs | None = None
@@ -232,8 +232,8 @@ class CudaDevice:
         return self._modules[place]
 
     def _function(self, launch: Launch) -> _Prepared:
-        symbol = launch.build.symbol(launch.kernel)
-        if symbol not in self._functions:
+        key = launch.build.key, launch.kernel
+        if key not in self._functions:
             bundle, kernel = self._kernel(launch)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
             places = self._places(launch)
@@ -246,8 +246,8 @@ class CudaDevice:
             total = max((offset + size for offset, size in places), default=0)
             # PyCUDA's own packing knows neither half precision nor structs.
             function.prepare(f"{total}s" if total else "")
-            self._functions[symbol] = _Prepared(function, places)
-        return self._functions[symbol]
+            self._functions[key] = _Prepared(function, places)
+        return self._functions[key]
 
     def _places(self, launch: Launch) -> list[tuple[int, int]] | None:
         """Offset and size of each parameter; None where the driver does not tell."""
@@ -297,8 +297,8 @@ class CudaDevice:
 
     def _permit(self, launch: Launch, function: Any) -> None:
         """Opt in, once per function, to dynamic shared memory above the static limit."""
-        symbol = launch.build.symbol(launch.kernel)
-        if launch.shared_bytes > max(STATIC_LIMIT, self._permitted.get(symbol, 0)):
+        key = launch.build.key, launch.kernel
+        if launch.shared_bytes > max(STATIC_LIMIT, self._permitted.get(key, 0)):
             attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             if launch.shared_bytes > self._most_shared:
                 message = f"needs {launch.shared_bytes} B of shared memory per block"
@@ -309,7 +309,7 @@ class CudaDevice:
                 function.set_attribute(attribute, launch.shared_bytes)
             except cuda.Error as error:
                 raise failed(error) from error
-            self._permitted[symbol] = launch.shared_bytes
+            self._permitted[key] = launch.shared_bytes
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """See :class:`TimingDevice`: CUDA events around every launch."""

@@ -15,13 +15,13 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring import openmp, triton_compiler
 from launchwise.measuring.bundle import write_bundle
+from launchwise.measuring.compiled import Apart, Compiled, joined
 from launchwise.measuring.messages import of_another_build, refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.measuring.symbols import constant_symbols, kernel_symbols
@@ -63,35 +63,6 @@ def compile_bundle(
         elif all(build.key in refused for build in own):
             raise UserError(folder, arch, refused[own[0].key])
     compiler.write(path, compiled)
-
-
-@dataclass(frozen=True)
-class Apart:
-    """A build with a member of the bundle of its own: its name and content, and its index entry."""
-
-    build: Build
-    member: str
-    content: bytes
-    kernels: Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """Outcome of compiling a group of builds.
-
-    Parameters
-    ----------
-    cubins
-        Builds that were compiled together, with their cubin.
-    refused
-        Key of a build to what its compiler says against it.
-    apart
-        Builds that are compiled one by one, not by nvcc.
-    """
-
-    cubins: list[tuple[list[Build], bytes]]
-    refused: Mapping[str, str] = field(default_factory=dict)
-    apart: list[Apart] = field(default_factory=list)
 
 
 class Compiler:
@@ -156,24 +127,24 @@ class Compiler:
             others = [build for build in group if not (build.offloads or build.is_triton)]
             parts = [self._compile_offloading(build) for build in offloading]
             parts += [self._compile_triton(triton)] if triton else []
-            return _joined([*([self.compile(others)] if others else []), *parts])
+            return joined([*([self.compile(others)] if others else []), *parts])
         alone = [build for build in group if self._is_alone(build)]
         if alone and len(group) > 1:
             together = [build for build in group if build not in alone]
             groups = [*([together] if together else []), *([build] for build in alone)]
-            return _joined([self.compile(each) for each in groups])
+            return joined([self.compile(each) for each in groups])
         try:
             cubin = self._cubin(group)
         except UserError:
             sources = by_source(group)
             if len(sources) > 1:
-                return _joined([self.compile(own) for own in sources.values()])
+                return joined([self.compile(own) for own in sources.values()])
             if len(group) == 1:
                 return self._compile_again(group[0])
             if group[0].source not in self._succeeded:
                 self._blame_source(group)
             half = len(group) // 2
-            return _joined([self.compile(group[:half]), self.compile(group[half:])])
+            return joined([self.compile(group[:half]), self.compile(group[half:])])
         self._succeeded |= {build.source for build in group}
         return Compiled([(group, cubin)])
 
@@ -284,15 +255,6 @@ class Compiler:
         }
         contents = [cubin for _, cubin in together] + [each.content for each in apart]
         write_bundle(path, index, dict(zip(index["cubins"], contents, strict=True)))
-
-
-def _joined(parts: list[Compiled]) -> Compiled:
-    refused = {key: said for part in parts for key, said in part.refused.items()}
-    return Compiled(
-        [each for part in parts for each in part.cubins],
-        refused,
-        [each for part in parts for each in part.apart],
-    )
 
 
 def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:

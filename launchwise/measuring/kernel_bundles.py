@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import Compiled, Compiler, left_out
+from launchwise.measuring.compile import Compiler, left_out
+from launchwise.measuring.compiled import Compiled
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 

@@ -111,6 +111,9 @@ def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -
                 f"it needs {size} B of scratch memory ({name}), which launchwise does not give"
             )
             raise Refused(f"triton: {build['kernel']}: {message}")
+    if "vprintf" in made.asm["ptx"]:
+        message = "prints (device_print) in a function that it calls, and cannot be timed"
+        raise Refused(f"triton: {build['kernel']} {message}")
     parameters = _ENTRY.search(made.asm["ptx"])
     assert parameters is not None
     hidden = parameters["parameters"].count(".param") - len(given)

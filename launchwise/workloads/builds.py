@@ -84,8 +84,11 @@ class Build:
         return self.source.endswith(TRITON)
 
     def symbol(self, kernel: str) -> str:
-        """Name of a kernel in the compiled module, before C++ adds to it."""
-        return f"{kernel}_{self.key}"
+        """Name of a kernel in the compiled module, before C++ adds to it.
+
+        Triton's is that of the source, in a module of its own.
+        """
+        return kernel if self.is_triton else f"{kernel}_{self.key}"
 
     def kernel_of(self, symbol: str) -> str | None:
         """Kernel that a symbol of the compiled module stands for; None if it is not of this build.

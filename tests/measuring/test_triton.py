@@ -6,7 +6,9 @@ import importlib.util
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,11 @@ from launchwise.measuring import triton_compiler
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, left_out
 from launchwise.measuring.job import compilable
+from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import source_state
+from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.builds import Build
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.launches import Launch
@@ -201,6 +207,14 @@ def test_its_sources_belong_to_its_variant_alone(folder: Path) -> None:
     assert not before.agrees(after, "triton")
 
 
+def compiled(folder: Path, builds: list[Build], monkeypatch: pytest.MonkeyPatch) -> Bundle:
+    """Bundle of builds of Triton, which needs no nvcc."""
+    monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
+    path = folder.parent / "x.cubins"
+    compile_bundle(folder, load_spec(folder), builds, "sm_90", path, 1)
+    return Bundle(path)
+
+
 def old_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package of that name without the calls of later releases."""
     (path / "triton").mkdir()
@@ -222,22 +236,17 @@ def test_without_triton_the_variant_is_left_out_in_one_line(
         said = "triton is missing: pip install 'launchwise[triton]'"
     else:
         old_triton(tmp_path, monkeypatch)
-        said = r"triton 2\.1\.0 lacks what launchwise calls: No module named 'triton\.backends'"
-    missing = left_out([build_of(folder, 16)], "sm_90")
+        said = "triton 2.1.0 lacks what launchwise calls: No module named 'triton.backends'"
+    build = build_of(folder, 16)
+    missing = left_out([build], "sm_90")
     with caplog.at_level(logging.WARNING):
         assert list(compilable(load_spec(folder), missing).variants) == ["cuda"]
-    (line,) = caplog.messages
-    assert re.match(
-        rf"twice: variant triton is left out: {re.escape(said) if which == 'none' else said}", line
-    )
-
-
-def compiled(folder: Path, builds: list[Build], monkeypatch: pytest.MonkeyPatch) -> Bundle:
-    """Bundle of builds of Triton, which needs no nvcc."""
-    monkeypatch.setattr("launchwise.measuring.compile.nvcc_release", lambda: "13.0")
-    path = folder.parent / "x.cubins"
-    compile_bundle(folder, load_spec(folder), builds, "sm_90", path, 1)
-    return Bundle(path)
+        bundle = compiled(folder, [build], monkeypatch)
+    of_sweep, of_stage = caplog.messages
+    assert of_sweep.startswith(f"twice: variant triton is left out: {said}")
+    assert of_stage == f"twice: twice.py is left out: {missing['twice.py']}"
+    assert bundle.left_out == missing
+    assert bundle.refused.keys() == {build.key}
 
 
 @needs_triton
@@ -270,6 +279,8 @@ REFUSED = {
                                "triton failed: parts.py:7: NameError('z is not defined')"),
     "an import": ("twice.py", "import triton\n", "import triton\nimport no_such_module\n",
                   "triton: twice.py: line 2 ModuleNotFoundError: No module named 'no_such_module'"),
+    "a print elsewhere": ("parts.py", "    return", "    tl.device_print('i', i)\n    return",
+                          "triton: twice prints (device_print) in a function that it calls"),
     "an end": ("twice.py", "import triton\n", "import triton\nimport os\nos._exit(3)\n",
                "triton failed: twice.py: its process ended: code 3"),
 }  # fmt: skip
@@ -308,6 +319,23 @@ def test_the_interpreter_checks_it_on_the_cpu(
     assert main(["check", str(folder), "n=1000", f"dtype={dtype}", "--cpu"]) in (0, None)
     told = capsys.readouterr().out.splitlines()
     assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in told), told
+
+
+@needs_triton
+@needs_gxx
+def test_a_sweep_measures_it_beside_cuda(folder: Path, make_shard: Callable[..., Shard]) -> None:
+    usual = make_shard([{"n": 300, "dtype": "float16"}])
+    shard = replace(usual, spec=load_spec(folder), folder=folder)
+    path = folder.parent / "journal.jsonl"
+    with Journal(path, "print", shard.spec.key_columns) as journal:
+        measure_shard(shard, journal)
+    rows = read_journal(path)[1]
+    assert Counter((row["variant"], row["status"]) for row in rows) == {
+        ("cuda", "ok"): 1,
+        ("triton", "ok"): 4,
+    }
+    table = rows_to_table(rows, [], shard.spec)
+    assert (table["max_error"] <= table["tolerance"]).all()
 
 
 WRONG = {
