@@ -22,7 +22,7 @@ from launchwise.workloads.sources import source_text
 from launchwise.workloads.triton_builds import NONE, constant
 from launchwise.workloads.triton_functions import OPTIONS
 
-_STACK = re.compile(r"REG:(?P<registers>\d+) STACK:(?P<stack>\d+) SHARED:(?P<shared>\d+)")
+_STACK = re.compile(r"REG:(?P<registers>\d+) STACK:(?P<stack>\d+)")
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\((?P<parameters>[^)]*)\)")
 SCRATCH = ("global_scratch_size", "profile_scratch_size")
 
@@ -174,7 +174,7 @@ def _specialisation(
 
 
 def _resources(cubin: Path) -> dict[str, int]:
-    """Registers, bytes of the stack (spilled registers) and static shared memory of a cubin."""
+    """Registers and bytes of the stack (spilled registers); Triton's shared memory is dynamic."""
     import triton
 
     program = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -189,7 +189,7 @@ def _resources(cubin: Path) -> dict[str, int]:
     return {
         "registers": int(found["registers"]),
         "spill_bytes": int(found["stack"]),
-        "shared_bytes": int(found["shared"]),
+        "shared_bytes": 0,
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from declared_workloads import SMALL, WORKLOADS, written
+from declared_workloads import SMALL, WORKLOADS, from_guide, written
 from samples import ROOT
 
 pytestmark = pytest.mark.gpu
@@ -54,3 +54,14 @@ def test_the_examples_of_the_documents_run_on_the_gpu(name: str, tmp_path: Path)
     (sweep,) = tmp_path.glob("tuned/*/results/sweeps/local/*.parquet")
     # Symbols of C++ are found, too.
     assert pd.read_parquet(sweep)["occupancy"].between(0.01, 1).all()
+
+
+def test_the_example_in_triton_runs_on_the_gpu(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    example = from_guide("triton", tmp_path / "matmul")
+    counts = tuned(example, ["m=1000", "n=777", "k=512"], tmp_path)
+    assert counts.keys() <= {"ok", "slow"}
+    (sweep,) = tmp_path.glob("tuned/*/results/sweeps/local/*.parquet")
+    rows = pd.read_parquet(sweep)
+    assert rows["occupancy"].between(0.01, 1).all()
+    assert (rows["shared_bytes"] > 0).all()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from declared_workloads import from_guide
 from samples import ROOT
 
 from launchwise.base.errors import UserError
@@ -311,11 +311,53 @@ def test_a_configuration_that_triton_refuses_is_one_refused_build(
 
 
 @needs_triton
+def test_blocks_of_a_program_instance_multiply_the_grid(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, num_ctas]")
+    edit(
+        folder / "spec.yaml",
+        "tunables:\n  B",
+        "tunables:\n  num_ctas: {kind: build, values: [1, 2]}\n  B",
+    )
+    build = build_of(folder, 4096, num_ctas=2)
+    kernel = compiled(folder, [build], monkeypatch).kernel(build, "twice")
+    launch = Launch(build, "twice", (7, 3, 1), (128, 1, 1), ("y", "x", 4096, 2.0))
+    assert kernel.completed(launch).grid == (14, 3, 1)
+
+
+@needs_triton
+@needs_gxx
+def test_a_null_pointer_is_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(
+        folder / "spec.yaml",
+        "    tunables: [B",
+        "    arguments: [y, x, nullptr, n, factor]\n    tunables: [B",
+    )
+    edit(folder / "twice.py", "def twice(y, x, n", "def twice(y, x, bias, n")
+    edit(
+        folder / "twice.py",
+        "    tl.store",
+        "    if bias is not None:\n        value += tl.load(bias + i)\n    tl.store",
+    )
+    build = build_of(folder, 4096)
+    kernel = compiled(folder, [build], monkeypatch).kernel(build, "twice")
+    assert kernel.launch is not None
+    assert kernel.launch["arguments"] == [0, 1, 3, 4]
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert main(["check", str(folder), "n=100", "dtype=float32", "--cpu"]) in (0, None)
+    assert "ok       cpu: triton BLOCK=64" in capsys.readouterr().out
+
+
+@needs_triton
 @needs_gxx
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_the_interpreter_checks_it_on_the_cpu(
-    folder: Path, capsys: pytest.CaptureFixture[str], dtype: str
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
+    monkeypatch.setenv("PATH", _without_nvcc())
     assert main(["check", str(folder), "n=1000", f"dtype={dtype}", "--cpu"]) in (0, None)
     told = capsys.readouterr().out.splitlines()
     assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in told), told
@@ -363,23 +405,18 @@ def test_the_interpreter_finds_a_mistake(
     assert said in line
 
 
-PAGE = ROOT / "docs" / "how-to" / "triton.md"
-
-
 @needs_triton
 @needs_gxx
 def test_the_example_of_the_guide_is_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    example = tmp_path / "matmul"
-    example.mkdir()
-    files = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)```", PAGE.read_text(), re.M | re.S)
-    assert [name for name, _ in files] == ["matmul.py", "spec.yaml", "reference.py"]
-    for name, text in files:
-        (example / name).write_text(text)
+    example = from_guide("triton", tmp_path / "matmul")
     monkeypatch.setenv("PATH", _without_nvcc())
-    assert main(["check", str(example), "m=65", "n=33", "k=40", "--cpu"]) in (0, None)
+    status = main(["check", str(example), "m=65", "n=33", "k=40", "--cpu"])
     told = capsys.readouterr().out.splitlines()
+    if old := [line for line in told if "fails with NumPy" in line]:
+        pytest.skip(old[0].rpartition(": the ")[2])
+    assert status in (0, None), told
     assert sum(line.startswith("ok       cpu: triton BLOCK_M=") for line in told) == 5, told
 
 

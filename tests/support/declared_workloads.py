@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
+from samples import ROOT
 
 STEPS = {
     "spec.yaml": """\
@@ -143,4 +145,15 @@ def written(name: str, place: Path) -> Path:
         (folder / file).write_text(text)
     if name == "constant":
         np.save(folder / "weights.npy", np.array([0.25, 0.5, 0.25], np.float32))
+    return folder
+
+
+def from_guide(page: str, folder: Path) -> Path:
+    """The workload whose files a page of ``docs/how-to`` shows, each under its name."""
+    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    files = re.findall(r"^`([\w.]+)`\n\n```\w+\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    assert files, page
+    folder.mkdir()
+    for name, content in files:
+        (folder / name).write_text(content)
     return folder
