@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,21 @@ SOURCES = ("*.cu", "*.cuh", "*.h", "*.c", "host/*.c", "spec.yaml")
 
 
 def fingerprint(folder: Path, release: str) -> str:
-    """Hash of every file that determines the results and run times of the kernels of ``folder``."""
-    return digest([digest_of_sources(folder), FLAGS, release])
+    """Hash of every file that determines the results and run times of the kernels of ``folder``.
+
+    With the releases of the compilers: nvcc's, and that of Triton where a file imports it.
+    """
+    return digest([digest_of_sources(folder), FLAGS, *_releases(folder, release)])
+
+
+def _releases(folder: Path, nvcc: str) -> list[str]:
+    """Releases of nvcc and, where a file of the folder imports it, of the installed Triton."""
+    if not _of_triton(folder):
+        return [nvcc]
+    try:
+        return [nvcc, f"triton {metadata.version('triton')}"]
+    except metadata.PackageNotFoundError:
+        return [nvcc, "triton"]
 
 
 def digest_of_sources(folder: Path) -> str:
@@ -173,7 +187,7 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
         When the file is not a list of predecessors.
     """
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
-    return [digest([each.sources, FLAGS, release]) for each in whole]
+    return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]
 
 
 def strangers(

@@ -68,14 +68,6 @@ def left_out(builds: Iterable[Build]) -> dict[str, str]:
     return {}
 
 
-def releases(builds: Iterable[Build]) -> dict[str, str]:
-    """Release of Triton, if any of ``builds`` needs it and it is there."""
-    try:
-        return {"triton": release()} if any(build.is_triton for build in builds) else {}
-    except TritonMissing:
-        return {}
-
-
 def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, list[TritonBuild]]:
     """Compile builds of Triton for an architecture, such as ``sm_90``, one after the other.
 

@@ -164,9 +164,10 @@ class Variant(Repeated, title="variant"):
                 raise ValueError(f"block: {chosen} by num_warps")
             self._without("shared_bytes", why=chosen)
             self._without("kernels", why=f"{self.source} is Triton: name one function by kernel")
-            for key in ("kernel", "grid"):
-                if getattr(self, key) is None:
-                    raise ValueError(f"{key} is missing: how is {self.source} launched?")
+            if self.kernel is None:
+                raise ValueError(f"kernel is missing: which function of {self.source}?")
+            if self.grid is None:
+                raise ValueError(f"grid is missing: how is {self.source} launched?")
         elif self.source is not None:
             for key in ("block", "grid"):
                 if getattr(self, key) is None:

@@ -24,7 +24,7 @@ from launchwise.measuring.job import compilable
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.source_states import source_state
+from launchwise.measuring.source_states import fingerprint, source_state
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.builds import Build
 from launchwise.workloads.launch_shapes import launch_shapes
@@ -182,6 +182,8 @@ MISTAKES = {
                        "tunables.num_warps.kind: is launch, but an option of Triton's compiler"),
     "a block": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]",
                 "    grid: [\"ceil_div(n, BLOCK)\"]\n    block: [32]", "block: twice.py is Triton"),
+    "no name": ("spec.yaml", "    kernel: twice\n    tunables", "    tunables",
+                "kernel is missing: which function of twice.py?"),
     "no grid": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]\n", "", "grid is missing"),
     "no type": ("spec.yaml", "factor: {type: float32", "factor: {type: complex64",
                 "arguments.factor.type: Triton has no type for complex64: twice.py"),
@@ -213,6 +215,20 @@ def compiled(folder: Path, builds: list[Build], monkeypatch: pytest.MonkeyPatch)
     path = folder.parent / "x.cubins"
     compile_bundle(folder, load_spec(folder), builds, "sm_90", path, 1)
     return Bundle(path)
+
+
+@needs_triton
+def test_another_release_of_triton_makes_other_kernels(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint(folder, "13.0")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "3.0.0")
+    assert fingerprint(folder, "13.0") != before
+    (folder / "twice.py").write_text("no source of Triton\n")
+    (folder / "parts.py").unlink()
+    alone = fingerprint(folder, "13.0")
+    monkeypatch.undo()
+    assert fingerprint(folder, "13.0") == alone
 
 
 def old_triton(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from launchwise.cpu.toolchain import private_folder
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, left_out, nvcc_release
 from launchwise.measuring.source_states import fingerprint
-from launchwise.measuring.triton_compiler import releases
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
@@ -79,7 +78,7 @@ def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
     code = digest_files(CODE)
     sources = fingerprint(folder, nvcc_release())
     keys = sorted(build.key for build in builds)
-    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch), releases(builds)]
+    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch)]
     return private_folder("nvcc") / f"{digest(asked)}.json"
 
 
