@@ -169,8 +169,19 @@ def _too_old() -> str:
 
 
 def _value(value: Any, kind: str) -> Any:
+    """An argument of a launch for the interpreter, of the type that the build names."""
     if kind == NONE:
         return None
     if kind.startswith("*"):
         return Tensor(address_of(value), kind[1:].partition(":")[0])
-    return value.item()
+    if kind == "1":
+        return 1
+    # A number of Python would take its type from its value: int64 that fits 32 bits, those.
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    known = tl.str_to_ty(kind.partition(":")[0], None)
+    content = np.array([value])
+    # The interpreter keeps bfloat16 as its bits.
+    bits = content.view(np.uint16) if content.dtype.name == "bfloat16" else content
+    return tl.tensor(TensorHandle(bits, known), known)

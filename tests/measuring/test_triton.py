@@ -396,6 +396,36 @@ def test_a_sweep_measures_it_beside_cuda(folder: Path, make_shard: Callable[...,
     assert (table["max_error"] <= table["tolerance"]).all()
 
 
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize(("kind", "status"), [("int64", 0), ("int32", 2)])
+def test_numbers_have_the_types_of_the_spec_on_the_cpu(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, status: int
+) -> None:
+    edit(folder / "spec.yaml", "n: {type: int32", f"n: {{type: {kind}")
+    edit(folder / "twice.cu", "int n", "long long n" if kind == "int64" else "int n")
+    # 3e9 for n = 1000: beyond 32 bits.
+    edit(folder / "twice.py", "mask=i < n)\n", "mask=(i < n) & (i < n * 3000000))\n")
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert (main(["check", str(folder), "n=1000", "dtype=float32", "--cpu"]) or 0) == status
+
+
+@needs_triton
+@needs_gxx
+def test_wrong_results_in_bfloat16_name_the_interpreter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float32, bfloat16]")
+    edit(folder / "spec.yaml", "'__half'", "'__nv_bfloat16'")
+    edit(folder / "parts.py", "factor * ", "tl.load(x + i, mask=i < n) + ")
+    (folder / "twice.cu").write_text(f"#include <cuda_bf16.h>\n{CUDA}")
+    monkeypatch.setenv("PATH", _without_nvcc())
+    main(["check", str(folder), "n=100", "dtype=bfloat16", "--cpu"])
+    told = [line for line in capsys.readouterr().out.splitlines() if "cpu: triton" in line]
+    assert told
+    assert all("Triton's interpreter does not compute in bfloat16" in line for line in told), told
+
+
 WRONG = {
     "an element less": ("mask=i < n)\n", "mask=i < n - 1)\n", "wrong on the CPU: y["),
     "an element more": (

@@ -1,4 +1,4 @@
-"""What a failed launch on the CPU device may have to do with the keys of a spec."""
+"""What a failed launch on the CPU device, or a wrong result, may come from."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def hint(
                     f"; {length} = {size} is no multiple of {named}: the kernel needs a bound, "
                     f'or the spec constraints: ["{length} % {block} == 0"]'
                 )
+    return ""
+
+
+def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> str:
+    """What may make results wrong on the CPU alone, to be added to a complaint; '' for nothing."""
+    names = {**configuration, **problem}
+    kinds = {argument.dtype(names).name for argument in spec.arguments.values()}
+    if spec.variants[str(configuration["variant"])].is_triton and "bfloat16" in kinds:
+        return "; Triton's interpreter does not compute in bfloat16: cast to float32 before"
     return ""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.cli.check.failure_hints import hint
+from launchwise.cli.check.failure_hints import doubt, hint
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.check_results import complaint
@@ -102,7 +102,8 @@ def outcome(
         said = str(failure)
         return {"status": "failed", "reason": said + hint(said, spec, problem, configuration)}
     if wrong:
-        return {"status": "wrong", "reason": wrong + (RACE if right else "")}
+        more = RACE if right else doubt(spec, problem, configuration)
+        return {"status": "wrong", "reason": wrong + more}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
 
 
