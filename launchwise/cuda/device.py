@@ -43,10 +43,11 @@ FLUSH_FACTOR = 2
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A function of PyCUDA, and offset and size of each of its parameters."""
+    """A function of PyCUDA, offset and size of its parameters, and what its compiler says of it."""
 
     function: Any
     places: list[tuple[int, int]]
+    kernel: Kernel
 
 
 class CudaDevice:
@@ -231,10 +232,11 @@ class CudaDevice:
                 raise failed(error) from error
         return self._modules[place]
 
-    def _function(self, launch: Launch) -> _Prepared:
-        key = launch.build.key, launch.kernel
+    def _function(self, named: Launch) -> _Prepared:
+        key = named.build.key, named.kernel
         if key not in self._functions:
-            bundle, kernel = self._kernel(launch)
+            bundle, kernel = self._kernel(named)
+            launch = kernel.completed(named)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
             places = self._places(launch)
             if places is None:
@@ -246,7 +248,7 @@ class CudaDevice:
             total = max((offset + size for offset, size in places), default=0)
             # PyCUDA's own packing knows neither half precision nor structs.
             function.prepare(f"{total}s" if total else "")
-            self._functions[key] = _Prepared(function, places)
+            self._functions[key] = _Prepared(function, places, kernel)
         return self._functions[key]
 
     def _places(self, launch: Launch) -> list[tuple[int, int]] | None:
@@ -274,8 +276,8 @@ class CudaDevice:
             return work.queue
         calls = []
         for named in work.launches:
-            launch = self._kernel(named)[1].completed(named)
-            prepared = self._function(launch)
+            prepared = self._function(named)
+            launch = prepared.kernel.completed(named)
             self._permit(launch, prepared.function)
             given = packed(launch.arguments, prepared.places)
             calls.append((prepared.function, launch, (given,) if given else ()))
