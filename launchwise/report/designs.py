@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from launchwise.base.paired import FASTER, TIE, Ratio, outcome, paired_ratio
+from launchwise.base.paired import FASTER, TIE, Ratio, outcome
 from launchwise.experiment.confirmation import Confirmation
 from launchwise.experiment.study import Design
 from launchwise.learning.contests import fastest_of
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
-from launchwise.measuring.telemetry import HINDERED, reasons_in
+from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.fields import decimals, field, table_of
@@ -82,19 +81,14 @@ def _of_problem(
     whole = ran[ran["roles"].str.split("+").map(lambda roles: "best" in roles).astype(bool)]
     if whole.empty:
         return
-    held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
     best, name = whole.iloc[0], wording.namer(study.spec)
     for design in study.settings.designs.values():
         part = _fastest(design, ran, domain)
         if part is None:
             continue
-        ratio = Ratio(math.nan, math.nan, math.nan, 0, 0)
-        if part.name == best.name:
-            ratio = Ratio(1.0, 1.0, 1.0, int(best["rounds"]), 0)
-        elif not held_back:
-            times = part["times_ms"], best["times_ms"]
-            clocks = part["clocks_mhz"], best["clocks_mhz"]
-            ratio = paired_ratio(*times, *clocks, Confirmation().clock_tolerance)
+        ratio = Ratio(1.0, 1.0, 1.0, int(best["rounds"]), 0)
+        if part.name != best.name:
+            ratio = ratio_of_rounds(part, best, members, Confirmation().clock_tolerance)
         yield {
             "design": design.title,
             "part": name(part.to_dict()),
@@ -132,12 +126,6 @@ def _row(gpu: str, title: object, rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _interval(row: dict[str, Any]) -> str:
-    return (
-        wording.MISSING if math.isnan(row["low"]) else wording.interval((row["low"], row["high"]))
-    )
-
-
 def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
     fields = [
         field("problem", lambda row: wording.problem(row, study.problem_columns)),
@@ -145,7 +133,7 @@ def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
         field("fastest of these", "part"),
         field("fastest of all", "whole"),
         field("gain", "gain", decimals(3)),
-        field("95 % interval", _interval),
+        field("95 % interval", lambda row: wording.interval((row["low"], row["high"]))),
     ]
     made = table_of(f"Gain over parts of every problem on {gpu}", fields, rows)
     return Fold(f"Every problem on {gpu}", [made])

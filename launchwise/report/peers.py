@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import Any
 
 import pandas as pd
 
@@ -70,18 +68,17 @@ def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _interval(row: dict[str, Any]) -> str:
-    ends = (row["speedup_low"], row["speedup_high"])
-    return wording.MISSING if math.isnan(ends[0]) else wording.interval(ends)
-
-
 def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
     fields = [
         field("problem", lambda row: wording.problem(row, study.problem_columns)),
         field("library", "peer"),
         field("time", "time_ms", wording.fixed, "ms"),
         field("speed-up", "speedup", wording.fixed, "of the fastest"),
-        field("95 % interval", _interval, number=True),
+        field(
+            "95 % interval",
+            lambda row: wording.interval((row["speedup_low"], row["speedup_high"])),
+            number=True,
+        ),
         field("speed-up", "usual_speedup", wording.fixed, "of the usual choice"),
         field("remark", "reason"),
     ]

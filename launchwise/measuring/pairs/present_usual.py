@@ -45,7 +45,7 @@ def beside_usual(
             found.loc[row, "roles"] = "+".join([*roles, USUAL] if row == present else roles)
             ratio = UNKNOWN
             if present is not None:
-                ratio = _ratio(members.loc[present], own, members, clock_tolerance)
+                ratio = ratio_of_rounds(members.loc[present], own, members, clock_tolerance)
             _write(found, row, "gain", ratio)
     return found
 
@@ -73,7 +73,9 @@ def peers_beside_usual(
         for row in peers.index[same]:
             ratio = UNKNOWN
             if present is not None:
-                ratio = _ratio(peers.loc[row], members.loc[present], members, clock_tolerance)
+                ratio = ratio_of_rounds(
+                    peers.loc[row], members.loc[present], members, clock_tolerance
+                )
             _write(found, row, "usual_speedup", ratio)
     return found
 
@@ -102,9 +104,14 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _ratio(
+def ratio_of_rounds(
     reference: pd.Series, own: pd.Series, members: pd.DataFrame, clock_tolerance: float
 ) -> Ratio:
+    """Time of ``reference`` over that of ``own`` in the rounds of a problem's ``members``.
+
+    :data:`UNKNOWN` where their rounds do not match, or where heat or a weak supply of power held
+    the card back: the table does not say in which rounds.
+    """
     held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
     if held_back or not 0 < len(reference["times_ms"]) == len(own["times_ms"]):
         return UNKNOWN
