@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.cuda.shared_objects import loaded
 from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle
 from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
@@ -70,7 +71,10 @@ class Driver:
     """Calls of the driver by name, which raise :class:`CudaError`."""
 
     def __init__(self) -> None:
-        self.library = _loaded()
+        try:
+            self.library = loaded(LIBRARIES[0], LIBRARIES)
+        except OSError as error:
+            raise UserError("CUDA", "", f"no driver: {error}") from error
         self._calls = {name: self.library[name] for name in _PARAMETERS}
         for name, call in self._calls.items():
             call.argtypes = _PARAMETERS[name]
@@ -104,15 +108,6 @@ def driver() -> Driver:
         return Driver()
     except CudaError as error:
         raise UserError("CUDA", "", f"no usable device: {error}") from error
-
-
-def _loaded() -> ctypes.CDLL:
-    for name in LIBRARIES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise UserError("CUDA", "", f"no driver: {LIBRARIES[0]} is not there")
 
 
 def located(pointer: int) -> int:

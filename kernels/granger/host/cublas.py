@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.cuda.shared_objects import address, loaded
 from launchwise.workloads.workload import Allocations, LibraryRun
 
 LIBRARIES = ("libcublas.so.13", "libcublas.so.12", "libcublas.so")
@@ -41,7 +42,7 @@ class Cublas(LibraryRun):
     def __init__(
         self, memory: Allocations, x: np.ndarray, y: np.ndarray, coefficients: Any
     ) -> None:
-        self._library = _loaded()
+        self._library = loaded("cuBLAS", LIBRARIES)
         self._handle = ctypes.c_void_p()
         self._ask("cublasCreate_v2", ctypes.byref(self._handle))
         number = ctypes.c_int()
@@ -54,12 +55,12 @@ class Cublas(LibraryRun):
         self._given = [memory.upload(np.ascontiguousarray(each)) for each in (x, y)]
         self._overwritten = [memory.take(each.nbytes) for each in self._given]
         pointers = [
-            memory.upload(_address(each) + np.arange(county, dtype=np.uint64) * np.uint64(step))
+            memory.upload(address(each) + np.arange(county, dtype=np.uint64) * np.uint64(step))
             for each, step in zip(self._overwritten, (x[0].nbytes, y[0].nbytes), strict=True)
         ]
         self._name = "cublasSgelsBatched" if self._itemsize == 4 else "cublasDgelsBatched"
         rows, cols = ctypes.c_int(self._rows), ctypes.c_int(self._cols)
-        left, right = (ctypes.c_void_p(_address(each)) for each in pointers)
+        left, right = (ctypes.c_void_p(address(each)) for each in pointers)
         self._refused = ctypes.c_int()
         self._arguments = [
             *(ctypes.c_int(0), rows, cols, ctypes.c_int(1)),
@@ -75,7 +76,7 @@ class Cublas(LibraryRun):
         import pycuda.driver as cuda
 
         for given, overwritten in zip(self._given, self._overwritten, strict=True):
-            cuda.memcpy_dtod_async(_address(overwritten), _address(given), given.nbytes)
+            cuda.memcpy_dtod_async(address(overwritten), address(given), given.nbytes)
 
     def queue(self, stream: Any) -> None:
         """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
@@ -88,8 +89,8 @@ class Cublas(LibraryRun):
         import pycuda.driver as cuda
 
         copy = cuda.Memcpy2D()
-        copy.set_src_device(_address(self._overwritten[1]))
-        copy.set_dst_device(_address(self._coefficients))
+        copy.set_src_device(address(self._overwritten[1]))
+        copy.set_dst_device(address(self._coefficients))
         copy.src_pitch = self._rows * self._itemsize
         copy.width_in_bytes = copy.dst_pitch = self._cols * self._itemsize
         copy.height = self._county
@@ -98,16 +99,3 @@ class Cublas(LibraryRun):
     def close(self) -> None:
         """Release cuBLAS's own memory."""
         self._library.cublasDestroy_v2(self._handle)
-
-
-def _loaded() -> ctypes.CDLL:
-    for name in LIBRARIES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise OSError("cuBLAS is not there")
-
-
-def _address(buffer: Any) -> int:
-    return int(buffer.allocation)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from launchwise.cuda.shared_objects import address, loaded
 from launchwise.workloads.workload import Allocations, LibraryRun
 
 from .launches import Arrays
@@ -43,7 +44,7 @@ class Cusparse(LibraryRun):
     def __init__(
         self, memory: Allocations, system: Arrays, x: Any, n: int, batch: int, itemsize: int
     ) -> None:
-        self._library = _loaded()
+        self._library = loaded("cuSPARSE", LIBRARIES)
         self._handle = ctypes.c_void_p()
         self._ask("cusparseCreate", ctypes.byref(self._handle))
         number = ctypes.c_int()
@@ -52,7 +53,7 @@ class Cusparse(LibraryRun):
         self.version = f"cuSPARSE {major}.{rest // 100}.{rest % 100}"
         self._d, self._x, self._nbytes = system.d, x, n * batch * itemsize
         letter = "S" if itemsize == 4 else "D"
-        pointers = [ctypes.c_void_p(_address(each)) for each in (*system.each[:3], x)]
+        pointers = [ctypes.c_void_p(address(each)) for each in (*system.each[:3], x)]
         if batch == 1:
             self._name = f"cusparse{letter}gtsv2_nopivot"
             self._arguments = [ctypes.c_int(n), ctypes.c_int(1), *pointers, ctypes.c_int(n)]
@@ -65,7 +66,7 @@ class Cusparse(LibraryRun):
         name = f"{self._name}_bufferSizeExt"
         self._ask(name, self._handle, *self._arguments, ctypes.byref(size))
         self.buffer_bytes = size.value
-        self._buffer = ctypes.c_void_p(_address(memory.take(max(1, size.value))))
+        self._buffer = ctypes.c_void_p(address(memory.take(max(1, size.value))))
 
     def _ask(self, name: str, *arguments: Any) -> None:
         if status := getattr(self._library, name)(*arguments):
@@ -78,7 +79,7 @@ class Cusparse(LibraryRun):
         cuSPARSE's status.
         """
         arguments = list(self._arguments)
-        arguments[self._place_of_x] = ctypes.c_void_p(_address(x))
+        arguments[self._place_of_x] = ctypes.c_void_p(address(x))
         call = getattr(self._library, self._name)
         return partial(call, self._handle, *arguments, self._buffer)
 
@@ -86,7 +87,7 @@ class Cusparse(LibraryRun):
         """See :meth:`launchwise.workloads.workload.LibraryRun.restore`."""
         import pycuda.driver as cuda
 
-        cuda.memcpy_dtod_async(_address(self._x), _address(self._d), self._nbytes)
+        cuda.memcpy_dtod_async(address(self._x), address(self._d), self._nbytes)
 
     def queue(self, stream: Any) -> None:
         """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
@@ -97,16 +98,3 @@ class Cusparse(LibraryRun):
     def close(self) -> None:
         """Release cuSPARSE's own memory."""
         self._library.cusparseDestroy(self._handle)
-
-
-def _loaded() -> ctypes.CDLL:
-    for name in LIBRARIES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    raise OSError("cuSPARSE is not there")
-
-
-def _address(buffer: Any) -> int:
-    return int(buffer.allocation)
