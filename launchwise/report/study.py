@@ -365,11 +365,15 @@ def read_study(
         kept_out=kept_out,
         answers=_answers(files.answers),
     )
-    # A sweep may hold problems of other studies alone.
-    asked = [gpu for gpu, rows in sweeps.items() if asked_about(settings, rows).any()]
-    if 0 < len(asked) < len(sweeps):
-        return replace(found.limited_to(asked), left_out=())
-    return found
+    return _of_measured(found)
+
+
+def _of_measured(study: StudyData) -> StudyData:
+    """Without GPUs whose sweeps hold problems of other studies alone, if there is another GPU."""
+    asked = [gpu for gpu, rows in study.sweeps.items() if asked_about(study.settings, rows).any()]
+    if 0 < len(asked) < len(study.sweeps):
+        return replace(study.limited_to(asked), left_out=())
+    return study
 
 
 def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
