@@ -140,7 +140,8 @@ def block_shapes_only(scratch: Path, space: Space) -> Path:
         kernel = kernel.replace(f"blockDim.{name[1]}", name)
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     (folder / "block3d.cu").write_text(kernel)
-    (folder / "features.yaml").unlink(missing_ok=True)
+    for about_all_variants in ("features.yaml", "cost.yaml", "usual.yaml"):
+        (folder / about_all_variants).unlink(missing_ok=True)
     python = (folder / "host" / "workload.py").read_text()
     last = "        return Build.of(self.spec.variants"
     assert last in python

@@ -264,6 +264,12 @@ class Draws:
             yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
 
 
+def drawn_of(spec: Spec, problem: Problem, variant: str, seed: int) -> Configuration | None:
+    """A feasible configuration of a variant on a GPU without limits; None where none is found."""
+    draws = Draws(spec.narrowed({"variant": [variant]}), problem, None, seed)
+    return draws.draw(random.Random(seed), (), variant)
+
+
 def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     """One configuration for every build that a feasible one may need, the baseline's first.
 
@@ -275,11 +281,18 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     # A part of a space need not hold the baseline.
     there = first["variant"] in spec.variants and feasible(spec, problem, first, LENIENT_GPU)
     found = {spec.build_choice(first): first} if there else {}
+    growth = Growth(spec, {**LENIENT_GPU, **problem})
     for name, variant in spec.variants.items():
         chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
         if math.prod(len(spec.tunables[each].values) for each in chosen) > MOST_LISTED:
             message = f"its build tunables span more than {MOST_LISTED:,} builds"
             raise UserError(spec.workload, f"variants.{name}", message)
+        if len(chosen) == len(variant.tunables):
+            # Each build is one configuration.
+            for one in growth.below(growth.start(name), 0, itertools.count()):
+                if feasible(spec, problem, one, LENIENT_GPU):
+                    found.setdefault(spec.build_choice(one), one)
+            continue
         for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
             fixed = dict(zip(chosen, values, strict=True))
             allowed: dict[str, list[Value]] = {"variant": [name]}

@@ -13,11 +13,13 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
+from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_runs import chosen, small_problems
 from launchwise.cli.predict.answering import read_problem
 from launchwise.cli.tune.tuning import Question, prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.corners import corner_problems
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import baseline, feasible
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -195,6 +197,20 @@ def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> 
     # Not where the expected values come from a variant that may not run it.
     spec = write(folder, variants=both, reference={"variant": "vec"})
     assert [problem["n"] for problem in small_problems(folder, spec)][:2] == [1024, 1280]
+
+
+def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder: Path) -> None:
+    middle = {**SPEC["variants"]["vec"], "constraints": [OWN, "block_size_x == 64"]}
+    spec = write(
+        folder,
+        variants={"vec": {**SPEC["variants"]["vec"], "constraints": [OWN]}, "middle": middle},
+        tunables={"block_size_x": {"kind": "build", "values": [32, 64, 128]}},
+        baseline={"variant": "vec", "block_size_x": 128},
+    )
+    shapes = [(each["variant"], each["block_size_x"]) for each in chosen(spec, {"n": 1024})]
+    assert ("middle", 64) in shapes
+    named = chosen_builds(spec, load_workload(folder, spec), [{"n": 1024}])
+    assert "middle block_size_x=64" in named.values()
 
 
 def test_sizes_without_constraints_are_drawn_as_ever(folder: Path) -> None:

@@ -19,9 +19,12 @@ from stencil import small_stencil
 from supervising import Supervisor, has_ended, until
 
 from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.compile import left_out
 from launchwise.workloads import space
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import builds_in_order
 
 pytestmark = pytest.mark.gpu
 
@@ -48,14 +51,16 @@ def workload(tmp_path: Path) -> Path:
 def checked(
     folder: Path, profile: GpuProfile, problems: list[dict[str, Any]], scratch: Path, **how: Any
 ) -> list[dict[str, Any]]:
-    """Rows of a sweep, with each configuration there once."""
+    """Rows of a sweep, with each configuration there once whose compiler the machine has."""
     rows = measured(folder, profile, problems, scratch, **how)
     spec = load_spec(folder)
     facts = gpu_facts(profile.model_dump())
+    missing = left_out(builds_in_order(load_workload(folder, spec), problems), profile.arch)
     expected = [
         (*problem.values(), *(configuration[name] for name in spec.tunable_columns))
         for problem in problems
         for configuration in space.configurations(spec, problem, facts)
+        if spec.variants[str(configuration["variant"])].source not in missing
     ]
     columns = [*spec.problem_columns, *spec.tunable_columns]
     assert sorted(tuple(row[name] for name in columns) for row in rows) == sorted(expected)

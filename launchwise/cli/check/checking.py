@@ -22,12 +22,16 @@ from launchwise.workloads.builds import Build
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.packages import own_error
+from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
 MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""
+
+SEED = 2026
+"""Of the configuration that a variant has in place of corners."""
 
 
 OK = "ok"
@@ -214,7 +218,10 @@ def summary(steps: Sequence[Step]) -> str:
 
 
 def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> dict[Build, str]:
-    """Builds of the baseline and of feasible corners, with what they are builds of."""
+    """Builds of the baseline and of feasible corners, with what they are builds of.
+
+    A variant none of whose corners is feasible has a drawn one, if any problem allows one.
+    """
     found: dict[Build, str] = {}
     per_variant: dict[str, int] = {}
     for problem in problems:
@@ -230,6 +237,11 @@ def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> di
             if build not in found:
                 per_variant[variant] = per_variant.get(variant, 0) + 1
                 found[build] = _named(spec, configuration)
+    for variant in (each for each in spec.variants if each not in per_variant):
+        for problem in problems:
+            if (drawn := drawn_of(spec, problem, variant, SEED)) is not None:
+                found.setdefault(workload.build(problem, drawn), _named(spec, drawn))
+                break
     return found
 
 

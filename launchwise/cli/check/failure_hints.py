@@ -36,11 +36,12 @@ def hint(
 
 
 def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> str:
-    """What may make results wrong on the CPU alone, to be added to a complaint; '' for nothing."""
+    """Why wrong results on the CPU say nothing about a GPU; '' where they do."""
     names = {**configuration, **problem}
     kinds = {argument.dtype(names).name for argument in spec.arguments.values()}
     if spec.variants[str(configuration["variant"])].is_triton and "bfloat16" in kinds:
-        return "; Triton's interpreter does not compute in bfloat16: cast to float32 before"
+        known = "Triton's interpreter does not compute in bfloat16"
+        return f"{known}: check another type, or cast to float32 in the kernel"
     return ""
 
 

@@ -102,8 +102,9 @@ def outcome(
         said = str(failure)
         return {"status": "failed", "reason": said + hint(said, spec, problem, configuration)}
     if wrong:
-        more = RACE if right else doubt(spec, problem, configuration)
-        return {"status": "wrong", "reason": wrong + more}
+        if not right and (blamed := doubt(spec, problem, configuration)):
+            return {"status": "left out", "reason": blamed}
+        return {"status": "wrong", "reason": wrong + RACE if right else wrong}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
 
 

@@ -14,6 +14,7 @@ from launchwise.experiment.method import Sweep
 from launchwise.workloads import corners
 from launchwise.workloads.drawn_problems import drawn_problems, single_axes, with_several_blocks
 from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import (
     Configuration,
     Problem,
@@ -119,7 +120,8 @@ def _sizes(spec: Spec, name: str, place: int) -> tuple[Any, Any]:
 def chosen(spec: Spec, problem: Problem) -> list[Configuration]:
     """The baseline, then corners: one of each variant, another of each, and so on.
 
-    All are feasible; where nothing that is tried is, the list is empty.
+    A variant none of whose corners is feasible has a drawn one instead. All are feasible; where
+    nothing that is tried is, the list is empty.
     """
     first, *rest = corners.corner_configurations(spec)
     found = [first] if feasible(spec, problem, first) else []
@@ -127,6 +129,10 @@ def chosen(spec: Spec, problem: Problem) -> list[Configuration]:
     for configuration in rest:
         if feasible(spec, problem, configuration) and configuration != first:
             per_variant.setdefault(str(configuration["variant"]), []).append(configuration)
+    for name in spec.variants:
+        if name not in per_variant and (name != first["variant"] or not found):
+            drawn = drawn_of(spec, problem, name, SEED)
+            per_variant[name] = [] if drawn is None else [drawn]
     few = [_evenly(listed) for listed in per_variant.values()]
     found += [each for rank in itertools.zip_longest(*few) for each in rank if each is not None]
     return found
