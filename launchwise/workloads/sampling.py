@@ -289,9 +289,9 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
             raise UserError(spec.workload, f"variants.{name}", message)
         if len(chosen) == len(variant.tunables):
             # Each build is one configuration.
-            for one in growth.below(growth.start(name), 0, itertools.count()):
-                if feasible(spec, problem, one, LENIENT_GPU):
-                    found.setdefault(spec.build_choice(one), one)
+            for every in growth.below(growth.start(name), 0, itertools.count()):
+                if feasible(spec, problem, every, LENIENT_GPU):
+                    found.setdefault(spec.build_choice(every), every)
             continue
         for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
             fixed = dict(zip(chosen, values, strict=True))
