@@ -1,0 +1,48 @@
+"""Host side of the products of experts: what their spec declares, and PyTorch to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from launchwise.workloads.declared_session import DeclaredSession
+from launchwise.workloads.declared_workload import DeclaredWorkload
+from launchwise.workloads.device import Device
+
+if TYPE_CHECKING:
+    # Imported where it is used: how a library is called decides nothing about a sweep's rows.
+    from .pytorch import PyTorch
+
+
+class ExpertProduct(DeclaredWorkload):
+    """Rows times the weights of their expert."""
+
+    peers = ("pytorch", "pytorch_compiled")
+
+    def open(
+        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
+    ) -> ExpertSession:
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
+        return ExpertSession(self, device, problem, dict(layout), seed)  # type: ignore[call-overload]
+
+
+class ExpertSession(DeclaredSession):
+    """One problem's rows, weights and routing."""
+
+    def __init__(self, *given: Any) -> None:
+        self._peers: dict[str, PyTorch] = {}
+        super().__init__(*given)
+
+    def peer(self, name: str) -> PyTorch:
+        """See :meth:`launchwise.workloads.workload.Session.peer`: PyTorch on its own copies."""
+        from .pytorch import PyTorch
+
+        if name not in self._peers:
+            self._peers[name] = PyTorch(name, self.content.arrays, self.buffers["out"])
+        return self._peers[name]
+
+    def close(self) -> None:
+        """See :meth:`launchwise.workloads.workload.Session.close`."""
+        for each in self._peers.values():
+            each.close()
+        super().close()
