@@ -1,4 +1,4 @@
-# mypy: allow-untyped-defs
+# mypy: disable-error-code="no-untyped-def"
 """Products of experts in Triton: a tile of the result per program, its epilogue with it."""
 
 import triton
