@@ -24,6 +24,16 @@ from launchwise.learning.splits import case_codes
 from launchwise.learning.stored import MeanRegrets
 
 
+def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
+    """Training rows that have what follows from their problems, and their regrets among them.
+
+    All rows where no row has it.
+    """
+    follows = domain.follows(measurements)
+    rows = measurements[follows] if follows.any() else measurements
+    return rows, regrets(rows, domain.spec)
+
+
 class Untuned(Recommender):
     """The workload's baseline configuration, for every problem."""
 
@@ -60,7 +70,7 @@ class BestOnAverage(Recommender):
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Compute the mean regret of every configuration over the training cases."""
-        rows, regret = _comparable(measurements, self.domain)
+        rows, regret = comparable(measurements, self.domain)
         # All tunables: a padded row is not what was measured without padding.
         self._mean_regret = MeanRegret.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
@@ -90,7 +100,7 @@ class MostFrequentBest(Recommender):
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""
-        rows, regret = _comparable(measurements, self.domain)
+        rows, regret = comparable(measurements, self.domain)
         best = rows[regret == 0]
         codes = configuration_codes(best, self.domain.choice_columns, self.domain.spec)
         self._counts = pd.Series(codes).value_counts()
@@ -118,7 +128,7 @@ class _Nearest(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Store the regret of every configuration in every training case."""
         spec = self.domain.spec
-        rows, regret = _comparable(measurements, self.domain)
+        rows, regret = comparable(measurements, self.domain)
         codes, keys = case_codes(rows, spec)
         first = np.unique(codes, return_index=True)[1]
         features = self.domain.features(rows.iloc[first])
@@ -211,16 +221,6 @@ class NearestGpu(_Nearest):
         others = (~same).any(axis=1, keepdims=True)
         allowed = np.where(others, ~same, True)
         return _first(np.where(allowed, gpu, np.inf), np.where(allowed, problem, np.inf))
-
-
-def _comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
-    """Training rows that have what follows from their problems, and their regrets among them.
-
-    All rows where no row has it.
-    """
-    follows = domain.follows(measurements)
-    rows = measurements[follows] if follows.any() else measurements
-    return rows, regrets(rows, domain.spec)
 
 
 def _places(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:

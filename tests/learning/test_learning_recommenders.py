@@ -22,7 +22,9 @@ KINDS = kinds()
 
 TARGETED = ("forest", "knn", "lightgbm", "tree", "xgboost")
 """Kinds that learn a target that somebody chooses."""
-UNTARGETED = ("committee", "gaussian_process", "lambdarank", "learnt")
+UNTARGETED = ("best_tree", "committee", "gaussian_process", "lambdarank", "learnt")
+UNTIMED = ("best_tree", "lambdarank")
+"""Kinds that predict no times."""
 UNTAUGHT = ("analytical", "roofline")
 """Kinds that learn nothing."""
 
@@ -42,7 +44,7 @@ class TestEveryKind(RecommenderProtocol):
             cases(ASKED),
             FAR,
             taught=kind not in UNTAUGHT,
-            timed=kind != "lambdarank",
+            timed=kind not in UNTIMED,
             cautious=kind == "committee",
         )
 
@@ -73,6 +75,19 @@ def test_a_workload_has_kinds_of_its_own(tmp_path: Path) -> None:
 def test_an_unknown_target_is_a_user_error(kind: str, domain: Domain) -> None:
     with pytest.raises(UserError, match=r"unknown value 'speed'.*log_ratio, regret, time"):
         recommender_class(kind)(domain, target="speed")
+
+
+def test_a_tree_of_the_best_knows_what_was_fastest_of_training_problems(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    columns = domain.spec.problem_columns
+    gpu = str(rows["gpu"].iloc[0])
+    own = rows[rows["gpu"] == gpu]
+    best = own.loc[own.groupby(columns, sort=False)["time_ms"].idxmin()]
+    tree = recommender_class("best_tree")(domain).fit(rows)
+    found = chosen(tree.recommend(gpu, best[columns].to_dict("records")))
+    names = domain.choice_columns
+    assert found[names].to_numpy().tolist() == best[names].to_numpy().tolist()
 
 
 # Baselines

@@ -1,0 +1,113 @@
+"""One decision tree from problems to the configurations that were fastest.
+
+Tuners that choose by size at run time learn one like it, Helion's for one. It sees no
+times: of a training problem the fastest configuration alone counts, however near the others were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.learning.baselines import comparable
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.row_arrays import configuration_codes
+from launchwise.learning.splits import case_codes
+from launchwise.learning.tree_files import LEAF, Trees, load_trees, save_trees
+
+MODEL_FILE = "model.npz"
+
+
+class BestTreeRecommender(Recommender):
+    """scikit-learn's ``DecisionTreeClassifier`` over the fastest configuration of each problem.
+
+    Where the configuration of a leaf is infeasible, the baseline is the answer.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {"max_depth": None, "min_samples_leaf": 1, "seed": 0}
+    allowed: ClassVar[dict[str, Any]] = {
+        "max_depth": [(1, None), None],
+        "min_samples_leaf": [(1, None)],
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Depth and smallest leaf."""
+        return {
+            "max_depth": trial.suggest_int("max_depth", 2, 20),
+            "min_samples_leaf": trial.suggest_int("min_samples_leaf", 1, 5),
+        }
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn which configuration is the fastest of a problem on a GPU.
+
+        Raises
+        ------
+        UserError
+            When there are no rows.
+        """
+        from sklearn.tree import DecisionTreeClassifier
+
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        rows, regret = comparable(measurements, self.domain)
+        order = np.argsort(regret, kind="stable")
+        codes, _ = case_codes(rows, self.domain.spec)
+        best = rows.iloc[order[np.unique(codes[order], return_index=True)[1]]]
+        tree = DecisionTreeClassifier(
+            max_depth=self.parameters["max_depth"],
+            min_samples_leaf=self.parameters["min_samples_leaf"],
+            random_state=self.parameters["seed"],
+        )
+        tree.fit(self._features(best), self._choices(best))
+        # A leaf's value is the number of its configuration.
+        trees = Trees.of([tree])
+        chosen = tree.classes_[tree.tree_.value[:, 0, :].argmax(axis=1)].astype(float)
+        self._trees = replace(trees, value=np.where(trees.feature == LEAF, chosen, 0.0))
+        return self
+
+    def _features(self, rows: pd.DataFrame) -> np.ndarray:
+        """Features of problem and GPU: float32, shape (rows, features)."""
+        found = self.domain.features(rows)[self.domain.problem_features]
+        return found.to_numpy(dtype=np.float32)
+
+    def _choices(self, rows: pd.DataFrame) -> np.ndarray:
+        return configuration_codes(rows, self.domain.choice_columns, self.domain.spec)
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score 0 for the configuration of a problem's leaf, 1 for every other row."""
+        cases, _ = case_codes(rows, self.domain.spec)
+        first = np.unique(cases, return_index=True)[1]
+        chosen = self._trees.predict(self._features(rows.iloc[first]))[cases]
+        other = (self._choices(rows) != chosen).astype(float)
+        return Judgement.without_times(other, self.domain.last_of_ties(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """Features, and the number of leaves."""
+        return {
+            "features": self.domain.problem_features,
+            "features_dropped": [],
+            "leaves": self._trees.leaves,
+        }
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.npz``."""
+        save_trees(folder / MODEL_FILE, self._trees)
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.npz``, arrays only.
+
+        Raises
+        ------
+        UserError
+            When the file is broken, or of a tree of other features.
+        """
+        path = folder / MODEL_FILE
+        self._trees = load_trees(path)
+        if self._trees.features != len(self.domain.problem_features):
+            raise UserError(path, "", "cannot be read as a model: it has other features")
