@@ -20,7 +20,7 @@ import launchwise
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.problems import asked_cases, distance
 from launchwise.learning.answering import answers
-from launchwise.learning.answers import Answer
+from launchwise.learning.answers import Answer, Interval
 from launchwise.learning.final import Final
 from launchwise.workloads.launch_shapes import LaunchShape, launch_shapes
 from launchwise.workloads.limits import Limits
@@ -47,6 +47,10 @@ class Entry:
         See :data:`launchwise.learning.answers.BASES`.
     launches
         How its kernels are launched; none where host code decides.
+    interval_ms, gain_interval
+        Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
+    usual
+        The usual choice for the problem, likewise in the order of the tunables.
     """
 
     device: int
@@ -56,6 +60,9 @@ class Entry:
     gain: float | None
     basis: str
     launches: tuple[LaunchShape, ...] = ()
+    interval_ms: Interval | None = None
+    gain_interval: Interval | None = None
+    usual: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -248,14 +255,21 @@ def _texts(spec: Spec) -> set[str]:
 
 def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
     first = answer.suggestions[0]
-    neutral = spec.neutral
-    whole = {"variant": first.configuration["variant"], **neutral, **first.configuration}
     return Entry(
         device=device,
         problem=tuple(answer.problem[name] for name in spec.problem_columns),
-        configuration=tuple(whole[name] for name in spec.tunable_columns),
+        configuration=_in_order(first.configuration, spec),
         time_ms=first.expected_ms,
         gain=first.gain,
         basis=answer.basis,
         launches=tuple(launch_shapes(spec, answer.problem, first.configuration)),
+        interval_ms=first.interval_ms,
+        gain_interval=first.gain_interval,
+        usual=_in_order(answer.usual, spec),
     )
+
+
+def _in_order(configuration: Mapping[str, Value], spec: Spec) -> tuple[Value, ...]:
+    """Values of every tunable; neutral where the variant does not have it."""
+    whole = {**spec.neutral, **configuration}
+    return tuple(whole[name] for name in spec.tunable_columns)

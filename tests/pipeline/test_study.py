@@ -352,6 +352,15 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
     assert launchwise(*package, folder=study.folder).stdout == "acoustic_tile.cmake\n"
     names = {path.name for path in (study.folder / "acoustic_tile.cmake").iterdir()}
     assert names == {"acoustic_tile.hpp", "acoustic_tileConfig.cmake"}
+    (study.folder / "map.yaml").write_text(
+        'file: "{dtype},{device}.json"\nkey: n\nwhere: order == 8\n'
+    )
+    words = ("export", "acoustic_tile", "--format", "config-files", "--cores", "2")
+    done = launchwise(*words, "--mapping", "map.yaml", folder=study.folder)
+    assert done.stdout == "acoustic_tile.config-files\n", done.stderr
+    files = {path.name for path in (study.folder / "acoustic_tile.config-files").iterdir()}
+    assert "float32,NVIDIA_H200.json" in files
+    assert "none is in Triton" in launchwise(*words[:3], "triton", folder=study.folder).stderr
     found = runpy.run_path(str(output))["recommend"]("h200", n=512, dtype="float32", order=8)
     asked = ("acoustic_tile", "--gpu", "h200", "n=512", "dtype=float32", "order=8", "--json")
     answer = json.loads(launchwise("recommend", *asked, folder=study.folder).stdout)

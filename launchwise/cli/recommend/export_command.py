@@ -20,6 +20,8 @@ class Format(StrEnum):
     wisdom = "wisdom"
     t4 = "t4"
     cmake = "cmake"
+    triton = "triton"
+    config_files = "config-files"
 
 
 def export(
@@ -30,13 +32,22 @@ def export(
             "--format",
             case_sensitive=False,
             help="A C++17 header; JSON; a Python module without packages; Kernel Launcher's "
-            "wisdom; T4, a file per device; a package of CMake with the header.",
+            "wisdom; T4, a file per device; a package of CMake with the header; answers for "
+            "launchwise.autotuned; configuration files of a kernel library.",
         ),
     ] = Format.hpp,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="File to write; a folder for T4 and CMake.", show_default="the file's own name"
+            help="File to write; a folder for T4, CMake, Triton and configuration files.",
+            show_default="the file's own name",
+        ),
+    ] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="YAML file that names configuration files and what they hold: config-files alone.",
         ),
     ] = None,
     cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
@@ -52,4 +63,4 @@ def export(
     from launchwise.cli.recommend.exporting import exported
 
     cores = cores or os.cpu_count() or 1
-    print(exported(study, format_.value, output, cores, configfile or []))
+    print(exported(study, format_.value, output, cores, configfile or [], mapping))

@@ -8,21 +8,38 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
-from launchwise.base.storage import whole_file
+from launchwise.base.storage import read_json, whole_file
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.running import run_snakemake
 from launchwise.cli.settings import settings_files
 from launchwise.experiment.unknown_study import unknown_study
+from launchwise.exporting.config_files import write_config_files
 from launchwise.exporting.files import FORMATS
+from launchwise.exporting.triton import write_triton
+from launchwise.workloads.config_files import read_config_files
 
 COMMAND = "export"
 EXPORT = Path("results", "export")
 
 
+TRITON, CONFIG_FILES = "triton", "config-files"
+"""Formats that are made of the JSON file when they are asked for."""
+
+
 def exported(
-    study: str, format_: str, output: Path | None, cores: int, files: Sequence[Path]
+    study: str,
+    format_: str,
+    output: Path | None,
+    cores: int,
+    files: Sequence[Path],
+    mapping: Path | None = None,
 ) -> Path:
-    """Make the export of a study up to date and copy the file of one format.
+    """Make the export of a study up to date and copy the file of one format, or make it.
+
+    Parameters
+    ----------
+    mapping
+        File that says how configuration files are named and what they hold.
 
     Returns
     -------
@@ -32,14 +49,27 @@ def exported(
     Raises
     ------
     UserError
-        When there is no such study.
+        When there is no such study, or the format needs what is not there.
     SystemExit
         With Snakemake's exit code when it fails; it has said why.
     """
     experiment = read_experiment(settings_files(files), Path.cwd())
     if study not in experiment.studies:
         raise UserError(COMMAND, "", unknown_study(study, experiment))
+    if (mapping is None) == (format_ == CONFIG_FILES):
+        message = f"says how {CONFIG_FILES} are named: the format needs it, and no other takes it"
+        raise UserError(COMMAND, "--mapping", message)
+    spec = experiment.specs[experiment.studies[study].workload]
+    known = read_config_files(mapping, spec) if mapping is not None else None
     run_snakemake(line_to_run(study, cores, files))
+    if format_ in (TRITON, CONFIG_FILES):
+        table = read_json(EXPORT / study / FORMATS["json"].format(study=study))
+        target = output or Path(f"{study}.{format_}")
+        if known is None or mapping is None:
+            write_triton(target, table, spec)
+        else:
+            write_config_files(target, table, spec, known, mapping)
+        return target
     made = EXPORT / study / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.{format_}" if made.is_dir() else made.name)
     if made.is_dir():

@@ -1,0 +1,103 @@
+"""Answers in the cache of ``triton.autotune``, which then times nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers, check_kernel, device_name
+
+Values = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Problem to the values of arguments."""
+
+
+def warm_autotune_cache(
+    kernel: Any, file: str | Path, *, values: Values | None = None, device: str | None = None
+) -> int:
+    """Write answers of this device into the cache of ``triton.autotune``.
+
+    Triton itself computes where each belongs and writes it (``Autotuner.check_disk_cache``): from
+    its release, the device, the environment, the kernel's text and its ``configs``. So call this
+    where the kernel runs. The run then sets ``TRITON_CACHE_AUTOTUNING=1``. What Triton finds in its
+    cache already stays.
+
+    Parameters
+    ----------
+    kernel
+        What ``triton.autotune`` returned; its launches give the tensors by place.
+    file
+        As ``launchwise export --format triton`` writes it.
+    values
+        Problem to the values of those arguments in ``key`` that are no parameters of the problem,
+        such as strides.
+    device
+        Name of the device in place of that of the current one.
+
+    Returns
+    -------
+    int
+        Problems that Triton's cache answers now.
+
+    Raises
+    ------
+    AnswerError
+        When the kernel is none of ``triton.autotune``, never reads its cache, or is not that of the
+        file; when ``key`` names an argument of unknown value.
+    """
+    import triton
+
+    answers = Answers(file)
+    while not hasattr(kernel, "check_disk_cache") and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    if not hasattr(kernel, "check_disk_cache"):
+        raise AnswerError(file, "", "the kernel has no @triton.autotune")
+    _check_reads_cache(kernel, answers)
+    check_kernel(kernel.fn, answers)
+    listed = answers.of(device_name() if device is None else device)
+    for one in listed:
+        chosen, time = one["configuration"], one["time_ms"]
+        options = {name: chosen[name] for name in OPTIONS if chosen.get(name)}
+        own = {name: value for name, value in chosen.items() if name not in OPTIONS}
+        config = triton.Config(own, **options)
+        more = {} if values is None else values(one["problem"])
+        key = tuple(_tuning_key(kernel, answers, one["problem"], more))
+
+        def known(config: Any = config, time: float | None = time, key: Any = key) -> None:
+            kernel.configs_timings = {config: [time] * 3}
+            kernel.cache[key] = config
+
+        kernel.check_disk_cache(key, kernel.configs, known)
+    return len(listed)
+
+
+def _check_reads_cache(kernel: Any, answers: Answers) -> None:
+    """Insist that the autotuner asks its cache with its configurations as they are declared."""
+    if len(kernel.configs) < 2:
+        why = "has one configuration, which it takes for every problem"
+    elif any(config.pre_hook for config in kernel.configs):
+        why = "has configurations with a pre_hook, which its cache never holds"
+    elif kernel.early_config_prune or kernel.perf_model:
+        why = "prunes its configurations (prune_configs_by), on which its cache depends"
+    else:
+        return
+    raise AnswerError(answers.path, "", f"the @triton.autotune of {answers.kernel} {why}")
+
+
+def _tuning_key(
+    kernel: Any, answers: Answers, problem: Mapping[str, Any], more: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Values that ``key`` names, then the types of all tensors, as a launch has them."""
+    place = {source: name for name, source in answers.problem.items()}
+    for name in kernel.keys:
+        if name in more:
+            yield more[name]
+        elif name in place:
+            yield problem[place[name]]
+        else:
+            message = f"{name} of the key is no parameter of the problem: give it by values="
+            raise AnswerError(answers.path, "", message)
+    for name in kernel.arg_names:
+        if name in answers.tensors:
+            kind = answers.tensors[name]
+            yield f"torch.{problem.get(kind, kind)}"

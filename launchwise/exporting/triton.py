@@ -1,0 +1,186 @@
+"""Answers of a study for its Triton kernel: what ``launchwise.base.triton_answers`` reads.
+
+A file of JSON with a line per answer, and the module that reads it, for programs without
+launchwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from launchwise.base import triton_answers
+from launchwise.base.errors import UserError
+from launchwise.base.names import SPEC_FILE
+from launchwise.base.storage import write_text
+from launchwise.workloads.arguments import Argument, parameters_of
+from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.triton_functions import OPTIONS, TritonFunction, triton_function
+
+MODULE = "launchwise_triton.py"
+
+
+def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
+    """Write a folder with the answers, ``<study>.json``, and the module that reads them.
+
+    Parameters
+    ----------
+    table
+        As :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+
+    Raises
+    ------
+    UserError
+        When the workload has no variant in Triton, several, or answers with another one.
+    """
+    content = triton_content(table, spec)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / f"{table['study']}.json", as_lines(content))
+    source = Path(triton_answers.__file__).read_text(encoding="utf-8")
+    write_text(folder / MODULE, f"# Written by launchwise export {table['version']}.\n{source}")
+
+
+def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
+    """Content of the file; see :func:`write_triton`."""
+    name, variant = _variant(table, spec)
+    function = triton_function(_folder(spec) / str(variant.source), str(variant.kernel))
+    named = parameters_of(variant.arguments, spec.arguments)
+    # The kernel's own names: those of its launches.
+    given = {
+        parameter.name: spec.arguments.get(argument)
+        for parameter, argument in zip(function.given, named, strict=True)
+    }
+    fixed = _macros(spec, function)
+    own = [*variant.tunables, *fixed]
+    answers = [
+        _answer(entry, table, spec, own, variant)
+        for entry in table["entries"]
+        if entry["configuration"][0] == name
+    ]
+    default = dict(zip(table["tunables"], table["default"], strict=True))
+    fallback = _values(default, spec, own)
+    if default["variant"] != name:
+        usual = Counter(tuple(one["configuration"]) for one in answers)
+        fallback = list(usual.most_common(1)[0][0])
+    return {
+        "format": triton_answers.FORMAT,
+        **{key: table[key] for key in ("study", "workload", "title", "version", "commits", "day")},
+        **{"source": variant.source, "kernel": variant.kernel},
+        "problem": {each: _place(each, spec, given, function) for each in table["parameters"]},
+        "texts": [each for each in table["parameters"] if each in table["texts"]],
+        "tensors": {each: str(one.type) for each, one in given.items() if one and one.is_array},
+        **{"tunables": own, "fallback": fallback},
+        "devices": {each["name"]: _device(each) for each in table["devices"]},
+        "answers": answers,
+    }
+
+
+def as_lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line per key and per answer: it can be read, and compared line by line."""
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in content.items()
+        if key != "answers"
+    ]
+    answers = (f"    {json.dumps(each, ensure_ascii=False)}" for each in content["answers"])
+    return (
+        "{\n" + ",\n".join([*lines, '  "answers": [\n' + ",\n".join(answers) + "\n  ]"]) + "\n}\n"
+    )
+
+
+def _folder(spec: Spec) -> Path:
+    assert spec.folder is not None
+    return spec.folder
+
+
+def _variant(table: Mapping[str, Any], spec: Spec) -> tuple[str, Variant]:
+    """The variant in Triton that all answers are of."""
+    where = _folder(spec) / SPEC_FILE
+    found = {name: each for name, each in spec.variants.items() if each.is_triton}
+    if not found:
+        raise UserError(where, "variants", "none is in Triton: this format is for Triton alone")
+    answered = Counter(str(entry["configuration"][0]) for entry in table["entries"])
+    if others := {name: count for name, count in answered.items() if name not in found}:
+        listed = ", ".join(f"{name} {count} times" for name, count in sorted(others.items()))
+        message = f"{table['study']} answers with others than Triton: {listed}; candidates of the"
+        raise UserError(where, "variants", f"{message} study can leave them out")
+    if len(answered) != 1:
+        listed = ", ".join(sorted(answered)) or "none"
+        message = f"{table['study']} answers with several functions of Triton ({listed}); a file is"
+        raise UserError(where, "variants", f"{message} of one: leave out others by candidates")
+    (name,) = answered
+    return name, found[name]
+
+
+def _macros(spec: Spec, function: TritonFunction) -> list[str]:
+    """Constexprs that are computed from tunables; any other constexpr is the launch's own."""
+    found = []
+    for each in function.constexprs:
+        if each.name not in spec.macros:
+            continue
+        read = {*spec.formulas.raw_names(spec.macros[each.name])}
+        if not read & {*spec.tunable_columns}:
+            continue
+        if read & {*spec.problem}:
+            message = "reads both problem and tunables: no answer for a near size can state it"
+            raise UserError(_folder(spec) / SPEC_FILE, f"macros.{each.name}", message)
+        found.append(each.name)
+    return found
+
+
+def _answer(
+    entry: Mapping[str, Any],
+    table: Mapping[str, Any],
+    spec: Spec,
+    own: Sequence[str],
+    variant: Variant,
+) -> dict[str, Any]:
+    whole = dict(zip(table["tunables"], entry["configuration"], strict=True))
+    usual = dict(zip(table["tunables"], entry["usual"], strict=True))
+    tunables = spec.variants[str(usual["variant"])].tunables
+    return {
+        "device": table["devices"][entry["device"]]["name"],
+        "problem": list(entry["problem"]),
+        "configuration": _values(whole, spec, own),
+        **{key: entry[key] for key in ("basis", "time_ms", "interval_ms", "gain", "gain_interval")},
+        "usual": {name: usual[name] for name in ("variant", *tunables)},
+    }
+
+
+def _values(configuration: Mapping[str, Value], spec: Spec, own: Sequence[str]) -> list[Value]:
+    return [
+        configuration[name]
+        if name in spec.tunables
+        else spec.value(spec.macros[name], configuration)
+        for name in own
+    ]
+
+
+def _device(device: Mapping[str, Any]) -> dict[str, Any]:
+    facts = ("drivers", "toolkits", "days")
+    return {"names": device["cuda_names"], **{name: device[name] for name in facts}}
+
+
+def _place(
+    name: str, spec: Spec, given: Mapping[str, Argument | None], function: TritonFunction
+) -> str | None:
+    """Where a launch states a parameter of the problem; None where nothing does."""
+    return next(_places(name, spec, given, function), None)
+
+
+def _places(
+    name: str, spec: Spec, given: Mapping[str, Argument | None], function: TritonFunction
+) -> Iterator[str]:
+    known = {each: argument for each, argument in given.items() if argument is not None}
+    yield from (each for each, argument in known.items() if argument.value == name)
+    fixed = [each.name for each in function.constexprs if each.name not in OPTIONS]
+    yield from (each for each in fixed if spec.macros.get(each) == name)
+    arrays = {each: argument for each, argument in known.items() if argument.is_array}
+    yield from (f"{each}.dtype" for each, argument in arrays.items() if argument.type == name)
+    for each, argument in arrays.items():
+        if isinstance(argument.shape, list) and name in argument.shape:
+            yield f"{each}.shape[{argument.shape.index(name)}]"

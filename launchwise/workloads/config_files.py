@@ -1,0 +1,125 @@
+"""Configuration files that kernel libraries look up by device and size, such as fused-MoE files.
+
+A mapping says which numbers of a problem make the name of a file, which one is the key inside, and
+what the library calls the tunables. It serves both directions: answers become such files
+(:mod:`launchwise.exporting.config_files`), and files that a library ships become usual choices
+(:mod:`launchwise.importing.shipped`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.expressions import Expression, check_names
+from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.spec import Spec
+
+DEVICE = "device"
+"""Stands in the name of a file for that of the device."""
+
+_PART = re.compile(r"\{([^{}]*)\}")
+
+
+class ConfigFiles(Strict, title="mapping of configuration files"):
+    """How a library names its configuration files, and what they hold."""
+
+    file: str = Field(
+        description=(
+            "name of a file, with expressions over the problem in braces, and {device}: "
+            "the device's name with underscores for spaces"
+        )
+    )
+    key: Expression = Field(description="whole number over the problem, by which a file is read")
+    nearest: Literal["linear", "logarithmic"] = Field(
+        "linear", description="how the library measures which key is nearest to a size"
+    )
+    tunables: dict[str, str | None] = Field(
+        {}, description="tunable to the library's name for it; without a name it is left out"
+    )
+    constants: dict[str, Value] = Field(
+        {}, description="what each configuration holds beside the tunables, the same everywhere"
+    )
+    head: dict[str, Value] = Field(
+        {}, description="what a file holds beside the configurations, such as triton_version"
+    )
+    where: Expression = Field(
+        "1 == 1", description="condition on the problem: which problems the files are of"
+    )
+    devices: dict[str, str] = Field(
+        {}, description="GPU of the settings to the library's name of its device"
+    )
+
+    @field_validator("file")
+    @classmethod
+    def _a_file_per_device(cls, text: str) -> str:
+        if f"{{{DEVICE}}}" not in text:
+            raise ValueError("needs {device}: an answer is for one device")
+        if {*_PART.sub("", text)} & {*"{}"}:
+            raise ValueError("has a brace without its other one")
+        return text
+
+    @model_validator(mode="after")
+    def _no_name_twice(self) -> ConfigFiles:
+        named = [name for name in self.tunables.values() if name is not None] + [*self.constants]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"tunables: {twice[0]} is named twice")
+        return self
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """Expressions in the name of a file, in their order, the device's included."""
+        return [text for text in _PART.findall(self.file)]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Name of a file without its folder, with a group for each expression in it."""
+        # A slash in braces divides numbers.
+        outside = _PART.sub(lambda part: "_" * len(part[0]), self.file)
+        pieces = _PART.split(self.file[outside.rfind("/") + 1 :])
+        return re.compile(
+            "".join("(.+?)" if place % 2 else re.escape(each) for place, each in enumerate(pieces))
+        )
+
+    def named(self, name: str) -> str | None:
+        """The library's name of a tunable; None where its files do not hold it."""
+        return self.tunables.get(name, name)
+
+    def renamed(self, variant: Variant) -> dict[str, str]:
+        """Tunables of a variant to the library's names for those that its files hold."""
+        pairs = ((name, self.named(name)) for name in variant.tunables)
+        return {name: other for name, other in pairs if other is not None}
+
+    def expressions(self) -> Iterator[tuple[str, str]]:
+        """Keys and expressions over the problem."""
+        yield from (("file", text) for text in self.parts if text != DEVICE)
+        yield from (("key", self.key), ("where", self.where))
+
+
+def read_config_files(path: Path, spec: Spec) -> ConfigFiles:
+    """Mapping of a file, checked against a workload.
+
+    Raises
+    ------
+    UserError
+        One line: the key, and what is allowed.
+    """
+    mapping = validated(ConfigFiles, read_yaml(path), path)
+    for key, text in mapping.expressions():
+        try:
+            check_names(key, text, {*spec.problem, *spec.derived})
+        except ValueError as error:
+            raise UserError(path, "", str(error)) from error
+        if strange := [name for name in spec.formulas.raw_names(text) if name not in spec.problem]:
+            raise UserError(path, key, f"reads {strange[0]}, which is none of the problem")
+    for name in mapping.tunables:
+        if name not in spec.tunables:
+            raise UserError(path, "tunables", unknown("tunable", name, spec.tunables))
+    return mapping

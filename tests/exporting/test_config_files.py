@@ -1,0 +1,130 @@
+"""Answers as configuration files that kernel libraries look up by device and size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grouped_table, problem
+
+from launchwise.base.errors import UserError
+from launchwise.exporting.config_files import write_config_files
+from launchwise.workloads.config_files import read_config_files
+from launchwise.workloads.spec import Spec
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    return grouped_spec(tmp_path / "grouped")
+
+
+def written(spec: Spec, folder: Path, mapping: str, *listed: Any) -> dict[str, Any]:
+    """Name of each file below ``folder`` to its content."""
+    path = folder / "mapping.yaml"
+    path.write_text(mapping)
+    known = read_config_files(path, spec)
+    files = write_config_files(folder / "out", grouped_table(*listed), spec, known, path)
+    assert {*files} == {each for each in (folder / "out").rglob("*") if each.is_file()}
+    return {str(each.relative_to(folder / "out")): json.loads(each.read_text()) for each in files}
+
+
+HALF = "bfloat16"
+
+
+def theirs(**changed: int) -> dict[str, int]:
+    return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
+
+
+def test_files_of_vllm_have_its_names_and_keys(spec: Spec, tmp_path: Path) -> None:
+    listed = [
+        ("big", problem(64, dtype=HALF), {"BLOCK_M": 64}),
+        ("big", problem(4, dtype=HALF), {}),
+        ("big", problem(4, dtype="float16"), {"num_stages": 2}),
+        ("big", problem(4, dtype=HALF, k=64), {"num_stages": 2}),
+        ("big", problem(4, dtype=HALF, n=512), {"num_warps": 8}),
+        ("small", problem(4, dtype=HALF), {"GROUP_M": 8}),
+    ]
+    files = written(spec, tmp_path, documented_mappings()["vllm.yaml"], *listed)
+    version = {"triton_version": "3.6.0"}
+    big = "E=8,N=1024,device_name=Made-up_Big_80GB.json"
+    assert files == {
+        big: {**version, "4": theirs(), "64": theirs(BLOCK_M=64)},
+        "E=8,N=256,device_name=Made-up_Big_80GB.json": {**version, "4": theirs(num_warps=8)},
+        "E=8,N=1024,device_name=small.json": {**version, "4": theirs(GROUP_M=8)},
+    }
+    # As its reader takes them: without the version, by whole numbers, of the nearest one.
+    content = dict(files[big])
+    content.pop("triton_version")
+    known = {int(key): value for key, value in content.items()}
+    assert known[min(known, key=lambda key: abs(key - 40))]["BLOCK_SIZE_M"] == 64
+
+
+def test_files_of_sglang_lie_below_a_release_and_hold_sizes_alone(
+    spec: Spec, tmp_path: Path
+) -> None:
+    mapping = documented_mappings()["sglang.yaml"]
+    files = written(spec, tmp_path, mapping, ("big", problem(4, dtype=HALF), {}))
+    assert files == {"triton_3_6_0/E=8,N=1024,device_name=Made-up_Big_80GB.json": {"4": theirs()}}
+
+
+def test_any_library_is_another_mapping(spec: Spec, tmp_path: Path) -> None:
+    mapping = """\
+file: "{device}/rows-{tokens * experts}.json"
+key: n // 16
+tunables: {BLOCK_M: bm, GROUP_M: null}
+constants: {SPLIT_K: 1}
+devices: {big: gfx1}
+"""
+    values = {name: value for name, value in VALUES.items() if name != "GROUP_M"}
+    values["bm"] = values.pop("BLOCK_M")
+    files = written(spec, tmp_path, mapping, ("big", problem(3), {}))
+    assert files == {"gfx1/rows-24.json": {"128": {**values, "SPLIT_K": 1}}}
+
+
+def test_of_devices_with_one_name_the_first_has_the_file(spec: Spec, tmp_path: Path) -> None:
+    listed = [
+        ("big", problem(4, dtype=HALF), {}),
+        ("slice", problem(4, dtype=HALF), {"BLOCK_M": 64}),
+    ]
+    (content,) = written(spec, tmp_path, documented_mappings()["vllm.yaml"], *listed).values()
+    assert content["4"] == theirs()
+
+
+def test_answers_that_differ_in_what_the_file_lacks_are_refused(spec: Spec, tmp_path: Path) -> None:
+    mapping = 'file: "{device}.json"\nkey: tokens\n'
+    listed = [("big", problem(4), {}), ("big", problem(4, k=64), {"BLOCK_M": 64})]
+    with pytest.raises(UserError) as caught:
+        written(spec, tmp_path, mapping, *listed)
+    assert str(caught.value) == (
+        f"{tmp_path / 'mapping.yaml'}: key: tokens=4, experts=8, n=2048, k=4096, dtype=float16 and "
+        "tokens=4, experts=8, n=2048, k=64, dtype=float16 have the same file and key, but not the "
+        "same answer: choose one by where"
+    )
+    assert written(spec, tmp_path, f"{mapping}where: k == 64\n", *listed)
+
+
+WRONG = {
+    'file: "{device}.json"\nkey: BLOCK_M\n': "key: unknown name 'BLOCK_M'",
+    'file: "{tokens}.json"\nkey: tokens\n': "file: needs {device}: an answer is for one device",
+    'file: "{device}{tokens.json"\nkey: tokens\n': "file: has a brace without its other one",
+    'file: "{device}{(}.json"\nkey: tokens\n': "file: ",
+    'file: "{device}.json"\nkey: tokens\ntunables: {BLOCK: b}\n': (
+        "tunables: unknown tunable 'BLOCK'"
+    ),
+    'file: "{device}.json"\nkey: tokens\ntunables: {BLOCK_M: b, BLOCK_N: b}\n': (
+        "tunables: b is named twice"
+    ),
+    'file: "{device}.json"\nkey: tokens / 8\n': "key: tokens / 8 is 0.5 for tokens=4",
+    'file: "{device}.json"\nkey: tokens\nwhere: tokens > 9\n': "where: no answer of grouped_sizes",
+    'file: "../{device}.json"\nkey: tokens\n': "file: '../Made-up_Big_80GB.json' leads out of",
+}
+
+
+@pytest.mark.parametrize("mapping", WRONG)
+def test_a_wrong_mapping_is_one_line(spec: Spec, tmp_path: Path, mapping: str) -> None:
+    with pytest.raises(UserError) as caught:
+        written(spec, tmp_path, mapping, ("big", problem(4), {}))
+    assert str(caught.value).startswith(f"{tmp_path / 'mapping.yaml'}: {WRONG[mapping]}")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,279 @@
+"""Answers where Triton kernels are launched: the file, its lookup, the decorator."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from triton_answers import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
+
+import launchwise
+from launchwise.base.errors import UserError
+from launchwise.base.triton_answers import AnswerError, Answers
+from launchwise.exporting.python import python_module
+from launchwise.exporting.table import AnswerTable
+from launchwise.exporting.triton import MODULE, write_triton
+
+BIG = "Made-up Big 80GB"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[AnswerTable, Path]:
+    return scaled_answers(tmp_path_factory.mktemp("answers"))
+
+
+class Jit:
+    """What ``triton.jit`` returns, as far as decorators see it: it notes its launches."""
+
+    def __init__(self, fn: Callable[..., Any], fixed: tuple[str, ...]) -> None:
+        self.fn, self.launches = fn, list[dict[str, Any]]()
+        self.arg_names = list(fn.__code__.co_varnames)
+        self.params = [SimpleNamespace(name=n, is_constexpr=n in fixed) for n in self.arg_names]
+
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> str:
+        bound = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        size = grid(bound) if callable(grid) else grid
+        self.launches.append({**kwargs, "grid": size, "warmup": warmup})
+        return "launched"
+
+
+def scaled(y: Any, x: Any, rows: int, n: int, factor: float, BLOCK: int, HALF: int) -> None:
+    """Takes the place of a kernel's function."""
+
+
+def kernel() -> Jit:
+    return Jit(scaled, ("BLOCK", "HALF"))
+
+
+def tensor(dtype: str, *shape: int) -> SimpleNamespace:
+    return SimpleNamespace(dtype=f"torch.{dtype}", shape=shape)
+
+
+def arguments(rows: int, n: int, dtype: str = "float32") -> tuple[Any, ...]:
+    return tensor(dtype, rows, n), tensor(dtype, rows, n), rows, n, 2.0
+
+
+def test_a_file_says_what_its_answers_rest_on(made: tuple[AnswerTable, Path]) -> None:
+    _, path = made
+    content = json.loads(path.read_text())
+    assert content["problem"] == {"rows": "rows", "n": "n", "dtype": "y.dtype"}
+    assert content["tunables"] == ["BLOCK", "num_warps", "HALF"]
+    assert content["fallback"] == [64, 1, 32]
+    assert content["tensors"] == {"y": "dtype", "x": "dtype"}
+    assert content["commits"] == ["c0ffee"]
+    assert content["devices"]["big"]["days"] == ["2020-01-01", "2020-01-02"]
+    third = content["answers"][2]
+    assert third["configuration"] == [256, 4, 128]
+    assert (third["basis"], third["time_ms"], third["gain"]) == ("measured", 0.5, 1.2)
+    assert third["interval_ms"] == [0.45, 0.55]
+    assert third["usual"] == {"variant": "triton", "BLOCK": 64, "num_warps": 1}
+    # A line per answer, so that a change of one is a change of one line.
+    lines = [line for line in path.read_text().splitlines() if line.startswith("    {")]
+    assert len(lines) == len(ANSWERS)
+
+
+sizes = st.integers(min_value=1, max_value=100_000)
+
+
+@given(rows=sizes, n=sizes, dtype=st.sampled_from(["float32", "float16"]))
+def test_every_size_has_the_answer_of_the_python_module(
+    made: tuple[AnswerTable, Path], rows: int, n: int, dtype: str
+) -> None:
+    table, path = made
+    recommend = module_of(table, path)
+    answers = Answers(path)
+    for device in (BIG, "big", "small", "no such card"):
+        problem = {"rows": rows, "n": n, "dtype": dtype}
+        theirs, own = recommend(device, **problem), answers.answer(device, problem)
+        for name in ("BLOCK", "num_warps"):
+            assert own["configuration"][name] == theirs[name]
+        assert own["configuration"]["HALF"] == theirs["BLOCK"] // 2
+        assert (own["basis"], own["time_ms"], own["gain"]) == (
+            theirs["basis"],
+            theirs["time_ms"],
+            theirs["gain"],
+        )
+
+
+def module_of(table: AnswerTable, path: Path) -> Callable[..., dict[str, Any]]:
+    """``recommend`` of the table's Python module."""
+    module = path.with_suffix(".py")
+    if not module.is_file():
+        module.write_text(python_module(table))
+    found: Callable[..., dict[str, Any]] = runpy.run_path(str(module))["recommend"]
+    return found
+
+
+def test_a_launch_takes_the_configuration_of_its_arguments(made: tuple[AnswerTable, Path]) -> None:
+    _, path = made
+    jit = kernel()
+    decorated = launchwise.autotuned(path, device=BIG)(jit)
+    for _ in range(2):  # The second of each is kept.
+        for _, rows, n, dtype, block, warps in ANSWERS[:4]:
+            grid = lambda meta: (meta["rows"], -(-meta["n"] // meta["BLOCK"]))  # noqa: E731
+            assert decorated[grid](*arguments(rows, n, dtype)) == "launched"
+            last = jit.launches[-1]
+            assert (last["BLOCK"], last["num_warps"], last["HALF"]) == (block, warps, block // 2)
+            assert last["grid"] == (rows, -(-n // block))
+            assert not last["warmup"]
+    y, x, rows, n, factor = arguments(16, 1000, "float16")
+    decorated[(1,)](y, x, factor=factor, n=n, rows=rows)
+    assert jit.launches[-1]["BLOCK"] == 256
+    decorated[(1,)](*arguments(500, 1000))
+    assert jit.launches[-1]["BLOCK"] == 256
+    answer = decorated.answer(*arguments(500, 1001))
+    assert (answer["basis"], answer["problem"]["n"]) == ("nearest", 1000)
+
+
+def test_parameters_may_be_read_from_shapes_and_by_functions(
+    made: tuple[AnswerTable, Path],
+) -> None:
+    _, path = made
+    jit = kernel()
+    places = {"rows": "x.shape[0]", "n": lambda given: given["x"].shape[1] // 2}
+    decorated = launchwise.autotuned(path, device=BIG, problem=places)(jit)
+    for rows, n, dtype, block in ((16, 2000, "float16", 256), (1, 200, "float32", 64)) * 2:
+        decorated[(1,)](*arguments(rows, n, dtype))
+        assert jit.launches[-1]["BLOCK"] == block
+
+
+def test_an_unknown_device_takes_the_fallback_and_says_so_once(
+    made: tuple[AnswerTable, Path],
+) -> None:
+    _, path = made
+    jit = kernel()
+    decorated = launchwise.autotuned(path, device="no such card")(jit)
+    with pytest.warns(RuntimeWarning, match="scaled has no answer for no such card and float32"):
+        decorated[(1,)](*arguments(16, 1000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (7, 8, 7):
+            decorated[(1,)](*arguments(16, n))
+    assert {each["BLOCK"] for each in jit.launches} == {64}
+
+
+def test_a_launch_that_does_not_fit_is_one_line(made: tuple[AnswerTable, Path]) -> None:
+    _, path = made
+    decorated = launchwise.autotuned(path, device=BIG)(kernel())
+    with pytest.raises(AnswerError, match=r"json: problem\.n: this launch of scaled has no n$"):
+        decorated[(1,)](*arguments(16, 1000)[:3])
+    with pytest.raises(AnswerError, match=r"problem\.rows: rows is 1\.5 in this launch"):
+        decorated[(1,)](*arguments(16, 1000)[:2], 1.5, 1000, 2.0)
+    with pytest.raises(AnswerError, match="BLOCK: is set by the launch and by the file"):
+        decorated[(1,)](*arguments(16, 1000), BLOCK=64)
+
+
+WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "an argument that the kernel lacks": (
+        lambda content: content["problem"].update(rows="m"),
+        "problem.rows: scaled has no argument m (its own: y, x, rows, n, factor, BLOCK, HALF)",
+    ),
+    "another kernel": (
+        lambda content: content.update(kernel="other", tunables=["TILE", "num_warps", "HALF"]),
+        "TILE: is no constexpr of scaled (its own: BLOCK, HALF); the file is of other",
+    ),
+    "no argument": (
+        lambda content: content["problem"].update(rows=None),
+        'problem.rows: no argument of scaled states it: say where, such as problem={"rows": '
+        '"a.shape[0]"}',
+    ),
+    "another format": (lambda content: content.update(format="x"), "format: must be"),
+    "a missing value": (
+        lambda content: content["answers"][0]["configuration"].pop(),
+        "is damaged (ValueError: zip() argument 2 is shorter than argument 1): export it anew",
+    ),
+    "no answers": (
+        lambda content: content.pop("answers"),
+        "is damaged (KeyError: 'answers'): export it anew",
+    ),
+    "a size that is no integer": (
+        lambda content: content["answers"][0]["problem"].__setitem__(0, 1.5),
+        "is damaged (TypeError: 'float' object cannot be interpreted as an integer)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_file_is_one_line(
+    made: tuple[AnswerTable, Path], tmp_path: Path, case: str
+) -> None:
+    change, said = WRONG[case]
+    content = json.loads(made[1].read_text())
+    change(content)
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(AnswerError) as caught:
+        launchwise.autotuned(path)(kernel())
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_none_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(AnswerError, match=r"none\.json: No such file or directory$"):
+        launchwise.autotuned(tmp_path / "none.json")(kernel())
+    (tmp_path / "cut.json").write_text('{"format": ')
+    with pytest.raises(AnswerError, match="is no JSON"):
+        launchwise.autotuned(tmp_path / "cut.json")(kernel())
+
+
+RANK = """
+import json, random, sys
+from launchwise_triton import Answers
+answers, found = Answers(sys.argv[1]), {}
+asked = [(rows, n, dtype) for rows in range(1, 60, 7) for n in range(1, 3000, 99)
+         for dtype in ("float32", "float16")]
+random.Random(int(sys.argv[2])).shuffle(asked)
+for rows, n, dtype in asked:
+    one = answers.answer("Made-up Big 80GB", {"rows": rows, "n": n, "dtype": dtype})
+    found[f"{rows} {n} {dtype}"] = one["configuration"]
+assert not [name for name in sys.modules if name.partition(".")[0] in
+            ("launchwise", "numpy", "pandas", "torch", "triton")]
+print(json.dumps(found, sort_keys=True))
+"""
+
+
+def test_ranks_agree_and_need_nothing_but_the_two_files(made: tuple[AnswerTable, Path]) -> None:
+    folder = made[1].parent
+    assert {path.name for path in folder.iterdir()} >= {MODULE, made[1].name}
+    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{RANK}"
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-I", "-c", program, str(made[1]), str(rank)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(4)
+    ]
+    said = {rank.communicate()[0] for rank in ranks}
+    assert [rank.returncode for rank in ranks] == [0] * 4
+    assert len(said) == 1
+    assert len(json.loads(said.pop())) == 9 * 31 * 2
+
+
+def test_the_decorator_loads_no_library_of_launchwise(made: tuple[AnswerTable, Path]) -> None:
+    program = (
+        "import sys, launchwise, launchwise.base.triton_answers\n"
+        "heavy = {'numpy', 'pandas', 'sklearn', 'pydantic', 'yaml', 'typer', 'torch', 'triton'}\n"
+        "assert not heavy & {*sys.modules}, heavy & {*sys.modules}\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_answers_with_another_language_are_refused(tmp_path: Path) -> None:
+    spec = scaled_spec(tmp_path / "scaled")
+    table = scaled_table(spec)
+    first = replace(table.entries[0], configuration=("cuda", 64, 1))
+    changed = replace(table, entries=(first, *table.entries[1:]))
+    with pytest.raises(UserError, match="scaled_sizes answers with others than Triton: cuda 1"):
+        write_triton(tmp_path / "out", plain(changed), spec)

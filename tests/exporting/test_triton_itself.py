@@ -1,0 +1,165 @@
+"""Exported answers with Triton itself: its interpreter launches them, its autotuner finds them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from triton_answers import KERNEL, scaled_answers
+
+from launchwise.importing.reading import read_sweeps
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
+)
+
+LAUNCHED = """
+import sys
+import numpy as np
+from launchwise_triton import autotuned
+import triton
+from launchwise.cpu.triton_functions import Tensor
+from plain import scaled
+
+decorated = autotuned("out/scaled_sizes.json", device="Made-up Big 80GB")(scaled)
+x = np.arange(16 * 1000, dtype=np.float32).reshape(16, 1000)
+y = np.zeros_like(x)
+one, other = (Tensor(each.ctypes.data, "fp32") for each in (y, x))
+blocks = []
+
+def grid(meta):
+    blocks.append(int(meta["BLOCK"]))
+    return (int(meta["rows"]), triton.cdiv(int(meta["n"]), int(meta["BLOCK"])))
+
+decorated[grid](one, other, 16, 1000, 2.0)
+assert blocks == [128], blocks
+assert (y == 2 * x).all()
+"""
+
+TUNED = KERNEL.replace(
+    "@triton.jit",
+    """@triton.autotune(
+    [
+        triton.Config({"BLOCK": block, "HALF": block // 2}, num_warps=warps)
+        for block in (64, 128, 256)
+        for warps in (1, 4)
+    ],
+    key=["rows", "n"],
+    cache_results=True,
+)
+@triton.jit""",
+)
+
+HERE = """
+import json, sys
+from types import SimpleNamespace
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+from tuned import scaled
+
+# A machine without a GPU has no driver: the target is what the autotuner asks of it.
+driver.set_active(SimpleNamespace(get_current_target=lambda: GPUTarget("cuda", 90, 32)))
+"""
+WARMED = """
+import launchwise
+print(launchwise.warm_autotune_cache(scaled, sys.argv[1], device="Made-up Big 80GB"))
+"""
+FOUND = """
+timed, launched = [], []
+scaled._do_bench = lambda call, quantiles: timed.append(1) or [1.0, 1.0, 1.0]
+scaled.fn.run = lambda *args, **given: launched.append((given.get("BLOCK"), given["num_warps"]))
+for rows, n, dtype in ((16, 1000, "float32"), (16, 1000, "float16"), (500, 1000, "float32")):
+    tensor = SimpleNamespace(dtype=f"torch.{dtype}")
+    scaled.run(tensor, tensor, rows, n, 2.0, grid=(1,), warmup=False)
+print(json.dumps([launched, timed]))
+"""
+
+
+def ran(program: str, folder: Path, *arguments: str, **variables: str) -> str:
+    """What a Python process in ``folder`` prints."""
+    path = os.pathsep.join([str(folder), str(folder / "out"), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "TRITON_CACHE_DIR": str(folder / "kept"),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "0-dimensional arrays can be converted" in done.stderr:
+        pytest.skip("the interpreter of this Triton is too old for this NumPy")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_interpreter_launches_a_decorated_kernel(tmp_path: Path) -> None:
+    scaled_answers(tmp_path)
+    (tmp_path / "plain.py").write_text(KERNEL)
+    ran(LAUNCHED, tmp_path, TRITON_INTERPRET="1")
+
+
+def test_the_autotuner_finds_answers_in_its_cache_and_times_nothing(tmp_path: Path) -> None:
+    _, path = scaled_answers(tmp_path)
+    (tmp_path / "tuned.py").write_text(TUNED)
+    assert ran(HERE + WARMED, tmp_path, str(path)) == "4\n"
+    wanted = [[128, 1], [256, 4], [256, 1]]
+    assert json.loads(ran(HERE + FOUND, tmp_path)) == [wanted, []]
+    # What a second call finds stays; another text of the kernel has another place.
+    before = {each: each.stat().st_mtime_ns for each in (tmp_path / "kept").rglob("*.json")}
+    assert len(before) == 4
+    assert ran(HERE + WARMED, tmp_path, str(path)) == "4\n"
+    assert {each: each.stat().st_mtime_ns for each in (tmp_path / "kept").rglob("*.json")} == before
+    (tmp_path / "tuned.py").write_text(TUNED.replace("factor *", "factor +"))
+    _, timed = json.loads(ran(HERE + FOUND, tmp_path))
+    assert len(timed) == 3 * 6
+
+
+def test_an_import_reads_what_was_written(tmp_path: Path) -> None:
+    _, path = scaled_answers(tmp_path)
+    (tmp_path / "tuned.py").write_text(TUNED)
+    ran(HERE + WARMED, tmp_path, str(path))
+    sweeps = [one for each in (tmp_path / "kept").rglob("*.json") for one in read_sweeps(each)]
+    by_time = {one.rows[0].time_ms: one for one in sweeps}
+    assert {*by_time} == {None, 0.25, 0.5, 0.75}
+    problem = {"n1": 16, "n2": 1000, "dtype": "float16"}
+    assert by_time[0.5].problem == problem
+    assert by_time[0.5].rows[0].configuration["BLOCK"] == 256
+
+
+WRONG = {
+    "one configuration": (
+        TUNED.replace("(64, 128, 256)", "(64,)").replace("(1, 4)", "(1,)"),
+        "the @triton.autotune of scaled has one configuration, which it takes for every problem",
+    ),
+    "pruned": (
+        TUNED.replace("cache_results", 'prune_configs_by={"top_k": 1, "perf_model": len}, '
+                      "cache_results"),
+        "the @triton.autotune of scaled prunes its configurations",
+    ),
+    "an argument of unknown value": (
+        TUNED.replace('key=["rows"', 'key=["factor", "rows"'),
+        "factor of the key is no parameter of the problem: give it by values=",
+    ),
+    "no autotuner": (KERNEL, "the kernel has no @triton.autotune"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_the_cache_cannot_hold_is_one_line(tmp_path: Path, case: str) -> None:
+    text, said = WRONG[case]
+    _, path = scaled_answers(tmp_path)
+    (tmp_path / "tuned.py").write_text(text)
+    program = WARMED.replace("print(", "try:\n    ").replace('80GB"))', '80GB")') + (
+        "except ValueError as error:\n    print(error)\n"
+    )
+    assert ran(HERE + program, tmp_path, str(path)).startswith(f"{path}: {said}")

@@ -1,0 +1,125 @@
+"""A workload in Triton and a table of answers to it, both made up for tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from launchwise.exporting.formulas import ExportedFormulas
+from launchwise.exporting.table import AnswerTable, Device, Entry
+from launchwise.exporting.triton import write_triton
+from launchwise.workloads.limits import Limits
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import Spec, load_spec
+
+SPEC = """\
+workload: scaled
+title: a multiple of each row
+problem:
+  rows: {type: integer, minimum: 1, maximum: 100000}
+  n: {type: integer, minimum: 1, maximum: 100000}
+  dtype: {type: category, values: [float32, float16]}
+tunables:
+  BLOCK: {kind: build, values: [64, 128, 256]}
+  num_warps: {kind: build, values: [1, 4]}
+macros: {HALF: "BLOCK // 2"}
+arguments:
+  y: {type: dtype, shape: [rows, n], role: output}
+  x: {type: dtype, shape: [rows, n]}
+  rows: {type: int32, value: rows}
+  n: {type: int32, value: n}
+  factor: {type: float32, value: 2}
+reference: {file: "reference.py:expected"}
+variants:
+  triton:
+    source: scaled.py
+    kernel: scaled
+    tunables: [BLOCK, num_warps]
+    grid: ["rows", "ceil_div(n, BLOCK)"]
+baseline: {variant: triton, BLOCK: 64, num_warps: 1}
+"""
+KERNEL = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scaled(y, x, rows, n, factor, BLOCK: tl.constexpr, HALF: tl.constexpr):
+    i = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0) * n + i
+    tl.store(y + place, factor * tl.load(x + place, mask=i < n), mask=i < n)
+"""
+REFERENCE = "def expected(x, **others):\n    return 2 * x\n"
+
+DEVICES = (
+    Device("big", ("Made-up Big 80GB",), ("999.1",), ("99.0",), ("2020-01-01", "2020-01-02")),
+    Device("small", ("Made-up Small",)),
+)
+ANSWERS: tuple[tuple[int, int, int, str, int, int], ...] = (
+    (0, 1, 100, "float32", 64, 4),
+    (0, 16, 1000, "float32", 128, 1),
+    (0, 16, 1000, "float16", 256, 4),
+    (0, 500, 1000, "float32", 256, 1),
+    (1, 16, 1000, "float32", 64, 1),
+)
+"""Number of the device, rows, n, dtype, BLOCK, num_warps."""
+
+
+def scaled_spec(folder: Path) -> Spec:
+    """The workload, written to ``folder``."""
+    folder.mkdir()
+    for name, text in (("spec.yaml", SPEC), ("scaled.py", KERNEL), ("reference.py", REFERENCE)):
+        (folder / name).write_text(text)
+    return load_spec(folder)
+
+
+def scaled_table(spec: Spec) -> AnswerTable:
+    """Answers to :data:`ANSWERS`, the first of them without a time."""
+    entries = tuple(_entry(place, *each) for place, each in enumerate(ANSWERS))
+    default: tuple[Value, ...] = tuple(baseline(spec).values())
+    return AnswerTable(
+        study="scaled_sizes",
+        workload=spec.workload,
+        title=spec.title,
+        commits=("c0ffee",),
+        parameters=tuple(spec.problem_columns),
+        tunables=tuple(spec.tunable_columns),
+        texts=frozenset({"variant", "dtype"}),
+        devices=DEVICES,
+        version="0",
+        default=default,
+        entries=entries,
+        limits=Limits.of(spec),
+        neutral=("", *spec.neutral.values()),
+        formulas=ExportedFormulas(),
+    )
+
+
+def _entry(place: int, device: int, rows: int, n: int, dtype: str, block: int, warps: int) -> Entry:
+    time = place / 4 or None
+    return Entry(
+        device=device,
+        problem=(rows, n, dtype),
+        configuration=("triton", block, warps),
+        time_ms=time,
+        gain=None if time is None else 1 + place / 10,
+        basis="measured" if time else "within",
+        interval_ms=None if time is None else (time * 0.9, time * 1.1),
+        usual=("triton", 64, 1),
+    )
+
+
+def plain(table: AnswerTable) -> dict[str, Any]:
+    """The table as its JSON file says it."""
+    found: dict[str, Any] = json.loads(json.dumps(table.plain()))
+    return found
+
+
+def scaled_answers(folder: Path) -> tuple[AnswerTable, Path]:
+    """The table, and the exported file of answers to its kernel."""
+    spec = scaled_spec(folder / "scaled")
+    table = scaled_table(spec)
+    write_triton(folder / "out", plain(table), spec)
+    return table, folder / "out" / "scaled_sizes.json"
