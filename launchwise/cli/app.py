@@ -13,7 +13,7 @@ from launchwise.base.errors import UserError, out_of
 from launchwise.cli.check.command import check
 from launchwise.cli.compare.command import compare
 from launchwise.cli.data.command import data
-from launchwise.cli.importing.command import export_sweep, import_
+from launchwise.cli.importing.command import export_sweep, import_, import_shipped
 from launchwise.cli.init.command import init
 from launchwise.cli.new.command import new
 from launchwise.cli.plan.command import plan
@@ -37,6 +37,7 @@ app.command("data")(data)
 app.command("export")(export)
 app.command("export-sweep")(export_sweep)
 app.command("import")(import_)
+app.command("import-shipped")(import_shipped)
 app.command("init")(init)
 app.command("new")(new)
 app.command("plan")(plan)

@@ -53,6 +53,7 @@ def test_every_command_has_help(command: str) -> None:
         (["predict", "a", "b", "n=3", "--top", "many"], "predict: Invalid value for '--top'"),
         (["export", "a", "--format", "py"], "export: Invalid value for '--format': 'py' is not"),
         (["export", "no.study", "--format", "T4"], "export: unknown study 'no.study'"),
+        (["import-shipped", "a", "b.json"], "import-shipped: Missing option '--mapping'"),
     ],
 )
 def test_a_wrong_word_is_told_in_one_line(words: list[str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Arguments and options of ``launchwise import`` and ``launchwise export-sweep``."""
+"""Arguments and options of ``launchwise import``, ``import-shipped`` and ``export-sweep``."""
 
 from __future__ import annotations
 
@@ -116,6 +116,39 @@ def import_(
         print(json.dumps(as_facts(found), indent=2))
     else:
         print("\n".join(told(found)))
+
+
+def import_shipped(
+    workload: Annotated[
+        str, typer.Argument(help="Folder of a workload, or a workload of kernels/.")
+    ],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Configuration files of a library, of one device."),
+    ],
+    mapping: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="YAML file that says how files are named and filled."),
+    ],
+    variant: Annotated[
+        str | None,
+        typer.Option(help="Variant that stands for the library's kernel.", show_default="the one"),
+    ] = None,
+) -> None:
+    """Make the configurations that a library ships the usual choices of a workload.
+
+    Writes usual.yaml beside spec.yaml. What is measured, compared and recommended from then on is
+    compared with them.
+    """
+    from launchwise.cli.workloads import workload_folder
+    from launchwise.importing.shipped import import_shipped as imported
+    from launchwise.workloads.spec import load_spec
+    from launchwise.workloads.usual import USUAL_FILE
+
+    folder = workload_folder(workload)
+    found = imported(files, folder, load_spec(folder), mapping, variant)
+    with_what = f", tuned with Triton {', '.join(found.versions)}" if found.versions else ""
+    print(f"{folder / USUAL_FILE}: {len(found.rules)} choices for {found.device}{with_what}")
 
 
 def export_sweep(

@@ -1,0 +1,152 @@
+"""Configuration files of a library become usual choices: what it launches for any size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, problem
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.base.typed import validated
+from launchwise.cli.app import main
+from launchwise.importing.shipped import shipped_choices
+from launchwise.workloads.config_files import ConfigFiles
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.usual import usual_configuration
+
+NAME = "E=8,N=1024,device_name=Made-up_Big_80GB.json"
+
+
+def theirs(**changed: Any) -> dict[str, Any]:
+    return {THEIRS.get(name, name): value for name, value in {**VALUES, **changed}.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workload, the guide's mapping, and a file that a library might ship."""
+    grouped_spec(tmp_path / "grouped")
+    (tmp_path / "vllm.yaml").write_text(documented_mappings()["vllm.yaml"])
+    shipped = {"triton_version": "9.9", "64": theirs(BLOCK_M=64), "4": theirs(num_stages=2)}
+    (tmp_path / NAME).write_text(json.dumps(shipped))
+    return tmp_path
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    mapping = ["--mapping", str(folder / "vllm.yaml")]
+    return ["import-shipped", str(folder / "grouped"), str(folder / NAME), *mapping, *more]
+
+
+def complaint_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a mistake is told in."""
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("launchwise: ").rstrip("\n")
+
+
+def usual(folder: Path, tokens: int, **changed: Any) -> dict[str, Any] | None:
+    spec = load_spec(folder / "grouped")
+    return usual_configuration(spec.usual, problem(tokens, dtype="bfloat16", **changed), spec)
+
+
+def test_what_a_library_launches_becomes_usual(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):  # It writes its own file anew.
+        assert main(words(folder)) == 0
+    said = f"{folder / 'grouped' / 'usual.yaml'}: 2 choices for Made-up_Big_80GB, tuned with Triton"
+    assert capsys.readouterr().out == f"{said} 9.9\n" * 2
+    # 34 is as far from 4 as from 64: the first of the file is taken.
+    for tokens, changed in ((1, {"num_stages": 2}), (33, {"num_stages": 2})):
+        assert usual(folder, tokens) == {"variant": "triton", **VALUES, **changed}
+    for tokens in (34, 35, 5000):
+        assert usual(folder, tokens) == {"variant": "triton", **VALUES, "BLOCK_M": 64}
+    assert usual(folder, 4, n=2049) is not None  # n // 2 is 1024 as well.
+    for other in ({"n": 512}, {"experts": 4}, {"k": 64}):
+        assert usual(folder, 4, **other) is None
+
+
+@given(
+    sizes=st.lists(st.integers(1, 5000), min_size=1, max_size=8, unique=True),
+    asked=st.lists(st.integers(1, 6000), min_size=1, max_size=20),
+    is_linear=st.booleans(),
+)
+def test_every_size_has_what_the_reader_of_the_files_takes(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], asked: list[int], is_linear: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("shipped")
+    spec = many_stages(folder / "grouped")
+    mapping = validated(
+        ConfigFiles,
+        {
+            **{"file": "{experts},{device}.json", "key": "tokens", "tunables": THEIRS},
+            "nearest": "linear" if is_linear else "logarithmic",
+        },
+        "mapping",
+    )
+    path = folder / "8,made_up.json"
+    stages = {size: 1 + place for place, size in enumerate(sizes)}
+    path.write_text(json.dumps({size: theirs(num_stages=stages[size]) for size in sizes}))
+    rules = shipped_choices([path], spec, mapping).rules
+
+    def far(size: int, tokens: int) -> int | float:
+        # Ratios of whole numbers: logarithms of equal ones may differ.
+        low, high = sorted((size, tokens))
+        return abs(size - tokens) if is_linear else high / low
+
+    for tokens in [*asked, *((low + high) // 2 for low in sizes for high in sizes)]:
+        taken = min(sizes, key=lambda size: far(size, tokens))
+        found = usual_configuration(rules, problem(tokens), spec)
+        assert found is not None
+        assert found["num_stages"] == stages[taken]
+
+
+def many_stages(folder: Path) -> Spec:
+    """The workload with a value of ``num_stages`` for each size."""
+    grouped_spec(folder)
+    text = (folder / "spec.yaml").read_text()
+    stages = "num_stages: {kind: build, values: [2, 3]}"
+    assert stages in text
+    many = f"num_stages: {{kind: build, values: {[*range(1, 9)]}}}"
+    (folder / "spec.yaml").write_text(text.replace(stages, many))
+    return load_spec(folder)
+
+
+WRONG: dict[str, tuple[str, Any, str]] = {
+    "a value of its own": (NAME, {"4": theirs(num_stages=5)}, "4: num_stages: 5 is no value of"),
+    "a missing tunable": (NAME, {"4": {"BLOCK_SIZE_M": 16}}, "4: BLOCK_SIZE_N: is missing, which"),
+    "another choice": (NAME, {"4": theirs(SPLIT_K=2)}, "4: SPLIT_K: is no tunable of the workload"),
+    "no size": (NAME, {"four": theirs()}, "four: is no size"),
+    "no configuration": (NAME, {"4": 5}, "4: must be a configuration"),
+    "nothing": (NAME, {}, "holds no configuration"),
+    "a list": (NAME, [], ""),
+    "another name": ("E=8.json", {"4": theirs()}, "is not named as the mapping says: E="),
+    "another device": (
+        "E=8,N=256,device_name=small.json",
+        {"4": theirs()},
+        f"is of small, {NAME} of Made-up_Big_80GB: name files of one device",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_file_that_cannot_be_judged_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    name, content, said = WRONG[case]
+    (folder / name).write_text(json.dumps(content))
+    more = [] if name == NAME else [str(folder / name)]
+    assert complaint_of(words(folder, *more), capsys).startswith(f"{folder / name}: {said}")
+    assert not (folder / "grouped" / "usual.yaml").exists()
+
+
+def test_choices_of_somebody_stay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = "choices:\n  - {reason: mine, configuration: {variant: triton, BLOCK_M: 16}}\n"
+    (folder / "grouped" / "usual.yaml").write_text(own)
+    assert "was not written by launchwise" in complaint_of(words(folder), capsys)
+    assert (folder / "grouped" / "usual.yaml").read_text() == own
