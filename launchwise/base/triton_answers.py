@@ -19,7 +19,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from operator import index, itemgetter
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ UNKNOWN = {"time_ms": None, "interval_ms": None, "gain": None, "gain_interval": 
 
 Source = str | Callable[[Mapping[str, Any]], Any]
 """Where a parameter of the problem stands: see :data:`PLACE`; or a function of all arguments."""
+
+Reader = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
+"""Function of a launch's arguments, by place and by name."""
 
 
 class AnswerError(ValueError):
@@ -202,41 +205,47 @@ class AutotunedKernel:
         self.fn, self.answers = fn, answers
         self.arg_names: list[str] = list(fn.arg_names)
         self.__name__ = _function(fn).__name__
-        self._sources = self._checked({**answers.problem, **problem})
-        self._named_device = device
-        self._kept: dict[Any, dict[str, Any]] = {}
-        self._key: Callable[[tuple[Any, ...]], Any] | None = None
-        self._warned: set[tuple[Any, ...]] = set()
+        self._sources = {**answers.problem, **problem}
+        self._readers = [self._reader(name, one) for name, one in self._sources.items()]
+        self._device, self._current = device, _no_device
+        self._known: dict[Any, dict[str, Any]] = {}
+        self._warned: set[tuple[str, ...]] = set()
         self._launch = fn.run
 
-    def _checked(self, sources: Mapping[str, Source | None]) -> dict[str, Source]:
-        path, found = self.answers.path, {}
-        for name, source in sources.items():
-            key = f"problem.{name}"
-            if name not in self.answers.problem:
-                own = ", ".join(self.answers.problem)
-                raise AnswerError(path, key, f"is no parameter of the file (its own: {own})")
-            if source is None:
-                message = f"no argument of {self.answers.kernel} states it: say where, such as"
-                raise AnswerError(path, key, f'{message} problem={{"{name}": "a.shape[0]"}}')
-            match = PLACE.fullmatch(source) if isinstance(source, str) else None
-            if isinstance(source, str) and match is None:
-                raise AnswerError(path, key, f"{source!r} is no argument, type or dimension")
-            if match is not None and match[1] not in self.arg_names:
-                own = ", ".join(self.arg_names)
-                message = f"{self.__name__} has no argument {match[1]} (its own: {own})"
-                raise AnswerError(path, key, message)
-            found[name] = source
-        return found
+    def _reader(self, name: str, source: Source | None) -> Reader:
+        """Function that reads a parameter of the problem from the arguments of a launch."""
+        path, key, names = self.answers.path, f"problem.{name}", self.arg_names
+        if name not in self.answers.problem:
+            message = f"is no parameter of the file (its own: {', '.join(self.answers.problem)})"
+            raise AnswerError(path, key, message)
+        if source is None:
+            message = f"no argument of {self.answers.kernel} states it: say where, such as"
+            raise AnswerError(path, key, f'{message} problem={{"{name}": "a.shape[0]"}}')
+        if callable(source):
+            return lambda args, kwargs: source({**dict(zip(names, args, strict=False)), **kwargs})
+        match = PLACE.fullmatch(source)
+        if match is None:
+            raise AnswerError(path, key, f"{source!r} is no argument, type or dimension")
+        argument, is_type, dimension = match.groups()
+        if argument not in names:
+            message = f"{self.__name__} has no argument {argument} (its own: {', '.join(names)})"
+            raise AnswerError(path, key, message)
+        place = names.index(argument)
+
+        if is_type:
+            return lambda args, kwargs: (
+                (args[place] if place < len(args) else kwargs[argument]).dtype
+            )
+        if dimension:
+            number = int(dimension)
+            return lambda args, kwargs: (
+                args[place] if place < len(args) else kwargs[argument]
+            ).shape[number]
+        return lambda args, kwargs: args[place] if place < len(args) else kwargs[argument]
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """A launch on a grid: a tuple, or a function of all arguments and tunables."""
-        run = self.run
-
-        def launch(*args: Any, **kwargs: Any) -> Any:
-            return run(*args, grid=grid, warmup=False, **kwargs)
-
-        return launch
+        return self._launcher(grid, False)
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch with the configuration for these arguments, as ``JITFunction.run`` does.
@@ -246,11 +255,21 @@ class AutotunedKernel:
         AnswerError
             When the launch does not state the problem, or sets what the file sets.
         """
-        try:
-            found = self._kept[self._key(args)]  # type: ignore[misc]
-        except (KeyError, IndexError, TypeError, AttributeError):
-            found = self._configuration(args, kwargs)
-        return self._launch(*args, grid=grid, warmup=warmup, **kwargs, **found)
+        return self._launcher(grid, warmup)(*args, **kwargs)
+
+    def _launcher(self, grid: Any, warmup: bool) -> Callable[..., Any]:
+        # One function does it all: each call more would add to each launch.
+        known, readers, run = self._known, self._readers, self._launch
+
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            device = self._device if self._device is not None else self._device_name()
+            try:
+                found = known[device, *[read(args, kwargs) for read in readers]]
+            except (KeyError, AttributeError, IndexError):
+                found = self._configuration(args, kwargs)
+            return run(*args, grid=grid, warmup=warmup, **kwargs, **found)
+
+        return launch
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile what a launch would run, without running it."""
@@ -265,25 +284,22 @@ class AutotunedKernel:
             ``configuration``, ``basis``, the ``problem`` that it was taken over from, ``time_ms``
             and ``gain`` over the ``usual`` configuration with intervals; None where unknown.
         """
-        return self.answers.answer(self._device(), self._asked(args, kwargs))
+        return self.answers.answer(self._device_name(), self._problem(self._values(args, kwargs)))
 
     def _configuration(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        problem, device = self._asked(args, kwargs), self._device()
-        found = self.answers.answer(device, problem)
-        chosen: dict[str, Any] = found["configuration"]
-        if clash := [name for name in chosen if name in kwargs]:
+        values, device = self._values(args, kwargs), self._device_name()
+        problem = self._problem(values)
+        answer = self.answers.answer(device, problem)
+        found: dict[str, Any] = answer["configuration"]
+        if clash := [name for name in found if name in kwargs]:
             message = "is set by the launch and by the file: leave it out of the launch"
             raise AnswerError(self.answers.path, clash[0], message)
-        if found["basis"] == "default":
+        if answer["basis"] == "default":
             self._warn(
                 device, [str(problem[name]) for name in problem if name in self.answers.texts]
             )
-        if self._key is None:
-            self._key = self._key_function()
-        # Numbers that are given by their names are looked up anew at each launch.
-        if self._key is not None and not any(name in kwargs for name in self._read_names()):
-            self._kept[self._key(args)] = chosen
-        return chosen
+        self._known[device, *values] = found
+        return found
 
     def _warn(self, device: str, texts: Sequence[str]) -> None:
         if (device, *texts) not in self._warned:
@@ -291,14 +307,22 @@ class AutotunedKernel:
             of = f" and {', '.join(texts)}" if texts else ""
             message = f"{self.__name__} has no answer for {device or 'this device'}{of}"
             text = f"{self.answers.path}: {message}: the fallback of the file is launched"
-            warnings.warn(text, RuntimeWarning, stacklevel=5)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
-    def _asked(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The problem of a launch."""
-        named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+    def _values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """What a launch states, parameter by parameter."""
+        found = []
+        for (name, source), read in zip(self._sources.items(), self._readers, strict=True):
+            try:
+                found.append(read(args, kwargs))
+            except (KeyError, AttributeError, IndexError) as error:
+                message = f"this launch of {self.__name__} has no {source}"
+                raise AnswerError(self.answers.path, f"problem.{name}", message) from error
+        return found
+
+    def _problem(self, values: Sequence[Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for name, source in self._sources.items():
-            value = source(named) if callable(source) else self._stated(name, source, named)
+        for (name, source), value in zip(self._sources.items(), values, strict=True):
             try:
                 found[name] = _type_name(value) if name in self.answers.texts else index(value)
             except TypeError as error:
@@ -306,46 +330,16 @@ class AutotunedKernel:
                 raise AnswerError(self.answers.path, f"problem.{name}", message) from error
         return found
 
-    def _stated(self, name: str, source: str, named: Mapping[str, Any]) -> Any:
-        match = PLACE.fullmatch(source)
-        assert match is not None
-        try:
-            value = named[match[1]]
-            if match[2]:
-                return value.dtype
-            return value.shape[int(match[3])] if match[3] else value
-        except (KeyError, AttributeError, IndexError) as error:
-            message = f"this launch of {self.__name__} has no {source}"
-            raise AnswerError(self.answers.path, f"problem.{name}", message) from error
-
-    def _read_names(self) -> list[str]:
-        return [str(one).partition(".")[0] for one in self._sources.values()]
-
-    def _key_function(self) -> Callable[[tuple[Any, ...]], Any] | None:
-        """What decides the configuration, from positional arguments; None where it has to be bound.
-
-        A launch computes it, so it does no more than it has to.
-        """
-        places = [PLACE.fullmatch(each) for each in self._sources.values() if isinstance(each, str)]
-        if len(places) < len(self._sources) or any(each is None or each[3] for each in places):
-            return None
-        types = [self.arg_names.index(each[1]) for each in places if each and each[2]]
-        sizes = [self.arg_names.index(each[1]) for each in places if each and not each[2]]
-        numbers = itemgetter(*sizes) if sizes else None
-        current = None if self._named_device is not None else _current_device()
-        if numbers is not None and not types and current is None:
-            return numbers
-
-        def key(args: tuple[Any, ...]) -> Any:
-            found = [args[place].dtype for place in types]
-            if current is not None:
-                found.append(current())
-            return (numbers(args) if numbers is not None else (), *found)
-
-        return key
-
-    def _device(self) -> str:
-        return device_name() if self._named_device is None else self._named_device
+    def _device_name(self) -> str:
+        """Name of the current device; asked for once where there is one."""
+        if self._device is not None:
+            return self._device
+        if self._current is _no_device:
+            self._current = _current_device()
+            if self._current is _no_device:
+                self._device = device_name()
+                return self._device
+        return _name_of(self._current())
 
 
 def check_kernel(fn: Any, answers: Answers) -> None:
@@ -383,14 +377,18 @@ def _name_of(number: int) -> str:
     return str(torch.cuda.get_device_name(number))
 
 
-def _current_device() -> Callable[[], int] | None:
-    """Function that gives the number of the current device; None where there is one at most."""
+def _no_device() -> int:
+    return 0
+
+
+def _current_device() -> Callable[[], int]:
+    """Function that gives the number of the current device, of several."""
     try:
         import torch
     except ImportError:
-        return None
+        return _no_device
     current: Callable[[], int] = torch.cuda.current_device
-    return current if torch.cuda.device_count() > 1 else None
+    return current if torch.cuda.device_count() > 1 else _no_device
 
 
 def _type_name(value: Any) -> str:

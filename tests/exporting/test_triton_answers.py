@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from triton_answers import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
+from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
 
 import launchwise
+from launchwise.base import triton_answers
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError, Answers
 from launchwise.exporting.python import python_module
@@ -148,14 +149,38 @@ def test_parameters_may_be_read_from_shapes_and_by_functions(
         assert jit.launches[-1]["BLOCK"] == block
 
 
+def test_each_device_has_its_own_answers(
+    made: tuple[AnswerTable, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch, which names devices, is not among the libraries of the tests."""
+    names, current = [BIG, "Made-up Small"], [0]
+    cuda = SimpleNamespace(
+        is_available=lambda: True,
+        device_count=lambda: len(names),
+        current_device=lambda: current[0],
+        get_device_name=lambda number: names[number],
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    triton_answers._name_of.cache_clear()
+    jit = kernel()
+    decorated = launchwise.autotuned(made[1])(jit)
+    for number, block in ((0, 128), (1, 64)) * 2:
+        current[0] = number
+        decorated[(1,)](*arguments(16, 1000))
+        assert jit.launches[-1]["BLOCK"] == block
+    triton_answers._name_of.cache_clear()
+
+
 def test_an_unknown_device_takes_the_fallback_and_says_so_once(
     made: tuple[AnswerTable, Path],
 ) -> None:
     _, path = made
     jit = kernel()
     decorated = launchwise.autotuned(path, device="no such card")(jit)
-    with pytest.warns(RuntimeWarning, match="scaled has no answer for no such card and float32"):
+    said = "scaled has no answer for no such card and float32"
+    with pytest.warns(RuntimeWarning, match=said) as caught:
         decorated[(1,)](*arguments(16, 1000))
+    assert [Path(each.filename) for each in caught] == [Path(__file__)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for n in (7, 8, 7):

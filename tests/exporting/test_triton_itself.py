@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from triton_answers import KERNEL, scaled_answers
+from triton_examples import KERNEL, scaled_answers
 
 from launchwise.importing.reading import read_sweeps
 
@@ -50,7 +50,6 @@ TUNED = KERNEL.replace(
         for warps in (1, 4)
     ],
     key=["rows", "n"],
-    cache_results=True,
 )
 @triton.jit""",
 )
@@ -113,14 +112,14 @@ def test_the_autotuner_finds_answers_in_its_cache_and_times_nothing(tmp_path: Pa
     (tmp_path / "tuned.py").write_text(TUNED)
     assert ran(HERE + WARMED, tmp_path, str(path)) == "4\n"
     wanted = [[128, 1], [256, 4], [256, 1]]
-    assert json.loads(ran(HERE + FOUND, tmp_path)) == [wanted, []]
+    assert json.loads(ran(HERE + FOUND, tmp_path, TRITON_CACHE_AUTOTUNING="1")) == [wanted, []]
     # What a second call finds stays; another text of the kernel has another place.
     before = {each: each.stat().st_mtime_ns for each in (tmp_path / "kept").rglob("*.json")}
     assert len(before) == 4
     assert ran(HERE + WARMED, tmp_path, str(path)) == "4\n"
     assert {each: each.stat().st_mtime_ns for each in (tmp_path / "kept").rglob("*.json")} == before
     (tmp_path / "tuned.py").write_text(TUNED.replace("factor *", "factor +"))
-    _, timed = json.loads(ran(HERE + FOUND, tmp_path))
+    _, timed = json.loads(ran(HERE + FOUND, tmp_path, TRITON_CACHE_AUTOTUNING="1"))
     assert len(timed) == 3 * 6
 
 
@@ -142,8 +141,7 @@ WRONG = {
         "the @triton.autotune of scaled has one configuration, which it takes for every problem",
     ),
     "pruned": (
-        TUNED.replace("cache_results", 'prune_configs_by={"top_k": 1, "perf_model": len}, '
-                      "cache_results"),
+        TUNED.replace("key=[", 'prune_configs_by={"top_k": 1, "perf_model": len}, key=['),
         "the @triton.autotune of scaled prunes its configurations",
     ),
     "an argument of unknown value": (

@@ -56,6 +56,7 @@ ON_GPU = {
     "sentiment_peers": "torch",
     "simulation": "cupy",
     "solve_as_called": "cupy",
+    "triton_decorator": "torch",
     "tune_own_kernel": "kernel_tuner",
     "tune_small_space": "kernel_tuner",
 }
