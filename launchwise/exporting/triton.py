@@ -41,7 +41,7 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / f"{table['study']}.json", as_lines(content))
     source = Path(triton_answers.__file__).read_text(encoding="utf-8")
-    write_text(folder / MODULE, f"# Written by launchwise export {table['version']}.\n{source}")
+    write_text(folder / MODULE, f"# Written by launchwise export.\n{source}")
 
 
 def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:

@@ -8,6 +8,7 @@ what the library calls the tunables. It serves both directions: answers become s
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,6 +20,7 @@ from pydantic import Field, field_validator, model_validator
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.workloads.limits import parsed
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.spec import Spec
 
@@ -85,7 +87,9 @@ class ConfigFiles(Strict, title="mapping of configuration files"):
         outside = _PART.sub(lambda part: "_" * len(part[0]), self.file)
         pieces = _PART.split(self.file[outside.rfind("/") + 1 :])
         return re.compile(
-            "".join("(.+?)" if place % 2 else re.escape(each) for place, each in enumerate(pieces))
+            "".join(
+                _group(each) if place % 2 else re.escape(each) for place, each in enumerate(pieces)
+            )
         )
 
     def named(self, name: str) -> str | None:
@@ -101,6 +105,26 @@ class ConfigFiles(Strict, title="mapping of configuration files"):
         """Keys and expressions over the problem."""
         yield from (("file", text) for text in self.parts if text != DEVICE)
         yield from (("key", self.key), ("where", self.where))
+
+
+def _group(text: str) -> str:
+    """Group of a regular expression for what an expression may be in the name of a file."""
+    try:
+        known = _texts(parsed(text))
+    except (SyntaxError, ValueError):
+        known = []
+    return f"({'|'.join(map(re.escape, known))})" if known else "(.+?)"
+
+
+def _texts(node: ast.expr) -> list[str]:
+    """Values of a text that conditions choose; none where it is anything else."""
+    match node:
+        case ast.IfExp(body=first, orelse=second):
+            found = [_texts(first), _texts(second)]
+            return found[0] + found[1] if all(found) else []
+        case ast.Constant(value=str(value)):
+            return [value]
+    return []
 
 
 def read_config_files(path: Path, spec: Spec) -> ConfigFiles:

@@ -11,8 +11,10 @@ from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grou
 
 from launchwise.base.errors import UserError
 from launchwise.exporting.config_files import write_config_files
+from launchwise.importing.shipped import shipped_choices
 from launchwise.workloads.config_files import read_config_files
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.usual import usual_configuration
 
 
 @pytest.fixture
@@ -81,6 +83,30 @@ devices: {big: gfx1}
     values["bm"] = values.pop("BLOCK_M")
     files = written(spec, tmp_path, mapping, ("big", problem(3), {}))
     assert files == {"gfx1/rows-24.json": {"128": {**values, "SPLIT_K": 1}}}
+
+
+SELECTED = """\
+file: "N={n},{device}{',dtype=bf16' if dtype == 'bfloat16' else ''}.json"
+key: tokens
+"""
+
+
+def test_a_part_of_a_name_may_depend_on_the_problem(spec: Spec, tmp_path: Path) -> None:
+    listed = [("big", problem(4), {}), ("big", problem(4, dtype=HALF), {"num_warps": 8})]
+    files = written(spec, tmp_path, SELECTED, *listed)
+    name = "N=2048,Made-up_Big_80GB"
+    assert files == {
+        f"{name}.json": {"4": VALUES},
+        f"{name},dtype=bf16.json": {"4": {**VALUES, "num_warps": 8}},
+    }
+    # The other way: each file is of its own problems.
+    mapping = read_config_files(tmp_path / "mapping.yaml", spec)
+    paths = sorted((tmp_path / "out").iterdir())
+    rules = shipped_choices(paths, spec, mapping).rules
+    for dtype, warps in (("float16", 4), (HALF, 8)):
+        found = usual_configuration(rules, problem(9, dtype=dtype), spec)
+        assert found is not None
+        assert found["num_warps"] == warps
 
 
 def test_of_devices_with_one_name_the_first_has_the_file(spec: Spec, tmp_path: Path) -> None:
