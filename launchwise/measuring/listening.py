@@ -49,9 +49,14 @@ def explored(shard: Shard) -> dict[str, Any]:
     }
 
 
-def interrupted(stop: list[int], journal: Journal) -> Interrupted:
-    """Exception to raise after the signals in ``stop``."""
-    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept", stop[0])
+def kept_rows(journal: Journal) -> str:
+    """What a journal of a sweep holds, in words."""
+    return f"{len(journal.rows)} rows"
+
+
+def interrupted(stop: list[int], kept: str) -> Interrupted:
+    """Exception to raise after the signals in ``stop``; ``kept`` says what the journal holds."""
+    return Interrupted(f"signal {stop[0]}: {kept} are kept", stop[0])
 
 
 def run_child(
@@ -113,6 +118,9 @@ class Listener:
         Further tasks, requested whenever the process has finished its own; a start takes a second
         or more, so the same process continues.
     """
+
+    kept = staticmethod(kept_rows)
+    """What the journal holds, in words, for who stops the process."""
 
     def __init__(
         self,
@@ -296,7 +304,7 @@ class Listener:
 
     def _maybe_stop(self) -> None:
         if self.stop and self.in_hand is None:
-            raise interrupted(self.stop, self.journal)
+            raise interrupted(self.stop, self.kept(self.journal))
 
     def blame(self, code: int, last_words: str) -> None:
         """After the process has died: write down the configuration that it was measuring."""

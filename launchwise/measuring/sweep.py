@@ -19,6 +19,7 @@ from launchwise.measuring.listening import (
     Listener,
     explored,
     interrupted,
+    kept_rows,
     run_child,
 )
 from launchwise.measuring.process import MeasuringProcess
@@ -84,7 +85,7 @@ def measure_shard(
         blamed: dict[str, Any] | None = None
         while tasks := remaining(shard, journal) or afterwards():
             if stop:
-                raise interrupted(stop, journal)
+                raise interrupted(stop, kept_rows(journal))
             listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
             control = control_of(shard, journal)
             reason = run_child(shard, tasks, control, listener, started)

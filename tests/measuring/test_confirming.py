@@ -137,7 +137,7 @@ def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
     ]
     contests = [Contest(problem=size, entrants=entrants) for size in sizes]
     with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        with pytest.raises(Interrupted, match="signal 15"):
+        with pytest.raises(Interrupted, match="signal 15: 1 visits of problems are kept"):
             confirm(shard, contests, QUICKLY, journal, None, Stopping(3, "pairs"))
         assert len([note for note in journal.notes if note["note"] == "visit"]) == 1
 

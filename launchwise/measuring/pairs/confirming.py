@@ -111,7 +111,7 @@ def confirm(
     with stop_requests() as stop:
         while todo := tasks():
             if stop:
-                raise interrupted(stop, journal)
+                raise interrupted(stop, kept_visits(journal))
             listener = PairsListener(shard, journal, stop, telemetry, progress, list)
             reason = run_child(shard, todo, None, listener)
             barren = 0 if listener.rows else barren + 1
@@ -214,9 +214,15 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     return Rounds(times, clocks, reasons_of, found, visits, hindered, origin)
 
 
+def kept_visits(journal: Journal) -> str:
+    """What a journal of pairs holds, in words."""
+    return f"{sum(note['note'] == VISIT for note in journal.notes)} visits of problems"
+
+
 class PairsListener(Listener):
     """Turns the events of rounds into one note per visit."""
 
+    kept = staticmethod(kept_visits)
     _entered: dict[str, Any] | None = None
     _visited: list[dict[str, Any]]
 
