@@ -123,3 +123,12 @@ def test_the_first_answer_takes_seconds(tmp_path: Path) -> None:
     (answer,) = result["answers"]
     assert 0 < answer["new_s"] < 90
     assert 0 < answer["tune_s"] < 90
+
+
+def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
+    result = result_on_gpu("against_triton", tmp_path)
+    assert result["launchwise"]["rows"] == result["configurations"] == 2
+    (chosen,) = result["choices"]
+    assert chosen["launchwise"].keys() >= chosen["triton"].keys()
+    assert min(chosen["times_ms"].values()) > 0
+    assert result["rate"] > 0

@@ -50,6 +50,7 @@ ON_GPU = {
     "against_cusparse": "cupy",
     "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
+    "against_triton": "triton",
     "first_answer": "pycuda",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
