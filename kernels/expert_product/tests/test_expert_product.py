@@ -1,0 +1,131 @@
+"""Products of experts on the CPU: by the kernels' own sources, held against NumPy."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launchwise.base.typed import read_yaml, validated
+from launchwise.cli.app import main
+from launchwise.workloads.content import Source
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.space import LENIENT_GPU, feasible
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.usual import UsualChoices, usual_configuration
+
+FOLDER = Path(__file__).resolve().parents[1]
+LAYERS = {
+    "dense": ["rows=37", "experts=1", "n=48", "k=80"],
+    "few rows": ["rows=3", "experts=9", "n=32", "k=32"],
+    "uneven": ["rows=130", "experts=5", "n=272", "k=144"],
+}
+"""More experts than rows, a single one, and tiles that are part empty."""
+
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="Triton's interpreter runs its functions"
+)
+
+
+@pytest.fixture(autouse=True)
+def without_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilation by nvcc has tests of its own."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The workload, free to be spoilt."""
+    wanted = shutil.ignore_patterns("tests", "studies", "__pycache__")
+    return Path(shutil.copytree(FOLDER, tmp_path / "expert_product", ignore=wanted))
+
+
+def runs(capsys: pytest.CaptureFixture[str], folder: Path, *problem: str) -> dict[str, list[str]]:
+    """Status of each run of ``launchwise check --cpu``, by variant."""
+    capsys.readouterr()
+    main(["check", str(folder), *problem, "dtype=float16", "--cpu"])
+    found: dict[str, list[str]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        status, marked, said = line.partition(" cpu: ")
+        if marked and " at rows=" in said:
+            found.setdefault(said.split()[0], []).append(status.strip())
+    return found
+
+
+@needs_gxx
+@pytest.mark.parametrize("layer", LAYERS)
+def test_few_rows_is_right_whatever_the_routing(
+    capsys: pytest.CaptureFixture[str], layer: str
+) -> None:
+    found = runs(capsys, FOLDER, *LAYERS[layer])
+    assert set(found["few_rows"]) == {"ok"}
+
+
+@needs_triton
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_function_in_triton_is_right_whatever_the_routing(
+    capsys: pytest.CaptureFixture[str], layer: str
+) -> None:
+    found = runs(capsys, FOLDER, *LAYERS[layer])
+    assert set(found["triton"]) == {"ok"}
+
+
+MISTAKES = {
+    "a tile's rows are the expert's before": (
+        "routing.cuh",
+        "passed + sum > tile",
+        "passed + sum >= tile",
+    ),
+    "another expert's bias": (
+        "few_rows.cu",
+        "bias[static_cast<long long>(tile.expert) * n",
+        "bias[0 * n",
+    ),
+    "no activation": ("routing.cuh", "sum / (1 + expf(-sum)) * scale", "sum * scale"),
+    "the last elements of a row": ("few_rows.cu", "i < k; i += 256", "i < k - 8; i += 256"),
+}
+
+
+@needs_gxx
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_planted_mistake_is_found(
+    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
+) -> None:
+    file, right, wrong = MISTAKES[mistake]
+    text = (folder / file).read_text()
+    assert text.count(right) == 1
+    (folder / file).write_text(text.replace(right, wrong))
+    found = runs(capsys, folder, *LAYERS["uneven"])
+    assert {"wrong", "failed"} & set(found["few_rows"])
+
+
+def test_routing_gives_every_row_to_one_expert() -> None:
+    spec = load_spec(FOLDER)
+    for rows, experts in ((1, 1), (5, 64), (1000, 8)):
+        problem = {"rows": rows, "experts": experts, "n": 16, "k": 16, "dtype": "float16"}
+        first = Source(FOLDER, spec).content(problem, problem, seed=1).arrays["first"]
+        assert first.dtype == np.int32
+        assert first[0] == 0
+        assert first[-1] == rows
+        assert (np.diff(first) >= 0).all()
+
+
+def test_the_usual_choice_is_feasible_for_every_layer() -> None:
+    spec = load_spec(FOLDER)
+    rules = validated(UsualChoices, read_yaml(FOLDER / "usual.yaml"), "usual.yaml").choices
+    for rows in (1, 2, 7, 16, 17, 64, 4096):
+        for experts in (1, 8, 128):
+            problem: dict[str, Any] = {"rows": rows, "experts": experts, "n": 512, "k": 1024}
+            problem["dtype"] = "bfloat16"
+            chosen = usual_configuration(rules, problem, spec)
+            assert chosen is not None
+            assert feasible(spec, problem, chosen, LENIENT_GPU)
+
+
+def test_pytorch_takes_part() -> None:
+    assert load_workload(FOLDER, load_spec(FOLDER)).peers == ("pytorch", "pytorch_compiled")
