@@ -52,6 +52,13 @@ def round_up(value: int, multiple: int) -> int:
     return ceil_div(value, multiple) * multiple
 
 
+def next_power_of_2(value: int) -> int:
+    """Smallest power of 2 that is an integer not below ``value``."""
+    if not isinstance(value, int):
+        raise TypeError(f"next_power_of_2 takes a whole number, not {type(value).__name__}")
+    return 1 << max(value - 1, 0).bit_length()
+
+
 def _numbers(left: Any, right: Any, sign: str) -> None:
     # Texts are formatted by % and, like lists, repeated by *.
     if not isinstance(left, int | float) or not isinstance(right, int | float):
@@ -110,6 +117,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         "ceil_div": ceil_div,
         "round_up": round_up,
+        "next_power_of_2": next_power_of_2,
         "min": min,
         "max": max,
         "abs": abs,

@@ -40,6 +40,7 @@ FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "ceil_div": ("ceil_div(7, 2)", "first number divided by the second, rounded up"),
         "round_up": ("round_up(70, 32)", "first number, rounded up to a multiple of the second"),
+        "next_power_of_2": ("next_power_of_2(70)", "smallest power of 2 not below the number"),
         "min": ("min(4, 2, 3)", "smallest of two or more numbers"),
         "max": ("max(4, 2, 3)", "largest of two or more numbers"),
         "abs": ("abs(-3)", "absolute value"),

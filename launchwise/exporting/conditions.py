@@ -11,6 +11,7 @@ from launchwise.workloads.limits import parsed
 _FUNCTIONS = {
     "ceil_div": "ceil_div",
     "round_up": "round_up",
+    "next_power_of_2": "next_power_of_2",
     "min": "least",
     "max": "most",
     "abs": "absolute",
@@ -46,8 +47,9 @@ def python_expression(text: str, derived: Collection[str]) -> str:
 
         def visit_Call(self, node: ast.Call) -> ast.AST:
             assert isinstance(node.func, ast.Name)
-            own = {"ceil_div": "_ceil_div", "round_up": "_round_up"}
-            function = ast.Name(own.get(node.func.id, node.func.id), ast.Load())
+            own = ("ceil_div", "round_up", "next_power_of_2")
+            name = f"_{node.func.id}" if node.func.id in own else node.func.id
+            function = ast.Name(name, ast.Load())
             return ast.Call(function, [self.visit(one) for one in node.args], [])
 
     return ast.unparse(Names().visit(parsed(text)))

@@ -29,6 +29,12 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
     return ceil_div(value, multiple) * multiple;
 }
 
+constexpr std::int64_t next_power_of_2(std::int64_t value) {
+    std::int64_t found = 1;
+    while (found < value && found <= INT64_MAX / 2) found *= 2;
+    return found;
+}
+
 constexpr std::int64_t power(std::int64_t base, std::int64_t exponent) {
     std::int64_t found = 1;
     for (; exponent > 0; --exponent) found *= base;

@@ -1,8 +1,9 @@
 """What exported code computes by itself: the usual choice, and how a configuration is launched.
 
 Expressions of a workload leave the project if every language can write them: integers of 64 bits
-and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``, ``min``, ``max``,
-``abs``. What divides by ``/``, has a fraction or needs ``log2`` stays.
+and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
+``next_power_of_2``, ``min``, ``max``, ``abs``. What divides by ``/``, has a fraction or needs
+``log2`` stays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from launchwise.workloads.spec import Spec
 
 Kind = Literal["number", "text", "condition"]
 
-INTEGER_FUNCTIONS = {"ceil_div": 2, "round_up": 2, "abs": 1, "min": 0, "max": 0}
+INTEGER_FUNCTIONS = {
+    "ceil_div": 2,
+    "round_up": 2,
+    "next_power_of_2": 1,
+    "abs": 1,
+    "min": 0,
+    "max": 0,
+}
 """Function to its number of arguments; 0: two or more."""
 
 LARGEST_POWER = 16

@@ -112,6 +112,10 @@ def _round_up(value, multiple):
     return _ceil_div(value, multiple) * multiple
 
 
+def _next_power_of_2(value):
+    return 1 << max(value - 1, 0).bit_length()
+
+
 # Expressions of the workload. Derived names:
 _DERIVED = {derived}
 # Usual choices: condition, values, and what must hold of them.

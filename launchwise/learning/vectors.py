@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arithmetic import next_power_of_2
 from launchwise.base.expressions import FUNCTIONS, names_in
 
 _LARGEST = float(1 << 62)
@@ -72,6 +73,7 @@ _FUNCTIONS = {
     "max": _extreme(np.maximum),
     "abs": np.abs,
     "log2": np.log2,
+    "next_power_of_2": np.vectorize(lambda value: next_power_of_2(int(value)), otypes=[np.int64]),
 }
 
 

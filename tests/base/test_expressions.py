@@ -83,6 +83,8 @@ def test_evaluating_makes_no_other_function_known(function: str) -> None:
         ("7 / 2", {}, 3.5),
         ("ceil_div(n, 128)", {"n": 129}, 2),
         ("round_up(n, 128)", {"n": 129}, 256),
+        ("next_power_of_2(n) + next_power_of_2(0)", {"n": 129}, 257),
+        ("next_power_of_2(n)", {"n": 128}, 128),
         ("min(n, 3) + max(n, 3) + abs(-n)", {"n": 5}, 13),
         ("log2(n)", {"n": 8}, 3.0),
         ("4 if dtype == 'float32' else 8", {"dtype": "float64"}, 8),

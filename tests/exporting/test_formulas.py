@@ -23,6 +23,7 @@ from tests.workloads.test_described_specs import CONVOLUTION
 KINDS: Mapping[str, Kind] = {"a": "number", "b": "number", "c": "text"}
 EXPORTED: dict[str, Kind] = {
     "ceil_div(a, 3) + round_up(b, 4) - abs(a)": "number",
+    "next_power_of_2(a) + next_power_of_2(b - 3)": "number",
     "max(a, b, 3) // min(a, -5) % 7": "number",
     "a ** 3 - (2 if c == 'x' else b)": "number",
     "max(a > b, 0) + 1": "number",
@@ -93,6 +94,7 @@ def test_a_condition_may_join_numbers() -> None:
 
 def test_python_says_the_same(tmp_path: Path) -> None:
     lines = ["def _ceil_div(a, b): return -(-a // b)", "def _round_up(a, b): return -(-a // b) * b"]
+    lines += ["def _next_power_of_2(a): return 1 << max(a - 1, 0).bit_length()"]
     listed = ", ".join(f"lambda names: {python_expression(text, [])}" for text in EXPORTED)
     (tmp_path / "exported.py").write_text("\n".join([*lines, f"found = [{listed}]"]))
     found = runpy.run_path(str(tmp_path / "exported.py"))["found"]
