@@ -37,6 +37,8 @@ TYPES: Mapping[str, str] = {
 ALIGNMENT = 16
 """Triton compiles pointers and integers that this number divides apart from others."""
 
+_WORDS = {"True": True, "False": False, "None": None}
+
 NONE = "None"
 """In place of a type: ``nullptr`` among the arguments."""
 
@@ -103,8 +105,14 @@ def _is_known(spec: Spec, variant: Variant, argument: Argument) -> bool:
     return set(read) <= known
 
 
-def constant(text: str) -> int | float | str:
-    """Value of a constexpr that a build holds as text."""
+def constant(text: str) -> Any:
+    """Value of a constexpr that a build holds as text: a number, a bool, ``tl.float16``, a text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text.startswith("tl."):
+        import triton.language as tl
+
+        return getattr(tl, text.removeprefix("tl."), text)
     for kind in (int, float):
         try:
             return kind(text)

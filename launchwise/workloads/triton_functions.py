@@ -113,7 +113,7 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _printing_lines(function: ast.FunctionDef) -> Iterator[int]:
-    for node in ast.walk(function):
+    for node in (inner for statement in function.body for inner in ast.walk(statement)):
         if isinstance(node, ast.Call) and _last_name(node) in ("device_print", "print"):
             yield node.lineno
 

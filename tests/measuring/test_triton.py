@@ -162,6 +162,12 @@ def test_the_block_is_that_of_its_warps(folder: Path) -> None:
     assert (shape.block, shape.grid, shape.shared_bytes) == ((128, 1, 1), (16, 1, 1), None)
 
 
+def test_only_what_a_kernel_prints_is_refused(folder: Path) -> None:
+    decorator = "@triton.heuristics({'HALVES': lambda given: print(given)})\n@triton.jit"
+    edit(folder / "twice.py", "@triton.jit", decorator)
+    assert load_spec(folder).variants["triton"].kernel == "twice"
+
+
 MISTAKES = {
     "a constexpr without a value": (
         "twice.py", "HALVES: tl.constexpr = 0", "BLOCK_K: tl.constexpr",
@@ -377,6 +383,28 @@ def test_the_interpreter_checks_it_on_the_cpu(
     assert main(["check", str(folder), "n=1000", f"dtype={dtype}", "--cpu"]) in (0, None)
     told = capsys.readouterr().out.splitlines()
     assert any(line.startswith("ok       cpu: triton BLOCK=64") for line in told), told
+
+
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize("macro", ["dtype == 'float16'", "'tl.float16'", "'None'"])
+def test_a_constexpr_may_be_a_condition_a_type_or_nothing(
+    folder: Path, macro: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(folder / "spec.yaml", "1 if dtype == 'float16' else 0", macro)
+    # Right for False, a type of 16 bits, and None; wrong for their texts.
+    chosen = {"'tl.float16'": "HALVES.primitive_bitwidth == 16", "'None'": "HALVES is None"}
+    test = chosen.get(macro, "not HALVES")
+    edit(
+        folder / "twice.py",
+        "    tl.store",
+        f"    if not ({test}):\n        value += 1\n    tl.store",
+    )
+    build = build_of(folder, 4096)
+    assert compiled(folder, [build], monkeypatch).kernel(build, "twice").registers > 0
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert main(["check", str(folder), "n=100", "dtype=float32", "--cpu"]) in (0, None)
+    assert "ok       cpu: triton BLOCK=64" in capsys.readouterr().out
 
 
 @needs_triton
