@@ -18,8 +18,8 @@ def new(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="The CUDA file; it is copied as it is. Or a .py file that calls cupy.RawKernel or "
-            "cupy.RawModule with texts in quotes.",
+            help="The CUDA file; it is copied as it is. Or a .py file with functions of Triton, or "
+            "one that calls cupy.RawKernel or cupy.RawModule with texts in quotes.",
         ),
     ],
     kernel: Annotated[
@@ -27,7 +27,7 @@ def new(
         typer.Option(metavar="NAME", show_default="the first", help="A kernel of the file."),
     ] = None,
 ) -> None:
-    """Write DIR/spec.yaml for a kernel, from the names in its CUDA file.
+    """Write DIR/spec.yaml for a kernel, from the names in its file.
 
     Every line that a person must decide ends with a question: # ? The value before it is valid, so
     that the file can be read at once.

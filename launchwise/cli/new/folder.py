@@ -1,7 +1,9 @@
-"""The folder of a new workload: its ``spec.yaml`` and its CUDA file."""
+"""The folder of a new workload: its ``spec.yaml`` and its source."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError
@@ -10,9 +12,15 @@ from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.taken import Taken, taken_from
+from launchwise.cli.new.triton_draft import Draft
+from launchwise.cli.new.triton_files import TritonFile, read_triton
+from launchwise.cli.new.triton_writing import remarks as triton_remarks
+from launchwise.cli.new.triton_writing import spec_of_triton, usual_of_triton
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
+from launchwise.workloads.builds import TRITON
 from launchwise.workloads.sources import MOST_BYTES
+from launchwise.workloads.usual import USUAL_FILE
 
 MOST_SECONDS = 6
 """Most CPU time for reading a file and guessing its spec."""
@@ -26,7 +34,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     folder
         Of the workload; it need not exist.
     file
-        CUDA file, or Python file that gives CUDA text to CuPy.
+        CUDA file, or Python file with functions of Triton or that gives CUDA text to CuPy.
     name
         Kernel of the file; the first when left out.
 
@@ -40,38 +48,96 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     UserError
         When no spec can be made of the file, or something of that name is in the folder already.
     """
-    spec = folder / SPEC_FILE
     with cpu_limit(MOST_SECONDS, file):
-        taken = taken_from(file, name)
         check_folder_name(folder.resolve())
-        text = spec_text(
-            folder.resolve().name, taken.file, taken.source, taken.kernel, taken.options
-        )
+        triton = read_triton(file) if file.suffix == TRITON else None
+        made = _of_cuda(folder, file, name) if triton is None else _of_triton(folder, triton, name)
+    _write(folder, made)
+    questions = sum(QUESTION in line for line in made.spec.splitlines())
+    asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
+    return [*made.lines, asked]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What is written of a kernel.
+
+    Parameters
+    ----------
+    contents
+        Of the files that are copied.
+    origins
+        Where each of them comes from, for messages.
+    usual
+        Text of ``usual.yaml``; empty for none.
+    lines
+        What is said of it.
+    """
+
+    spec: str
+    contents: Mapping[Path, bytes]
+    origins: Mapping[Path, str]
+    lines: list[str]
+    usual: str = ""
+
+
+def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
+    taken = taken_from(file, name)
+    text = spec_text(folder.resolve().name, taken.file, taken.source, taken.kernel, taken.options)
     headers = taken.source.headers
     copies = {folder / one.place: one.path for one in headers if one.path and one.place}
     contents = {folder / taken.file: taken.content}
     contents |= {copy: read_bytes(own, MOST_BYTES) for copy, own in copies.items()}
-    if spec.exists():
-        raise UserError(spec, "", "exists; remove it first, or name another folder")
-    for copy, content in contents.items():
+    origins = {folder / taken.file: taken.origin}
+    origins |= {copy: own.name for copy, own in copies.items()}
+    lines = [
+        *_listed(taken),
+        *(f"{copy}: copied, too" for copy in copies),
+        *remarks(headers, taken.file, str(folder)),
+    ]
+    return _Made(text, contents, origins, lines)
+
+
+def _of_triton(folder: Path, file: TritonFile, name: str | None) -> _Made:
+    draft = Draft(file, file.kernel(name))
+    chosen = draft.function.name
+    source = folder / file.path.name
+    content, modules = file.needed(draft.function)
+    lines = [
+        f"kernel {one}: {'chosen' if one == chosen else f'take it with --kernel {one}'}"
+        for one in dict.fromkeys([*file.kernels, chosen])
+        if len(file.kernels) > 1
+    ]
+    lines += [f"{source.name} imports {module}: copy that file to {folder}" for module in modules]
+    if content != file.text:
+        lines.append(f"{source}: the functions of {file.path.name} that {chosen} needs")
+    return _Made(
+        spec_of_triton(folder.resolve().name, source.name, draft),
+        {source: content.encode()},
+        {source: file.path.name},
+        [*lines, *triton_remarks(draft)],
+        usual_of_triton(draft),
+    )
+
+
+def _write(folder: Path, made: _Made) -> None:
+    spec, usual = folder / SPEC_FILE, folder / USUAL_FILE
+    for path in [spec, *([usual] if made.usual else [])]:
+        if path.exists():
+            raise UserError(path, "", "exists; remove it first, or name another folder")
+    for copy, content in made.contents.items():
         if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
-            shown = copies[copy].name if copy in copies else taken.origin
-            raise UserError(copy, "", f"exists and differs from {shown}")
+            raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(folder, "", f"cannot be written: {error.strerror}") from error
-    for copy, content in contents.items():
+    for copy, content in made.contents.items():
         if not copy.exists():
             write_bytes(copy, content)
-    write_text(spec, text)
-    questions = sum(QUESTION in line for line in text.splitlines())
-    return [
-        *_listed(taken),
-        *(f"{copy}: copied, too" for copy in copies),
-        *remarks(headers, taken.file, str(folder)),
-        f"{spec}: {questions} lines with a question, marked {QUESTION.strip()!r}",
-    ]
+    if made.usual:
+        write_text(usual, made.usual)
+    write_text(spec, made.spec)
 
 
 def _listed(taken: Taken) -> list[str]:

@@ -30,7 +30,7 @@ from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
-_RESERVED = {
+RESERVED = {
     *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),
     *("variant", "only", "constraints"),
 }
@@ -59,7 +59,7 @@ def spec_text(
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)
     needs = needed_macros(source, kernel)
-    macros = compiled_in(needs, _RESERVED) | _objects(source, kernel)
+    macros = compiled_in(needs, RESERVED) | _objects(source, kernel)
     indices = Indices(expanded(source, kernel, fixed))
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
     read = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
@@ -67,9 +67,9 @@ def spec_text(
     host = host_launch(source.code, kernel.name, fixed, template, len(source.kernels) == 1)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
-    launch = draft_launch(indices, read, draft_tunables(needs, _RESERVED), known, host)
+    launch = draft_launch(indices, read, draft_tunables(needs, RESERVED), known, host)
     types = kernel.types
-    taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
+    taken = {*RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
     pitches, loops = indices.pitches(), indices.loops()
     sizes = draft_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
@@ -175,11 +175,11 @@ def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
     return [
         Line(first, value[first], f"what is computed? Or {others}"),
         *(Line(key, value[key]) for key in rest),
-        *([Line("tolerance", _TOLERANCES.get(kind, 0))] if not kind.startswith("dtype") else []),
+        *([Line("tolerance", TOLERANCE.get(kind, 0))] if not kind.startswith("dtype") else []),
     ]
 
 
-_TOLERANCES = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
+TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
 
 
 def _variant_name(kernel: Kernel) -> str:

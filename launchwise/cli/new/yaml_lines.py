@@ -49,6 +49,8 @@ def written_as(value: Any) -> str:
         return f"{value:.1e}".replace("e-0", "e-") if 0 < value < 1e-3 else str(value)
     if isinstance(value, int):
         return str(value)
-    if _PLAIN.fullmatch(value) and (value.lower() not in _NOT_TEXT or value in ("n", "y")):
+    if _PLAIN.fullmatch(value) and (
+        value.lower() not in _NOT_TEXT or value in ("n", "y", "N", "Y")
+    ):
         return str(value)
     return json.dumps(value)

@@ -1,0 +1,272 @@
+"""What ``@triton.autotune`` and ``@triton.heuristics`` of a function say, read without Triton."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from launchwise.cli.new.constant_names import CONFIG_OPTIONS, Config, Dotted, Function, NotConstant
+from launchwise.cli.new.constants import Constants
+from launchwise.cli.new.said import said
+from launchwise.workloads.parts import Value
+
+_PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
+"""Parameters of ``triton.autotune`` in their order."""
+
+NO_LIMIT = 0
+"""Stands for ``maxnreg=None`` beside configurations that limit registers."""
+
+MOST_CONFIGS = 5_000
+
+
+@dataclass
+class Tuning:
+    """Configurations and derived constexprs of a function.
+
+    Parameters
+    ----------
+    configs
+        Tunables to their values, in the order of the file; every one has all of ``axes``.
+    key
+        Arguments whose change asks Triton to tune anew.
+    macros
+        Constexprs to expressions of ``spec.yaml``.
+    zeroed, restored
+        Arguments that Triton sets to zero, or puts back, before each run.
+    notes
+        What a person must do, each with a line of the file.
+    """
+
+    configs: list[dict[str, Value]] = field(default_factory=list)
+    key: list[str] = field(default_factory=list)
+    macros: dict[str, str] = field(default_factory=dict)
+    zeroed: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def axes(self) -> dict[str, list[Value]]:
+        """Tunables to their values, ascending where they are numbers."""
+        found: dict[str, list[Value]] = {}
+        for name in self.configs[0] if self.configs else ():
+            values = list(dict.fromkeys(each[name] for each in self.configs))
+            whole = all(isinstance(each, int) for each in values)
+            found[name] = sorted(values, key=lambda one: one) if whole else values
+        return found
+
+    @property
+    def combinations(self) -> int:
+        """Configurations that the axes make together."""
+        return math.prod(map(len, self.axes.values()))
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the configurations are all combinations of their values."""
+        return len({tuple(each.values()) for each in self.configs}) == self.combinations
+
+
+def read_tuning(function: ast.FunctionDef, constants: Constants, names: Sequence[str]) -> Tuning:
+    """What the decorators of a function say.
+
+    Parameters
+    ----------
+    names
+        Its parameters.
+    """
+    tuning = Tuning()
+    for decorator in function.decorator_list:
+        if not isinstance(decorator, ast.Call):
+            continue
+        kind = _last(decorator.func)
+        if kind == "autotune":
+            _autotuned(decorator, constants, tuning, names)
+        elif kind == "heuristics":
+            _derived(decorator, constants, tuning)
+    return tuning
+
+
+def _last(node: ast.expr) -> str:
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _autotuned(call: ast.Call, constants: Constants, tuning: Tuning, names: Sequence[str]) -> None:
+    given = {**dict(zip(_PLACES, call.args, strict=False))}
+    given |= {each.arg: each.value for each in call.keywords if each.arg}
+    try:
+        found = constants.value(given["configs"]) if "configs" in given else []
+        configs = list(found) if isinstance(found, list | tuple | set) else [found]
+        if wrong := [one for one in configs if not isinstance(one, Config)]:
+            raise NotConstant(call.lineno, f"{wrong[0]!r:.40} is no triton.Config")
+        if not 0 < len(configs) <= MOST_CONFIGS:
+            raise NotConstant(call.lineno, f"{len(configs):,} configurations")
+        _take(configs, tuning, names)
+    except NotConstant as error:
+        tuning.configs = []
+        tuning.notes.append(
+            f"line {error.line}: configs of @triton.autotune: {error}: write the values by hand "
+            "under tunables"
+        )
+    for key, kept in (
+        ("key", tuning.key),
+        ("reset_to_zero", tuning.zeroed),
+        ("restore_value", tuning.restored),
+    ):
+        if key in given:
+            kept += _names(given[key], key, constants, tuning)
+    if "prune_configs_by" in given:
+        tuning.notes.append(
+            f"line {given['prune_configs_by'].lineno}: prune_configs_by is not read: write what it "
+            "refuses as constraints of the variant"
+        )
+    for key in ("pre_hook", "post_hook"):
+        if key in given and not _is_none(given[key]):
+            tuning.notes.append(_hook_note(given[key].lineno, key))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _hook_note(line: int, key: str) -> str:
+    return (
+        f"line {line}: {key} is code of the host, which no launch runs: write what it sets as "
+        "fill, value or inputs of the arguments"
+    )
+
+
+def _names(node: ast.expr, key: str, constants: Constants, tuning: Tuning) -> list[str]:
+    try:
+        found = constants.value(node)
+        return [str(each) for each in found or ()]
+    except NotConstant as error:
+        tuning.notes.append(f"line {error.line}: {key} of @triton.autotune: {error}: it is ignored")
+        return []
+
+
+def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
+    """Configurations that all state the same tunables."""
+    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
+    stated = {name for each in configs for name in each.options}
+    options = [name for name in CONFIG_OPTIONS if name in stated]
+    for each in configs:
+        if strange := [name for name in each.kwargs if name not in names]:
+            raise NotConstant(each.line, f"the function has no parameter {strange[0]}")
+        if missing := [name for name in own if name not in each.kwargs]:
+            raise NotConstant(each.line, f"a configuration does not give {missing[0]}")
+        values = {name: each.kwargs[name] for name in own}
+        values |= {name: each.options.get(name, CONFIG_OPTIONS[name]) for name in options}
+        tuning.configs.append({name: _value(one, each.line) for name, one in values.items()})
+        if each.hook is not None:
+            _read_hook(each, tuning)
+    tuning.configs = [dict(one) for one in dict.fromkeys(tuple(c.items()) for c in tuning.configs)]
+    # What Triton takes where nothing is stated tunes nothing.
+    for name in ("num_ctas", "maxnreg"):
+        if {each.get(name) for each in tuning.configs} == {CONFIG_OPTIONS[name] or NO_LIMIT}:
+            for usual in tuning.configs:
+                usual.pop(name, None)
+    for name in own:
+        if len({type(each[name]) for each in tuning.configs}) > 1:
+            raise NotConstant(configs[0].line, f"the values of {name} mix numbers and texts")
+
+
+def _value(value: Any, line: int) -> Value:
+    if value is None:
+        return NO_LIMIT
+    if isinstance(value, bool | int):
+        return int(value)
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, Dotted) and value.name.startswith("triton.language."):
+        return f"tl.{value.last}"
+    raise NotConstant(line, f"{value!r:.40} is no whole number, text or type of Triton")
+
+
+def _read_hook(config: Config, tuning: Tuning) -> None:
+    """The ``pre_hook`` of a configuration, which often sets an output to zero."""
+    node = config.hook.node if isinstance(config.hook, Function) else None
+    zeroed = []
+    body = [] if node is None else node.body if isinstance(node.body, list) else [node.body]
+    for statement in body:
+        call = statement.value if isinstance(statement, ast.Expr) else statement
+        match call:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Subscript(slice=ast.Constant(value=str(name))), attr="zero_"
+                )
+            ):
+                zeroed.append(name)
+    if zeroed and len(zeroed) == len(body):
+        tuning.zeroed += [name for name in zeroed if name not in tuning.zeroed]
+        return
+    note = _hook_note(config.line, "pre_hook")
+    if note not in tuning.notes and not any("pre_hook" in each for each in tuning.notes):
+        tuning.notes.append(note)
+
+
+def _derived(call: ast.Call, constants: Constants, tuning: Tuning) -> None:
+    node = call.args[0] if call.args else next((one.value for one in call.keywords), None)
+    try:
+        rules = constants.value(node) if node is not None else {}
+    except NotConstant as error:
+        tuning.notes.append(f"line {error.line}: @triton.heuristics: {error}: write macros by hand")
+        return
+    for name, rule in dict(rules).items():
+        line = getattr(getattr(rule, "node", None), "lineno", call.lineno)
+        try:
+            tuning.macros[name] = _rule(rule, line)
+        except NotConstant as error:
+            tuning.notes.append(
+                f"line {error.line}: the heuristic of {name}: {error}: write it under macros"
+            )
+
+
+def _rule(rule: Any, line: int) -> str:
+    """Expression of a heuristic, over the names of arguments and constexprs."""
+    if not isinstance(rule, Function):
+        raise NotConstant(line, "is no function of the file")
+    node = rule.node
+    if isinstance(node, ast.Lambda):
+        body: ast.expr | None = node.body
+    else:
+        body = _returned(node.body)
+    if body is None or len(rule.parameters) != 1:
+        raise NotConstant(line, "is more than one expression")
+    owner = rule.parameters[0]
+
+    def known(part: ast.expr) -> str | None:
+        match part:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
+                return key if name == owner else None
+        return _constant(part, rule)
+
+    return said(body, known)
+
+
+def _constant(part: ast.expr, rule: Function) -> str | None:
+    if isinstance(part, ast.Name):
+        value = rule.scope.find(part.id, part.lineno)
+        if isinstance(value, int | float | str):
+            return repr(value)
+    return None
+
+
+def _returned(body: Sequence[ast.stmt]) -> ast.expr | None:
+    """What a function returns, with ``if`` as ``a if b else c``; None where it does more."""
+    statements = [
+        one
+        for one in body
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    ]
+    match statements:
+        case [ast.Return(value=value), *_]:
+            return value
+        case [ast.If(test=test, body=then, orelse=otherwise), *rest]:
+            first, second = _returned(then), _returned([*otherwise, *rest])
+            if first is not None and second is not None:
+                node = ast.IfExp(test, first, second)
+                return ast.fix_missing_locations(ast.copy_location(node, statements[0]))
+    return None

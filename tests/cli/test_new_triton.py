@@ -1,0 +1,440 @@
+"""``launchwise new`` from a Python file with functions of Triton, as people write them."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.typed import read_yaml
+from launchwise.cli.app import main
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.usual import usual_configuration
+
+DATA = Path(__file__).parent / "data"
+KERNELS = DATA / "triton"
+
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
+)
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+PROBLEMS = {
+    "attention": "Z=1 H=2 N_CTX=70 HEAD_DIM_Q=64",
+    "dropout": "n=3000",
+    "expert_matmul": "M=40 N=33 K=50 E=4",
+    "histogram": "n=3000 num_bins=32",
+    "layer_norm": "M=3 N=300",
+    "matmul": "M=65 N=33 K=64",
+    "quantise": "rows=5 n_cols=100",
+    "softmax": "n_rows=3 n_cols=100",
+    "vector_add": "n_elements=1500",
+}
+"""File to a problem on which its draft is checked."""
+
+HEAD = "import triton\nimport triton.language as tl\n"
+BODY = """
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
+
+
+def drafted(folder: Path, file: Path, *options: str) -> dict[str, Any]:
+    """Spec that is drafted from a file; its baseline has a build."""
+    assert main(["new", str(folder), "--from", str(file), *options]) == 0
+    raw: dict[str, Any] = read_yaml(folder / "spec.yaml")
+    if "file" in raw["reference"]:
+        (folder / "reference.py").write_text("def expected(**given):\n    return None\n")
+    spec = load_spec(folder)
+    problem = {name: (one.values or [one.minimum])[0] for name, one in spec.problem.items()}
+    load_workload(folder, spec).build(problem, spec.baseline)
+    return raw
+
+
+def of_text(tmp_path: Path, text: str, *options: str) -> dict[str, Any]:
+    """Spec that is drafted from a file with this text."""
+    file = tmp_path / "kernel.py"
+    file.write_text(text)
+    return drafted(tmp_path / "mine", file, *options)
+
+
+def fill_in(folder: Path, name: str) -> None:
+    """What the draft asks for: a reference."""
+    own = DATA / "triton_references" / f"{name}.py"
+    if not own.exists():
+        return
+    shutil.copy(own, folder / "reference.py")
+    if "def same(" in own.read_text():
+        spec = folder / "spec.yaml"
+        text = spec.read_text()
+        spec.write_text(
+            text.replace('file: "reference.py:expected"', 'compare: "reference.py:same"')
+        )
+
+
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_draft_whose_reference_is_filled_in_is_verified_on_the_cpu(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / name
+    assert main(["new", str(folder), "--from", str(KERNELS / f"{name}.py")]) == 0
+    fill_in(folder, name)
+    monkeypatch.setenv("PATH", str(Path(str(shutil.which("g++"))).parent))
+    status = main(["check", str(folder), *PROBLEMS[name].split(), "--cpu"])
+    told = capsys.readouterr().out.splitlines()
+    if old := [line for line in told if "fails with NumPy" in line]:
+        pytest.skip(old[0].rpartition(": the ")[2])
+    assert status in (0, None), told
+    assert any(line.startswith("ok       cpu: ") for line in told), told
+
+
+def test_the_kernels_here_are_those_that_are_checked() -> None:
+    assert {path.stem for path in KERNELS.glob("*.py")} == {*PROBLEMS}
+
+
+EXPECTED: dict[str, dict[str, Any]] = {
+    "attention": {
+        "problem": ["HEAD_DIM_Q", "Z", "H", "N_CTX"],
+        "tunables": {
+            **{"BLOCK_M": [64, 128], "BLOCK_N": [32, 64], "num_warps": [4, 8]},
+            "num_stages": [2, 3],
+        },
+        "macros": {"HEAD_DIM": "HEAD_DIM_Q"},
+        "grid": ["ceil_div(N_CTX, BLOCK_M)", "Z * H", "1"],
+        "roles": {"L": "output", "Out": "output"},
+        "types": {"float16": 4, "float32": 2},
+    },
+    "dropout": {
+        "problem": ["n"],
+        "tunables": {"BLOCK": [512, 1024], "num_warps": [2, 4]},
+        "grid": ["ceil_div(n, BLOCK)"],
+        "roles": {"out_ptr": "output", "counter_ptr": "inout"},
+        "types": {"float32": 3},
+    },
+    "expert_matmul": {
+        "problem": ["M", "N", "K", "E"],
+        "macros": {"compute_type": "'tl.float16'"},
+        "grid": ["ceil_div(M, BLOCK_M)", "ceil_div(N, BLOCK_N)"],
+        "roles": {"c_ptr": "output"},
+        "types": {"float16": 3},
+    },
+    "histogram": {
+        "problem": ["n", "num_bins"],
+        "tunables": {"BLOCK": [256, 512, 1024], "num_warps": [4]},
+        "grid": ["ceil_div(n, BLOCK)"],
+        "roles": {"hist_ptr": "inout"},
+        "types": {"float32": 0},
+    },
+    "layer_norm": {
+        "problem": ["N", "M"],
+        "macros": {"BLOCK_SIZE": "min(65536 // 4, next_power_of_2(N))"},
+        "grid": ["M"],
+        "roles": {"Y": "output", "Mean": "output", "Rstd": "output"},
+        "types": {"float32": 7},
+    },
+    "matmul": {
+        "problem": ["M", "N", "K"],
+        "tunables": {
+            **{"BLOCK_SIZE_M": [32, 64, 128], "BLOCK_SIZE_N": [64, 128, 256]},
+            **{"BLOCK_SIZE_K": [32, 64], "GROUP_SIZE_M": [8]},
+            **{"num_warps": [2, 4, 8], "num_stages": [3, 4, 5]},
+        },
+        "macros": {"EVEN_K": "K % BLOCK_SIZE_K == 0", "ACTIVATION": "''"},
+        "grid": ["ceil_div(M, BLOCK_SIZE_M) * ceil_div(N, BLOCK_SIZE_N)"],
+        "roles": {"c_ptr": "output"},
+        "types": {"float16": 3},
+    },
+    "quantise": {
+        "problem": ["n_cols", "rows"],
+        "tunables": {"num_warps": [1, 2, 4, 8]},
+        "macros": {"BLOCK": "next_power_of_2(n_cols)"},
+        "grid": ["rows"],
+        "roles": {"q_ptr": "output", "scale_ptr": "output"},
+        "types": {"int8": 1, "float32": 2},
+    },
+    "softmax": {
+        "problem": ["n_cols", "n_rows"],
+        "tunables": {"num_warps": [1, 2, 4, 8]},
+        "macros": {"BLOCK_SIZE": "next_power_of_2(n_cols)"},
+        "grid": ["n_rows"],
+        "roles": {"output_ptr": "output"},
+        "types": {"float32": 2},
+    },
+    "vector_add": {
+        "problem": ["n_elements"],
+        "tunables": {"BLOCK_SIZE": [256, 512, 1024, 2048, 4096], "num_warps": [1, 2, 4, 8]},
+        "grid": ["ceil_div(n_elements, BLOCK_SIZE)"],
+        "roles": {"output_ptr": "output"},
+        "types": {"float32": 3},
+    },
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_file_says_arguments_tunables_and_grid(name: str, tmp_path: Path) -> None:
+    spec, expected = drafted(tmp_path / name, KERNELS / f"{name}.py"), EXPECTED[name]
+    (variant,) = spec["variants"].values()
+    assert [*spec["problem"]] == expected["problem"]
+    assert spec.get("macros", {}) == expected.get("macros", {})
+    assert variant["grid"] == expected["grid"]
+    arguments = spec["arguments"]
+    assert {n: a["role"] for n, a in arguments.items() if "role" in a} == expected["roles"]
+    for kind, count in expected["types"].items():
+        assert sum(one["type"] == kind for one in arguments.values()) == count, kind
+    if "tunables" in expected:
+        found = {tunable: one["values"] for tunable, one in spec["tunables"].items()}
+        assert found == expected["tunables"]
+
+
+def test_indices_stay_inside_what_they_reach(tmp_path: Path) -> None:
+    arguments = drafted(tmp_path / "mine", KERNELS / "expert_matmul.py")["arguments"]
+    assert arguments["b_ptr"]["shape"] == ["E", "K", "N"]
+    assert arguments["expert_ids_ptr"]["fill"] == {"uniform": [0, "E"]}
+    assert arguments["stride_be"]["value"] == "K * N"
+
+
+def test_only_what_a_build_needs_of_a_file_is_copied(tmp_path: Path) -> None:
+    drafted(tmp_path / "mine", KERNELS / "matmul.py")
+    text = (tmp_path / "mine" / "matmul.py").read_text()
+    assert "torch" not in text
+    assert "autotune" not in text
+    compile(text, "matmul.py", "exec")
+    assert "def leaky_relu(x):" in text
+    whole = KERNELS / "dropout.py"
+    drafted(tmp_path / "other", whole)
+    assert (tmp_path / "other" / "dropout.py").read_text() == whole.read_text()
+
+
+# Configurations
+
+CONFIGS = {
+    "a list": "[triton.Config({'BLOCK': 64}, num_warps=2), triton.Config({'BLOCK': 128}, 4)]",
+    "a comprehension": "[triton.Config({'BLOCK': b}, num_warps=w)"
+    " for b in [64, 128] for w in (2, 4)]",
+    "itertools": "[triton.Config({'BLOCK': b}, num_warps=w)"
+    " for b, w in itertools.product([64, 128], [2, 4])]",
+    "a range": "[triton.Config(dict(BLOCK=2**i), num_warps=2 * j)"
+    " for i in range(6, 8) for j in range(1, 3)]",
+    "a function": "made()",
+    "a name": "listed",
+    "keywords": "[triton.Config(kwargs={'BLOCK': b}, **more) for b in (64, 128)"
+    " for more in ({'num_warps': 2}, {'num_warps': 4})]",
+    "a sum": "[*listed] + [] if len(listed) == 4 else None",
+}
+ABOVE = """
+import itertools, os
+
+def made(most=128):
+    \"\"\"Blocks.\"\"\"
+    found = []
+    for block in [32, 64, 128, 256]:
+        if block < 64:
+            continue
+        if block > most:
+            break
+        for warps in (2, 4):
+            kwargs = {}
+            kwargs["BLOCK"] = block
+            found.append(triton.Config(kwargs, num_warps=warps))
+    return found
+
+listed = []
+for pair in zip((64, 64, 128, 128), (2, 4) + (2, 4)):
+    listed += [triton.Config({"BLOCK": pair[0]}, num_warps=pair[1])]
+"""
+
+
+@pytest.mark.parametrize("how", CONFIGS)
+def test_configurations_are_read_without_running_the_file(how: str, tmp_path: Path) -> None:
+    decorator = f"@triton.autotune(configs={CONFIGS[how]}, key=['n'])"
+    spec = of_text(tmp_path, f"{HEAD}{ABOVE}\n{decorator}{BODY}")
+    assert spec["tunables"]["BLOCK"]["values"] == [64, 128]
+    assert spec["tunables"]["num_warps"]["values"] == [2, 4]
+    assert spec["baseline"] == {"variant": "scale", "BLOCK": 64, "num_warps": 2}
+    usual = read_yaml(tmp_path / "mine" / "usual.yaml")["choices"]
+    assert usual[-1]["configuration"] == spec["baseline"]
+
+
+UNREAD = {
+    "a call of another file": (
+        "from other import configs\n", "configs()",
+        "line 5: configs of @triton.autotune: configs() is known only when it runs",
+    ),
+    "the card": (
+        "import torch\nx = torch.cuda.get_device_capability()\n",
+        "[triton.Config({'BLOCK': 64 if x[0] > 8 else 128})]",
+        "line 4: configs of @triton.autotune: torch.cuda.get_device_capability() is known only",
+    ),
+    "a parameter that there is not": (
+        "", "[triton.Config({'BLOCKS': 64})]",
+        "line 4: configs of @triton.autotune: the function has no parameter BLOCKS",
+    ),
+    "a value that some lack": (
+        "", "[triton.Config({'BLOCK': 64}), triton.Config({})]",
+        "line 4: configs of @triton.autotune: a configuration does not give BLOCK",
+    ),
+    "no end": (
+        "", "[triton.Config({'BLOCK': i}) for i in range(10**9)]",
+        "line 4: configs of @triton.autotune: takes more than 100,000 steps",
+    ),
+    "a recursion": (
+        "def f():\n    return f()\n", "f()",
+        "line 4: configs of @triton.autotune: functions call each other too deep",
+    ),
+    "a huge number": (
+        "", "[triton.Config({'BLOCK': 9**9**9})]",
+        "line 4: configs of @triton.autotune: 9 ** 9 ** 9 fails: a number of more than 1024 bits",
+    ),
+    "no configuration": ("", "[]", "line 4: configs of @triton.autotune: 0 configurations"),
+    "a loop without an end": (
+        "def f():\n    while True:\n        pass\n", "f()",
+        "line 4: configs of @triton.autotune: while is not read",
+    ),
+    "mixed values": (
+        "", "[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 'auto'})]",
+        "line 4: configs of @triton.autotune: the values of BLOCK mix numbers and texts",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNREAD)
+def test_configurations_that_are_not_constant_are_told_with_their_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    above, configs, said = UNREAD[case]
+    spec = of_text(tmp_path, f"{HEAD}{above}\n@triton.autotune(configs={configs}, key=['n']){BODY}")
+    told = capsys.readouterr().out.splitlines()
+    (line,) = (each for each in told if "configs of @triton.autotune" in each)
+    assert line.startswith(f"kernel.py: {said}"), line
+    assert line.endswith(": write the values by hand under tunables")
+    assert f"# ? {line}" in (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
+    assert 1024 in spec["tunables"]["BLOCK"]["values"]
+    assert not (tmp_path / "mine" / "usual.yaml").exists()
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([32, 64, 128]), st.sampled_from([1, 2, 4]), st.integers(2, 4)),
+        min_size=1,
+        max_size=8,
+        unique=True,
+    )
+)
+def test_the_space_holds_every_configuration_of_the_file(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
+) -> None:
+    made = ", ".join(
+        f"triton.Config({{'BLOCK': {b}}}, num_warps={w}, num_stages={s})" for b, w, s in rows
+    )
+    folder = tmp_path_factory.mktemp("rows")
+    spec = of_text(folder, f"{HEAD}@triton.autotune(configs=[{made}], key=['n']){BODY}")
+    for place, name in enumerate(("BLOCK", "num_warps", "num_stages")):
+        assert spec["tunables"][name]["values"] == sorted({row[place] for row in rows})
+    # The comment is a constraint of the variant: the configurations of the file, and no other.
+    path = folder / "mine" / "spec.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("    # constraints:", "    constraints:"))
+    limited = load_spec(folder / "mine")
+    (variant,) = limited.variants.values()
+    values = [spec["tunables"][name]["values"] for name in spec["tunables"]]
+    kept = [
+        row
+        for row in itertools.product(*values)
+        if all(
+            limited.value(text, {}, dict(zip(spec["tunables"], row, strict=True)))
+            for text in variant.constraints
+            if text.startswith("(BLOCK")
+        )
+    ]
+    assert sorted(kept) == sorted(rows)
+
+
+def test_the_usual_choice_is_the_first_whose_blocks_the_problem_fills(tmp_path: Path) -> None:
+    drafted(tmp_path / "matmul", KERNELS / "matmul.py")
+    spec = load_spec(tmp_path / "matmul")
+    chosen = {
+        (m, n): usual_configuration(spec.usual, {"M": m, "N": n, "K": 64}, spec)
+        for m, n in ((128, 256), (127, 256), (200, 255), (33, 64), (16, 16))
+    }
+    sides = {key: (one["BLOCK_SIZE_M"], one["BLOCK_SIZE_N"]) for key, one in chosen.items() if one}
+    assert sides == {
+        **{(128, 256): (128, 256), (127, 256): (64, 256), (200, 255): (128, 128)},
+        **{(33, 64): (32, 64), (16, 16): (32, 64)},
+    }
+
+
+def test_options_that_the_host_computes_are_the_usual_choice(tmp_path: Path) -> None:
+    for name, problem, warps in (
+        ("quantise", {"rows": 9, "n_cols": 4000}, 8),
+        ("softmax", {"n_rows": 9, "n_cols": 100}, 4),
+        ("layer_norm", {"M": 9, "N": 1000}, 4),
+    ):
+        drafted(tmp_path / name, KERNELS / f"{name}.py")
+        spec = load_spec(tmp_path / name)
+        found = usual_configuration(spec.usual, problem, spec)
+        assert found is not None
+        assert found["num_warps"] == warps
+
+
+NOTES = {
+    "a rule in code": (
+        "@triton.heuristics({'BLOCK': lambda args: table[args['n']]})",
+        "line 3: the heuristic of BLOCK: table[args['n']] has no expression of spec.yaml: write it "
+        "under macros",
+    ),
+    "a pre_hook": (
+        "@triton.autotune([triton.Config({'BLOCK': 64}, pre_hook=lambda args: print(1))], ['n'])",
+        "line 3: pre_hook is code of the host, which no launch runs: write what it sets as fill, "
+        "value or inputs of the arguments",
+    ),
+    "what is pruned": (
+        "@triton.autotune([triton.Config({'BLOCK': 64})], ['n'], {'top_k': 3})",
+        "line 3: prune_configs_by is not read: write what it refuses as constraints of the variant",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_what_a_draft_leaves_to_a_person_is_one_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decorator, said = NOTES[case]
+    of_text(tmp_path, f"{HEAD}{decorator}{BODY}")
+    assert f"kernel.py: {said}" in capsys.readouterr().out.splitlines()
+
+
+REFUSED = {
+    "no such function": (
+        HEAD + BODY, ("--kernel", "scales"), "unknown @triton.jit function 'scales'",
+    ),
+    "a function below other code": (
+        f"{HEAD}if True:\n    @triton.jit\n    def f(x):\n        pass\n", (),
+        "line 5: a @triton.jit function below other code is not read: move it to the left",
+    ),
+    "no Python": (f"{HEAD}{BODY}\n(", (), "line 9: no Python: '(' was never closed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_file_that_cannot_be_taken_is_one_line(
+    case: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text, options, said = REFUSED[case]
+    file = tmp_path / "kernel.py"
+    file.write_text(text)
+    assert main(["new", str(tmp_path / "mine"), "--from", str(file), *options]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert said in line
+    assert not (tmp_path / "mine").exists()
