@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -201,6 +202,38 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     both = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
     old = both[both["w"] == 32].sort_values("time_ms")["measured_at"].tolist()
     assert old == sweep.sort_values("time_ms")["measured_at"].tolist()
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="needs Triton (launchwise[triton])"
+)
+def test_a_draft_of_a_triton_file_is_tuned_recommended_and_exported(
+    tune: Tune, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine" / "vector_add"
+    source = ROOT / "tests" / "cli" / "data" / "triton" / "vector_add.py"
+    assert main(["new", str(folder), "--from", str(source)]) == 0
+    narrowed(folder, BLOCK_SIZE=[512, 1024], num_warps=[2, 4])
+    done = tune(folder, "n_elements=1500,3000,6000")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("  rows     4 ok") == 3
+    assert "  launch   block 64x1x1, grid " in done.stdout
+    assert "  keywords BLOCK_SIZE=1024, num_warps=2\n" in done.stdout
+    inside = "tuned/vector_add"
+    asked = ("vector_add", "n_elements=2000", "--gpu", "local")
+    found = tune.command("recommend", *asked, inside=inside)
+    assert found.returncode == 0, found.stderr[-3000:]
+    assert "   launch add_kernel: block 64 x 1 x 1, grid 2 x 1 x 1" in found.stdout
+    module = tmp_path / "answers.py"
+    asked = ("vector_add", "--format", "python", "--output", str(module))
+    found = tune.command("export", *asked, "--cores", "1", inside=inside)
+    assert found.returncode == 0, found.stderr[-3000:]
+    names: dict[str, Any] = {}
+    exec(compile(module.read_text(), module, "exec"), names)
+    answer = names["recommend"]("Made-up h200", n_elements=1500)
+    (launch,) = answer["launches"]
+    blocks = -(-1500 // answer["BLOCK_SIZE"])
+    assert (launch["kernel"], launch["grid"]) == ("add_kernel", [blocks, 1, 1])
 
 
 def narrowed(workload: Path, **values: list[int]) -> None:

@@ -66,8 +66,9 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
         if answer["block"] is not None:
             block, grid = ("x".join(map(str, answer[key])) for key in ("block", "grid"))
             lines.append(f"  launch   block {block}, grid {grid}")
-        if macros := _macros(answer["configuration"], spec):
-            lines.append(f"  macros   {macros}")
+        is_triton = spec.variants[answer["configuration"]["variant"]].is_triton
+        if macros := _macros(answer["configuration"], spec, is_triton):
+            lines.append(f"  {'keywords' if is_triton else 'macros':8} {macros}")
         if answer["tied"]:
             lines.append(f"  tied     {answer['tied']} others, within the measurement error")
     if search := answer.get("search"):
@@ -97,10 +98,13 @@ def _outcome(status: str, outcome: Mapping[str, Any], spec: Spec) -> str:
     return f"  {status:8} {of}{why} ({label(outcome['configuration'], spec)})"
 
 
-def _macros(configuration: Mapping[str, Any], spec: Spec) -> str:
-    """Build tunables as options of nvcc."""
-    return " ".join(
-        f"-D{name}={value}"
+def _macros(configuration: Mapping[str, Any], spec: Spec, is_triton: bool) -> str:
+    """Build tunables as options of nvcc, or as keywords of a launch of Triton."""
+    given = {
+        name: value
         for name, value in configuration.items()
         if name in spec.tunables and spec.tunables[name].kind == "build"
-    )
+    }
+    if is_triton:
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return " ".join(f"-D{name}={value}" for name, value in given.items())
