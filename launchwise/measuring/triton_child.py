@@ -20,7 +20,7 @@ from launchwise.base.errors import UserError
 from launchwise.workloads.packages import import_from
 from launchwise.workloads.sources import source_text
 from launchwise.workloads.triton_builds import NONE, constant
-from launchwise.workloads.triton_functions import OPTIONS
+from launchwise.workloads.triton_functions import NO_LIMIT, OPTIONS, REGISTERS
 
 _STACK = re.compile(r"REG:(?P<registers>\d+) STACK:(?P<stack>\d+)")
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\((?P<parameters>[^)]*)\)")
@@ -98,6 +98,8 @@ def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -
     defines = dict(build["defines"])
     signature, constants, attributes, given = _specialisation(function, defines)
     options = {name: int(defines[name]) for name in OPTIONS if name in defines}
+    if options.get(REGISTERS) == NO_LIMIT:
+        del options[REGISTERS]
     source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attributes)
     target = GPUTarget("cuda", int(re.sub(r"\D", "", arch)), 32)
     try:

@@ -14,6 +14,12 @@ from launchwise.workloads.sources import source_text
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Options of Triton's compiler that a build may set, beside the constexprs of the function."""
 
+REGISTERS = "maxnreg"
+"""The option that limits registers per thread."""
+
+NO_LIMIT = 0
+"""Its value for no limit, beside configurations that have one."""
+
 INSTALL = "pip install 'launchwise[triton]'"
 MISSING = f"triton is missing: {INSTALL}"
 

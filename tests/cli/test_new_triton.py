@@ -216,6 +216,113 @@ def test_only_what_a_build_needs_of_a_file_is_copied(tmp_path: Path) -> None:
     assert (tmp_path / "other" / "dropout.py").read_text() == whole.read_text()
 
 
+# Host code
+
+ROWS = """
+@triton.jit
+def twice(x_ptr, y_ptr, rows, cols, stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    for start in range(0, cols, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + i, mask=i < cols)
+        tl.store(y_ptr + row * stride + i, 2 * x, mask=(i < cols) & (row < rows))
+"""
+HOSTS = {
+    "names of sizes": (
+        "M, N = x.shape\n"
+        "y = torch.empty_like(x)\n"
+        "twice[(M,)](x, y, M, N, x.stride(0), 256)",
+        ["M"], ["M", "N"], "float32",
+    ),
+    "sizes without a name": (
+        "y = torch.zeros(x.size(0), x.size(1), dtype=torch.float16)\n"
+        "twice[x.size(0), 1](x, y, x.size(0), x.size(1), x.stride()[0], BLOCK=256)",
+        ["rows", "1"], ["rows", "cols"], "float16",
+    ),
+    "a view": (
+        "flat = x.view(-1, x.shape[-1])\n"
+        "R, C = flat.shape\n"
+        "y = torch.empty_like(flat)\n"
+        "grid = (R,)\n"
+        "twice[grid](flat, y, R, C, flat.stride(0), BLOCK=256, num_warps=4)",
+        ["R"], ["R", "C"], "float32",
+    ),
+    "a function": (
+        "R, C = x.shape[0], x.shape[1]\n"
+        "y = x.new_empty((R, C))\n"
+        "def grid(meta):\n"
+        "    return (min(R, (C + meta['BLOCK'] - 1) // meta['BLOCK']),)\n"
+        "twice[grid](x, y, R, C, y.stride(0), BLOCK=256)",
+        ["min(R, (C + BLOCK - 1) // BLOCK)"], ["R", "C"], "float32",
+    ),
+    "equal sizes": (
+        "R, C = x.shape\n"
+        "Q, D = y.shape\n"
+        "assert R == Q and C == D, 'sizes'\n"
+        "twice[(Q,)](x, y, R, D, y.stride(0), BLOCK=256)",
+        ["R"], ["R", "C"], "float32",
+    ),
+    "a name that a sweep has": (
+        "time_ms, gpu = x.shape\n"
+        "twice[(time_ms,)](x, torch.empty_like(x), time_ms, gpu, x.stride(0), BLOCK=256)",
+        ["time_ms_size"], ["time_ms_size", "gpu_size"], "float32",
+    ),
+    "none": ("pass", ["rows"], ["rows", "cols"], "float32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTS)
+def test_the_launch_says_shapes_strides_and_grid(case: str, tmp_path: Path) -> None:
+    host, grid, shape, kind = HOSTS[case]
+    lines = "".join(f"    {line}\n" for line in host.splitlines())
+    spec = of_text(tmp_path, f"import torch\n{HEAD}{ROWS}\ndef run(x, y):\n{lines}")
+    (variant,) = spec["variants"].values()
+    arguments = spec["arguments"]
+    assert variant["grid"] == grid
+    assert arguments["x_ptr"]["shape"] == shape
+    assert arguments["stride"]["value"] == shape[1]
+    assert (arguments["cols"]["value"], arguments["rows"]["value"]) == (shape[1], shape[0])
+    assert arguments["y_ptr"]["role"] == "output"
+    assert arguments["y_ptr"]["type"] == kind
+    assert set(spec["problem"]) == set(shape)
+
+
+def test_a_grid_that_asks_the_card_is_a_question_with_its_line(tmp_path: Path) -> None:
+    host = (
+        "def run(x, y):\n"
+        "    R, C = x.shape\n"
+        "    sms = torch.cuda.get_device_properties(0).multi_processor_count\n"
+        "    twice[(min(R, sms),)](x, y, R, C, x.stride(0), BLOCK=256)\n"
+    )
+    of_text(tmp_path, f"import torch\n{HEAD}{ROWS}\n{host}")
+    text = (tmp_path / "mine" / "spec.yaml").read_text()
+    (line,) = (each for each in text.splitlines() if each.startswith("    grid:"))
+    said = "torch.cuda.get_device_properties(0).multi_processor_count"
+    assert line.startswith("    grid: [R]  # ? line 15: ")
+    assert said in line
+
+
+def test_a_constexpr_that_is_the_number_of_sms_may_stand_in_the_grid(tmp_path: Path) -> None:
+    kernel = ROWS.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, NUM_SMS: tl.constexpr")
+    host = (
+        "def run(x, y):\n"
+        "    R, C = x.shape\n"
+        "    NUM_SMS = torch.cuda.get_device_properties(0).multi_processor_count\n"
+        "    grid = lambda META: (min(NUM_SMS, R),)\n"
+        "    twice[grid](x, y, R, C, x.stride(0), BLOCK=256, NUM_SMS=NUM_SMS)\n"
+    )
+    spec = of_text(tmp_path, f"import torch\n{HEAD}{kernel}\n{host}")
+    assert spec["variants"]["twice"]["grid"] == ["min(NUM_SMS, R)"]
+    assert "NUM_SMS" in spec["tunables"]
+
+
+def test_a_block_that_no_loop_steps_by_holds_the_row(tmp_path: Path) -> None:
+    body = ROWS.replace("    for start in range(0, cols, BLOCK):\n", "    if rows:\n")
+    spec = of_text(tmp_path, f"{HEAD}{body.replace('start + ', '')}")
+    assert spec["macros"] == {"BLOCK": "next_power_of_2(cols)"}
+    assert "BLOCK" not in spec["tunables"]
+
+
 # Configurations
 
 CONFIGS = {

@@ -349,6 +349,36 @@ def test_blocks_of_a_program_instance_multiply_the_grid(
 
 
 @needs_triton
+def test_a_limit_of_registers_may_be_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit(folder / "spec.yaml", "BLOCK, num_warps]", "BLOCK, num_warps, maxnreg]")
+    maxnreg = "tunables:\n  maxnreg: {kind: build, values: [0, 24]}\n  B"
+    edit(folder / "spec.yaml", "tunables:\n  B", maxnreg)
+    edit(folder / "spec.yaml", "values: [64, 128]}", "values: [64, 4096]}")
+    builds = [build_of(folder, 4096, BLOCK=4096, num_warps=1, maxnreg=n) for n in (0, 24)]
+    bundle = compiled(folder, builds, monkeypatch)
+    free, limited = (bundle.kernel(build, "twice").registers for build in builds)
+    assert free > 24 >= limited
+
+
+@needs_triton
+def test_a_build_may_need_more_shared_memory_than_a_card_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is no refusal: the launch on a card of that size is a row that failed.
+    folder = tmp_path / "matmul"
+    kernel = ROOT / "tests" / "cli" / "data" / "triton" / "matmul.py"
+    assert main(["new", str(folder), "--from", str(kernel)]) == 0
+    spec = load_spec(folder)
+    large = {**spec.baseline, "BLOCK_SIZE_K": 64, "num_stages": 5}
+    build = load_workload(folder, spec).build({"M": 512, "N": 512, "K": 512}, large)
+    bundle = compiled(folder, [build], monkeypatch)
+    launch = bundle.kernel(build, "matmul_kernel").launch
+    assert not bundle.refused
+    assert launch is not None
+    assert launch["shared_bytes"] > 232_448
+
+
+@needs_triton
 @needs_gxx
 def test_a_null_pointer_is_none(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

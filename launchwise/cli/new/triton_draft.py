@@ -71,9 +71,9 @@ class Draft:
     _values: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in self.pointers:
-            sizes = self.layout.by_strides(name)
-            self.host.give_sizes(name, [one and self._of_host(one) for one in sizes])
+        for stride, size in self.layout.by_strides():
+            if text := self._of_host(size):
+                self.host.give_size(stride, text)
         self._tensor_questions = self.host.complete()
         self.notes += self.tuning.notes
         if line := self.flow.reading.scratch_line:
@@ -296,8 +296,13 @@ class Draft:
                 question = "what the host takes; or a tunable, as the function loops"
                 self._macro(name, text, question if self.flow.reading.has_loop else "")
                 return
+            if literal is None and (size := self.layout.held(name)):
+                question = "a block holds all of it; or a tunable, where the function loops"
+                self._macro(name, f"next_power_of_2({size})", question)
+                return
             values, start = first_values(name, literal, self.flow.reading.has_dot)
-            self.tunables[name] = (values, start, "values")
+            question = "the SMs of your card" if name.lower() == "num_sms" else "values"
+            self.tunables[name] = (values, start, question)
             return
         text = self._text(name)
         if text is not None and names_in(text) - {name}:

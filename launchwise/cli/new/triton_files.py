@@ -65,7 +65,7 @@ class TritonFile:
         own = [one for one in kept if isinstance(one, ast.ImportFrom) and one.level]
         lines = [f"# What {kernel.name} of {self.path.name} needs."]
         places = self._imports(kept)
-        lines += [*places, ""] if places else []
+        lines += places
         for statement in kept:
             if not isinstance(statement, ast.Import | ast.ImportFrom):
                 is_function = isinstance(statement, ast.FunctionDef)

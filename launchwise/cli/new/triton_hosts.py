@@ -154,16 +154,16 @@ class Host:
 
         return [said(part, known) for part in parts]
 
-    def give_sizes(self, parameter: str, sizes: list[str | None]) -> None:
-        """Sizes of a parameter's tensor where the host does not say them."""
-        tensor = self.tensor(parameter)
-        shape = tensor.shape() if tensor is not None else []
-        if tensor is not None and len(shape) == len(sizes) and not tensor.like:
-            given = {place % len(shape): one for place, one in tensor.sizes.items()}
-            for place, text in enumerate(sizes):
-                if text is not None:
-                    given.setdefault(place, text)
-            tensor.sizes = given
+    def give_size(self, stride: str, size: str) -> None:
+        """Size of the dimension whose stride a parameter is, where the host does not say it."""
+        place = stride_of(self.given.get(stride, ast.Constant(0)))
+        tensor = self.tensors.get(place[0]) if place is not None else None
+        if place is None or place[1] is None or tensor is None or tensor.like:
+            return
+        rank = len(tensor.shape())
+        given = {one % rank for one in tensor.sizes}
+        if -rank <= place[1] < rank and place[1] % rank not in given:
+            tensor.sizes[place[1]] = size
 
     def known(self, node: ast.expr) -> str | None:
         """What a name, a size or a stride of the host stands for."""
@@ -322,6 +322,10 @@ class Host:
                     return name
                 case ast.Name(id=name) if name in self._assigned:
                     node = self._assigned[name]
+                case ast.Call(func=ast.Attribute(attr=attr), args=[first, *_]) if (
+                    attr in LIKE and attr.endswith("_like")
+                ):
+                    node = first
                 case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in (
                     *LIKE, "view", "reshape", "to", "cuda", "flatten",
                 ):  # fmt: skip
@@ -356,15 +360,10 @@ class Host:
                 kind = self.tensors.dtype(owner, self._usual_type)
                 return str(np.dtype(kind).itemsize) if kind in SIZED else None
             case ast.Name(id=name) if name in self._defaults:
-                default = self.constant(node)
-                if isinstance(default, bool | int | float | str):
-                    return repr(int(default) if isinstance(default, bool) else default)
-                if name not in self.tensors:
-                    return self._symbol(name)
+                literal = _literal(self.constant(node))
+                return literal or (None if name in self.tensors else self._symbol(name))
             case ast.Name():
-                value = self.constant(node)
-                if isinstance(value, bool | int | float | str):
-                    return repr(int(value) if isinstance(value, bool) else value)
+                return _literal(self.constant(node))
         return None
 
     def complete(self) -> dict[str, str]:
@@ -395,3 +394,10 @@ class Host:
             questions[name] = f"shape: the file does not say all sizes of {name}"
             whole.append(tensor)
         return questions
+
+
+def _literal(value: Any) -> str | None:
+    """A number or a text as an expression has it."""
+    if isinstance(value, bool | int | float | str):
+        return repr(int(value) if isinstance(value, bool) else value)
+    return None

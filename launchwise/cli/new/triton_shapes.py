@@ -65,11 +65,13 @@ class Layout:
             return [self._rows(bounds), *bounds]
         return bounds or [self._rows(bounds)]
 
-    def by_strides(self, pointer: str) -> list[str | None]:
-        """Sizes that the names of a pointer's strides say; None for those without a parameter."""
-        strides = self._strides.get(pointer.lower()[0], {})
+    def by_strides(self) -> Iterator[tuple[str, str]]:
+        """Strides, and the parameters that are the sizes of their dimensions by their names."""
         known = {one.lower(): one for one in self._sizes}
-        return [known.get(dimension) for dimension in strides]
+        for strides in self._strides.values():
+            for dimension, stride in strides.items():
+                if dimension in known:
+                    yield stride, known[dimension]
 
     def stride(self, name: str) -> str:
         """Value of a stride; '1' where nothing says more."""
@@ -82,6 +84,44 @@ class Layout:
             if use and any(name in self._factors(address) for address in use.addresses):
                 return self.shape(pointer)[-1]
         return self._sizes[-1] if self._sizes else "1"
+
+    def held(self, block: str) -> str:
+        """The size that a block holds whole, as no loop and no grid steps by it; '' for none."""
+        for node in ast.walk(self._function):
+            parts: list[ast.expr] = []
+            if isinstance(node, ast.BinOp):
+                parts = [node.left, node.right]
+            elif isinstance(node, ast.Call) and last_name(node.func) != "arange":
+                parts = [*node.args, *(one.value for one in node.keywords)]
+            if any(isinstance(one, ast.Name) and one.id == block for one in parts):
+                return ""
+        bounds = self._bounds(self._ranging(block))
+        return bounds[0] if len(set(bounds)) == 1 else ""
+
+    def _ranging(self, block: str) -> set[str]:
+        """Variables that go through a block: ``tl.arange(0, BLOCK)``."""
+        found: set[str] = set()
+        for _ in range(4):
+            for name, value in self._flow.values.items():
+                for node in ast.walk(value):
+                    if isinstance(node, ast.Name) and node.id in found:
+                        found.add(name)
+                    elif isinstance(node, ast.Call) and last_name(node.func) == "arange":
+                        ends = {one.id for one in node.args if isinstance(one, ast.Name)}
+                        found |= {name} if block in ends else set()
+        return found
+
+    def _bounds(self, names: set[str]) -> list[str]:
+        """Sizes that variables are compared with."""
+        return [
+            name.id
+            for node in ast.walk(self._function)
+            if isinstance(node, ast.Compare)
+            if {one.id for one in ast.walk(node.left) if isinstance(one, ast.Name)} & names
+            for side in node.comparators
+            for name in ast.walk(side)
+            if isinstance(name, ast.Name) and name.id in self._sizes
+        ]
 
     def grid(self) -> tuple[list[str], bool]:
         """Sizes of the grid, and whether a person must look at them."""
@@ -110,18 +150,7 @@ class Layout:
             ),
             None,
         )
-        bound = next(
-            (
-                name.id
-                for node in ast.walk(self._function)
-                if isinstance(node, ast.Compare)
-                if {one.id for one in ast.walk(node.left) if isinstance(one, ast.Name)} & names
-                for side in node.comparators
-                for name in ast.walk(side)
-                if isinstance(name, ast.Name) and name.id in self._sizes
-            ),
-            None,
-        )
+        bound = next(iter(self._bounds(names)), None)
         if bound is None:
             return None
         return f"ceil_div({bound}, {block})" if block else bound

@@ -13,12 +13,10 @@ from launchwise.cli.new.constant_names import CONFIG_OPTIONS, Config, Dotted, Fu
 from launchwise.cli.new.constants import Constants
 from launchwise.cli.new.said import said
 from launchwise.workloads.parts import Value
+from launchwise.workloads.triton_functions import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")
 """Parameters of ``triton.autotune`` in their order."""
-
-NO_LIMIT = 0
-"""Stands for ``maxnreg=None`` beside configurations that limit registers."""
 
 MOST_CONFIGS = 5_000
 
