@@ -267,6 +267,12 @@ HOSTS = {
         "twice[(time_ms,)](x, torch.empty_like(x), time_ms, gpu, x.stride(0), BLOCK=256)",
         ["time_ms_size"], ["time_ms_size", "gpu_size"], "float32",
     ),
+    "arguments in a tuple": (
+        "R, C = x.shape\n"
+        "assert y.shape == x.shape\n"
+        "twice[(R,)](x, y, *(R, C) if R else (0, 0), x.stride(0), BLOCK=256)",
+        ["R"], ["R", "C"], "float32",
+    ),
     "none": ("pass", ["rows"], ["rows", "cols"], "float32"),
 }  # fmt: skip
 
@@ -283,6 +289,8 @@ def test_the_launch_says_shapes_strides_and_grid(case: str, tmp_path: Path) -> N
     assert arguments["stride"]["value"] == shape[1]
     assert (arguments["cols"]["value"], arguments["rows"]["value"]) == (shape[1], shape[0])
     assert arguments["y_ptr"]["role"] == "output"
+    if "y.shape" in host or "y =" in host:
+        assert arguments["y_ptr"]["shape"] == shape
     assert arguments["y_ptr"]["type"] == kind
     assert set(spec["problem"]) == set(shape)
 
@@ -493,6 +501,33 @@ def test_options_that_the_host_computes_are_the_usual_choice(tmp_path: Path) -> 
         found = usual_configuration(spec.usual, problem, spec)
         assert found is not None
         assert found["num_warps"] == warps
+
+
+HOOKS = {
+    "a lambda": "lambda given: given['x_ptr'].zero_()",
+    "several names": "zero(['x_ptr'])",
+    "a loop": "looped",
+}
+
+
+@pytest.mark.parametrize("case", HOOKS)
+def test_what_a_hook_sets_to_zero_begins_with_zeros(case: str, tmp_path: Path) -> None:
+    above = (
+        "def zero(names):\n    return lambda given: [given[name].zero_() for name in names]\n"
+        "def looped(given):\n    for name in ('x_ptr',):\n        given[name].zero_()\n"
+    )
+    config = f"triton.Config({{'BLOCK': 64}}, pre_hook={HOOKS[case]})"
+    spec = of_text(tmp_path, f"{HEAD}{above}\n@triton.autotune([{config}], ['n']){BODY}")
+    assert spec["arguments"]["x_ptr"]["role"] == "inout"
+    assert spec["arguments"]["x_ptr"]["fill"] == "zeros"
+    assert "pre_hook" not in (tmp_path / "mine" / "spec.yaml").read_text()
+
+
+@pytest.mark.parametrize(("key", "fill"), [("reset_to_zero", "zeros"), ("restore_value", "normal")])
+def test_what_triton_puts_back_is_read_and_written(key: str, fill: str, tmp_path: Path) -> None:
+    decorator = f"@triton.autotune([triton.Config({{'BLOCK': 64}})], ['n'], {key}=['x_ptr'])"
+    argument = of_text(tmp_path, f"{HEAD}{decorator}{BODY}")["arguments"]["x_ptr"]
+    assert (argument["role"], argument["fill"]) == ("inout", fill)
 
 
 NOTES = {

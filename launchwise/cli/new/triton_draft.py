@@ -290,6 +290,9 @@ class Draft:
         if isinstance(literal, Dotted) and literal.name.startswith("triton.language."):
             self._macro(name, repr(f"tl.{literal.last}"), "")
             return
+        if (is_given := _tests_for_none(node)) is not None:
+            self._macro(name, is_given, "the array is given; else nullptr among the arguments")
+            return
         if TUNED.search(name) and (literal is None or isinstance(literal, int)):
             text = self._text(name)
             if text is not None and names_in(text) - {name}:
@@ -315,6 +318,8 @@ class Draft:
                 self._macro(
                     name, repr(shown), "or a problem parameter, where it changes the result"
                 )
+        elif re.search(r"d?type$", name.lower()):
+            self._macro(name, repr(f"tl.{self._usual_type}"), "type")
         elif re.search(r"dim|size|len|^[dnkmhc]$|cols|rows|heads", name.lower()):
             size = name.lower() if name.lower() not in RESERVED else f"{name.lower()}_size"
             self._heads.add(size)
@@ -382,3 +387,11 @@ class Draft:
         self.grid = [self._over_sizes(text) for text in grid]
         if unclear or not self.host.is_there:
             self.grid_question = self.grid_question or "program instances"
+
+
+def _tests_for_none(node: ast.expr | None) -> str | None:
+    """Value of ``x is not None`` for an array that is given; None for other expressions."""
+    match node:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            return "1" if isinstance(op, ast.IsNot) else "0"
+    return None

@@ -18,10 +18,13 @@ from launchwise.cli.new.triton_tensors import (
     Tensor,
     Tensors,
     is_name,
+    literal,
     made_tensor,
+    positional,
     shape_of,
     size_of,
     stride_of,
+    viewed_by,
 )
 
 
@@ -63,7 +66,7 @@ class Host:
         _, call, function = found
         assert isinstance(call.func, ast.Subscript)
         self.grid_node = call.func.slice
-        self.given = dict(zip(parameters, call.args, strict=False))
+        self.given = dict(zip(parameters, positional(call), strict=False))
         self.given |= {each.arg: each.value for each in call.keywords if each.arg}
         if function is not None:
             self._read_function(function, call)
@@ -210,7 +213,12 @@ class Host:
         """Names of sizes that the host asserts to be equal: the first stands for all."""
         for node in ast.walk(test):
             if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq) for op in node.ops):
-                names = [one.id for one in (node.left, *node.comparators) if is_name(one)]
+                sides = [node.left, *node.comparators]
+                first, *others = [shape_of(one) for one in sides]
+                for other in filter(None, others if first else []):
+                    self.tensors.setdefault(first, Tensor())
+                    self.tensors.setdefault(other, Tensor()).like = first
+                names = [one.id for one in sides if is_name(one)]
                 first = self._same.get(names[0], names[0]) if names else ""
                 self._same |= dict.fromkeys(names[1:], first)
 
@@ -249,18 +257,11 @@ class Host:
             tensor.made_of = list(sizes)
             tensor.rank = max(tensor.rank, len(sizes))
             return
-        elif viewed := self._viewed(value):
+        elif (viewed := viewed_by(value)) and not self.tensors.get(viewed, Tensor()).sizes:
             self.tensors.setdefault(viewed, Tensor()).like = name
             self.tensors.setdefault(name, Tensor())
             return
         self._assigned[name] = value
-
-    def _viewed(self, node: ast.expr) -> str:
-        """A tensor of which another view is made; the launch knows that one alone."""
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="view" | "reshape")):
-                return name if name not in self.tensors or not self.tensors[name].sizes else ""
-        return ""
 
     def _make_sizes(self) -> None:
         """Sizes of tensors that the host makes, once all names are known."""
@@ -360,10 +361,10 @@ class Host:
                 kind = self.tensors.dtype(owner, self._usual_type)
                 return str(np.dtype(kind).itemsize) if kind in SIZED else None
             case ast.Name(id=name) if name in self._defaults:
-                literal = _literal(self.constant(node))
-                return literal or (None if name in self.tensors else self._symbol(name))
+                text = literal(self.constant(node))
+                return text or (None if name in self.tensors else self._symbol(name))
             case ast.Name():
-                return _literal(self.constant(node))
+                return literal(self.constant(node))
         return None
 
     def complete(self) -> dict[str, str]:
@@ -394,10 +395,3 @@ class Host:
             questions[name] = f"shape: the file does not say all sizes of {name}"
             whole.append(tensor)
         return questions
-
-
-def _literal(value: Any) -> str | None:
-    """A number or a text as an expression has it."""
-    if isinstance(value, bool | int | float | str):
-        return repr(int(value) if isinstance(value, bool) else value)
-    return None

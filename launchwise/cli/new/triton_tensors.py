@@ -228,3 +228,32 @@ def element_type(node: ast.expr) -> str:
 def is_name(node: ast.expr, name: str = "") -> TypeGuard[ast.Name]:
     """Whether a node is a name, or that one."""
     return isinstance(node, ast.Name) and name in ("", node.id)
+
+
+def literal(value: Any) -> str | None:
+    """A number or a text as an expression has it."""
+    if isinstance(value, bool | int | float | str):
+        return repr(int(value) if isinstance(value, bool) else value)
+    return None
+
+
+def positional(call: ast.Call) -> list[ast.expr]:
+    """Arguments by place, also of ``*(a, b)``; up to the first that are unknown."""
+    found: list[ast.expr] = []
+    for node in call.args:
+        if not isinstance(node, ast.Starred):
+            found.append(node)
+            continue
+        inside = node.value.body if isinstance(node.value, ast.IfExp) else node.value
+        if not isinstance(inside, ast.Tuple | ast.List):
+            break
+        found += inside.elts
+    return found
+
+
+def viewed_by(node: ast.expr) -> str:
+    """A tensor of which another view is made: the launch knows that one alone; '' for none."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="view" | "reshape")):
+            return name
+    return ""

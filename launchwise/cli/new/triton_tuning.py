@@ -101,7 +101,7 @@ def _autotuned(call: ast.Call, constants: Constants, tuning: Tuning, names: Sequ
             raise NotConstant(call.lineno, f"{wrong[0]!r:.40} is no triton.Config")
         if not 0 < len(configs) <= MOST_CONFIGS:
             raise NotConstant(call.lineno, f"{len(configs):,} configurations")
-        _take(configs, tuning, names)
+        _take(configs, tuning, names, constants)
     except NotConstant as error:
         tuning.configs = []
         tuning.notes.append(
@@ -145,7 +145,9 @@ def _names(node: ast.expr, key: str, constants: Constants, tuning: Tuning) -> li
         return []
 
 
-def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
+def _take(
+    configs: Sequence[Config], tuning: Tuning, names: Sequence[str], constants: Constants
+) -> None:
     """Configurations that all state the same tunables."""
     own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
     stated = {name for each in configs for name in each.options}
@@ -159,7 +161,7 @@ def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> No
         values |= {name: each.options.get(name, CONFIG_OPTIONS[name]) for name in options}
         tuning.configs.append({name: _value(one, each.line) for name, one in values.items()})
         if each.hook is not None:
-            _read_hook(each, tuning)
+            _read_hook(each, tuning, constants)
     tuning.configs = [dict(one) for one in dict.fromkeys(tuple(c.items()) for c in tuning.configs)]
     # What Triton takes where nothing is stated tunes nothing.
     for name in ("num_ctas", "maxnreg"):
@@ -183,26 +185,54 @@ def _value(value: Any, line: int) -> Value:
     raise NotConstant(line, f"{value!r:.40} is no whole number, text or type of Triton")
 
 
-def _read_hook(config: Config, tuning: Tuning) -> None:
-    """The ``pre_hook`` of a configuration, which often sets an output to zero."""
-    node = config.hook.node if isinstance(config.hook, Function) else None
-    zeroed = []
-    body = [] if node is None else node.body if isinstance(node.body, list) else [node.body]
-    for statement in body:
-        call = statement.value if isinstance(statement, ast.Expr) else statement
-        match call:
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Subscript(slice=ast.Constant(value=str(name))), attr="zero_"
-                )
-            ):
-                zeroed.append(name)
-    if zeroed and len(zeroed) == len(body):
+def _read_hook(config: Config, tuning: Tuning, constants: Constants) -> None:
+    """The ``pre_hook`` of a configuration, which often sets outputs to zero."""
+    zeroed = _zeroed(config.hook, constants) if isinstance(config.hook, Function) else None
+    if zeroed is not None:
         tuning.zeroed += [name for name in zeroed if name not in tuning.zeroed]
-        return
-    note = _hook_note(config.line, "pre_hook")
-    if note not in tuning.notes and not any("pre_hook" in each for each in tuning.notes):
-        tuning.notes.append(note)
+    elif not any("pre_hook" in each for each in tuning.notes):
+        tuning.notes.append(_hook_note(config.line, "pre_hook"))
+
+
+def _zeroed(hook: Function, constants: Constants) -> list[str] | None:
+    """Arguments that a hook sets to zero; None where it does something else."""
+    node = hook.node
+    body = node.body if isinstance(node.body, list) else [ast.Expr(node.body)]
+    found: list[str] = []
+    names: ast.comprehension | None
+    for statement in body:
+        match statement:
+            case ast.Expr(value=ast.ListComp(elt=call, generators=[each])):
+                names = each
+            case ast.For(target=target, iter=iterated, body=[ast.Expr(value=call)]):
+                names = ast.comprehension(target, iterated, [], 0)
+            case ast.Expr(value=call):
+                names = None
+            case _:
+                return None
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Subscript(slice=key), attr="zero_")):
+                try:
+                    found += _keys(key, names, hook, constants)
+                except NotConstant:
+                    return None
+            case _:
+                return None
+    return found
+
+
+def _keys(
+    key: ast.expr, names: ast.comprehension | None, hook: Function, constants: Constants
+) -> list[str]:
+    if names is None:
+        return [str(constants.value(key, hook.scope))]
+    if not isinstance(key, ast.Name) or ast.dump(key) != ast.dump(_loaded(names.target)):
+        raise NotConstant(key.lineno, "is no name of the loop")
+    return [str(one) for one in constants.value(names.iter, hook.scope)]
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
 
 def _derived(call: ast.Call, constants: Constants, tuning: Tuning) -> None:

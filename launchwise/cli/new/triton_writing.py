@@ -74,7 +74,9 @@ def usual_of_triton(draft: Draft) -> str:
     name = draft.file.path.name
     taken: list[dict[str, int]] = []
     for config in configs if blocks else []:
-        own = {size: int(config[block]) for block, size in blocks.items()}
+        own: dict[str, int] = {}
+        for block, size in blocks.items():
+            own[size] = max(own.get(size, 0), int(config[block]))
         if any(all(each[size] <= own[size] for size in own) for each in taken):
             continue  # One before it is taken wherever this one could be.
         taken.append(own)
