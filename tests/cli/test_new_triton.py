@@ -324,6 +324,12 @@ def test_a_constexpr_that_is_the_number_of_sms_may_stand_in_the_grid(tmp_path: P
     assert "NUM_SMS" in spec["tunables"]
 
 
+def test_a_function_whose_store_is_not_found_has_a_question(tmp_path: Path) -> None:
+    of_text(tmp_path, f"{HEAD}{BODY.replace('tl.store(', 'unknown(')}")
+    text = (tmp_path / "mine" / "spec.yaml").read_text()
+    assert "role: output}  # ? role: no store of scale was found" in text
+
+
 def test_a_block_that_no_loop_steps_by_holds_the_row(tmp_path: Path) -> None:
     body = ROWS.replace("    for start in range(0, cols, BLOCK):\n", "    if rows:\n")
     spec = of_text(tmp_path, f"{HEAD}{body.replace('start + ', '')}")
@@ -564,6 +570,9 @@ REFUSED = {
     "a function below other code": (
         f"{HEAD}if True:\n    @triton.jit\n    def f(x):\n        pass\n", (),
         "line 5: a @triton.jit function below other code is not read: move it to the left",
+    ),
+    "a function without arrays": (
+        f"{HEAD}\n@triton.jit\ndef f(n):\n    pass\n", (), "line 5: f loads and stores nothing",
     ),
     "no Python": (f"{HEAD}{BODY}\n(", (), "line 9: no Python: '(' was never closed"),
 }  # fmt: skip

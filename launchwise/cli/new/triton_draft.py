@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
 from launchwise.cli.new.constant_names import Dotted, NotConstant
-from launchwise.cli.new.triton_files import TritonFile, last_name
+from launchwise.cli.new.triton_files import TritonFile
 from launchwise.cli.new.triton_hosts import Host
 from launchwise.cli.new.triton_names import (
     FEW,
@@ -22,8 +23,11 @@ from launchwise.cli.new.triton_names import (
     SEED,
     STATISTIC,
     TUNED,
+    Constexpr,
     bounding,
+    constexprs_of,
     first_values,
+    given_or_not,
     plain,
 )
 from launchwise.cli.new.triton_pointers import Flow, Use
@@ -33,14 +37,6 @@ from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
-
-
-@dataclass(frozen=True)
-class Constexpr:
-    """A constexpr of a function and what the function gives where a launch does not."""
-
-    name: str
-    default: ast.expr | None
 
 
 @dataclass
@@ -69,6 +65,7 @@ class Draft:
     grid: list[str] = field(default_factory=list)
     grid_question: str = ""
     _values: dict[str, str] = field(default_factory=dict)
+    _heads: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for stride, size in self.layout.by_strides():
@@ -77,14 +74,15 @@ class Draft:
         self._tensor_questions = self.host.complete()
         self.notes += self.tuning.notes
         if line := self.flow.reading.scratch_line:
-            self.notes.append(
-                f"line {line}: a tensor descriptor made on the device needs scratch memory of "
-                "Triton's launcher, which a launch here lacks: load through pointers"
+            needs = (
+                "a tensor descriptor made on the device needs scratch memory of Triton's launcher"
             )
+            self.notes.append(f"line {line}: {needs}, which there is none of: load by pointers")
         self.arguments = [
             self._array(name) if name in self.pointers else self._number(name)
             for name in self.given
         ]
+        self._insist_on_output()
         self._fill_indices()
         for each in self.constexprs:
             self._constexpr(each)
@@ -104,18 +102,7 @@ class Draft:
     @cached_property
     def constexprs(self) -> list[Constexpr]:
         """Parameters that a build fixes."""
-        arguments = self.function.args
-        places = [*arguments.posonlyargs, *arguments.args]
-        missing = [None] * (len(places) - len(arguments.defaults))
-        pairs = [
-            *zip(places, [*missing, *arguments.defaults], strict=True),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
-        return [
-            Constexpr(one.arg, default)
-            for one, default in pairs
-            if one.annotation is not None and last_name(one.annotation) == "constexpr"
-        ]
+        return constexprs_of(self.function)
 
     @cached_property
     def given(self) -> list[str]:
@@ -181,11 +168,6 @@ class Draft:
             Line("n", {"type": "integer", "minimum": 1024, "maximum": 1 << 24}, "which sizes?")
         ]
 
-    @cached_property
-    def _heads(self) -> set[str]:
-        """Problem parameters that are constexprs: each value has a build of its own."""
-        return set()
-
     def _limits(self, name: str, sizes: Sequence[str]) -> tuple[dict[str, Any], str]:
         """Values of a problem parameter, and a question."""
         if name in self._heads:
@@ -210,8 +192,8 @@ class Draft:
         low = name.lower().removesuffix("_ptr")
         whole = bool(use.indexes) or (INDEX.search(low) and not kind.startswith("float"))
         if not kind:
-            kind = self._usual_type
-            kind = "float32" if STATISTIC.search(low) else "int32" if whole else kind
+            usual = self._usual_type
+            kind = "float32" if STATISTIC.search(low) else "int32" if whole else usual
             kind = "bool" if "mask" in low else kind
             question = f"{question}; type" if question else "type"
         role = use.role
@@ -232,6 +214,19 @@ class Draft:
     def _owner(self, name: str) -> str:
         node = self.host.given.get(name)
         return node.id if isinstance(node, ast.Name) else ""
+
+    def _insist_on_output(self) -> None:
+        """The last array is an output where no store was found."""
+        if any("role" in line.value for line in self.arguments):
+            return
+        line, name = self.function.lineno, self.function.name
+        if not self.pointers:
+            raise UserError(self.file.path, f"line {line}", f"{name} loads and stores nothing")
+        place = self.given.index(self.pointers[-1])
+        old = self.arguments[place]
+        value = {key: one for key, one in old.value.items() if key != "fill"}
+        question = f"role: no store of {name} was found"
+        self.arguments[place] = Line(old.key, {**value, "role": "output"}, question)
 
     def _fill_indices(self) -> None:
         """Indices stay below the first size of what they reach into."""
@@ -267,7 +262,7 @@ class Draft:
         if text is None:
             text = "1.0" if real else "1"
             question = question or "value"
-            if re.search(r"eps", name.lower()):
+            if "eps" in name.lower():
                 text, question = "1e-5", "value"
             elif real and re.search(r"(^|_)p(_|$)|prob", name.lower()):
                 text = "0.5"
@@ -290,7 +285,7 @@ class Draft:
         if isinstance(literal, Dotted) and literal.name.startswith("triton.language."):
             self._macro(name, repr(f"tl.{literal.last}"), "")
             return
-        if (is_given := _tests_for_none(node)) is not None:
+        if (is_given := given_or_not(node)) is not None:
             self._macro(name, is_given, "the array is given; else nullptr among the arguments")
             return
         if TUNED.search(name) and (literal is None or isinstance(literal, int)):
@@ -387,11 +382,3 @@ class Draft:
         self.grid = [self._over_sizes(text) for text in grid]
         if unclear or not self.host.is_there:
             self.grid_question = self.grid_question or "program instances"
-
-
-def _tests_for_none(node: ast.expr | None) -> str | None:
-    """Value of ``x is not None`` for an array that is given; None for other expressions."""
-    match node:
-        case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
-            return "1" if isinstance(op, ast.IsNot) else "0"
-    return None

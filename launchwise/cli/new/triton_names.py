@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from launchwise.cli.new.triton_files import last_name
@@ -28,6 +29,30 @@ HEAD = re.compile(r"dim|head_?size|^d$", re.I)
 
 LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
 """Number of sizes to the largest that a draft allows."""
+
+
+@dataclass(frozen=True)
+class Constexpr:
+    """A constexpr of a function and what the function gives where a launch does not."""
+
+    name: str
+    default: ast.expr | None
+
+
+def constexprs_of(function: ast.FunctionDef) -> list[Constexpr]:
+    """Parameters that a build fixes."""
+    arguments = function.args
+    places = [*arguments.posonlyargs, *arguments.args]
+    missing = [None] * (len(places) - len(arguments.defaults))
+    pairs = [
+        *zip(places, [*missing, *arguments.defaults], strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return [
+        Constexpr(one.arg, default)
+        for one, default in pairs
+        if one.annotation is not None and last_name(one.annotation) == "constexpr"
+    ]
 
 
 def bounding(node: ast.AST) -> list[ast.expr]:
@@ -70,3 +95,11 @@ def plain(text: str) -> Any:
         return float(text) if re.search(r"[.e]", text) else int(text)
     except ValueError:
         return text
+
+
+def given_or_not(node: ast.expr | None) -> str | None:
+    """Value of ``x is not None`` for an array that is given; None for other expressions."""
+    match node:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            return "1" if isinstance(op, ast.IsNot) else "0"
+    return None
