@@ -56,7 +56,10 @@ def test_a_module_gives_types_numbers_block_and_shared_memory(tmp_path: Path) ->
 
 REFUSED = {
     "no Python": ("k = (\n1 +\n", "line 1: no Python: '(' was never closed"),
-    "no call": ("import cupy\ncode = 'x'\n", "has no call of cupy.RawKernel or cupy.RawModule"),
+    "no call": (
+        "import cupy\ncode = 'x'\n",
+        "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule",
+    ),
     "no kernel": (
         "\nk = cupy.RawKernel('float x;', 'k')",
         "line 2: code has no kernel: no function is __global__",

@@ -62,7 +62,9 @@ def _taken_from_python(file: Path, name: str | None) -> Taken:
     python = PythonFile(file)
     codes, launches = python.codes(), python.launches()
     if not codes:
-        raise UserError(file, "", "has no call of cupy.RawKernel or cupy.RawModule")
+        raise UserError(
+            file, "", "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"
+        )
     sources: dict[tuple[str, str], Source] = {}
     for code in codes:
         key = (code.text, _macro_lines(code))
