@@ -324,6 +324,28 @@ def test_a_constexpr_that_is_the_number_of_sms_may_stand_in_the_grid(tmp_path: P
     assert "NUM_SMS" in spec["tunables"]
 
 
+DESCRIPTORS = {
+    "of the device": (
+        "tl.make_tensor_descriptor(x_ptr, [n], [1], [BLOCK]).load([0])",
+        "kernel.py: line 7: a tensor descriptor made on the device needs scratch memory",
+    ),
+    "of the host": (
+        "x_ptr.load([0])",
+        "kernel.py: line 7: a tensor descriptor of the host, which no launch here makes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DESCRIPTORS)
+def test_descriptors_are_told_with_their_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load, said = DESCRIPTORS[case]
+    body = BODY.replace("tl.load(x_ptr + i, mask=i < n)", load)
+    of_text(tmp_path, f"{HEAD}{body}")
+    assert any(line.startswith(said) for line in capsys.readouterr().out.splitlines())
+
+
 def test_a_function_whose_store_is_not_found_has_a_question(tmp_path: Path) -> None:
     of_text(tmp_path, f"{HEAD}{BODY.replace('tl.store(', 'unknown(')}")
     text = (tmp_path / "mine" / "spec.yaml").read_text()

@@ -78,6 +78,9 @@ class Draft:
                 "a tensor descriptor made on the device needs scratch memory of Triton's launcher"
             )
             self.notes.append(f"line {line}: {needs}, which there is none of: load by pointers")
+        if line := self.flow.reading.descriptor_line:
+            needs = "a tensor descriptor of the host, which no launch here makes: load by pointers"
+            self.notes.append(f"line {line}: {needs}")
         self.arguments = [
             self._array(name) if name in self.pointers else self._number(name)
             for name in self.given

@@ -66,6 +66,8 @@ class Reading:
         Axes of the grid that it reads.
     scratch_line
         Where it makes a tensor descriptor; 0 where it makes none.
+    descriptor_line
+        Where it loads from or stores to a descriptor that is a parameter.
     """
 
     uses: dict[str, Use] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Reading:
     has_dot: bool = False
     has_loop: bool = False
     scratch_line: int = 0
+    descriptor_line: int = 0
 
 
 class Flow:
@@ -180,6 +183,10 @@ class Flow:
         elif name == "make_tensor_descriptor":
             self.reading.scratch_line = self.reading.scratch_line or call.lineno
         elif name in ("load", "store") or name.startswith("atomic_"):
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+            own = pointer.id if isinstance(pointer, ast.Name) and pointer is owner else ""
+            if own in self.parameters and own not in self.values:
+                self.reading.descriptor_line = self.reading.descriptor_line or call.lineno
             self._accessed(name, call, pointer)
         elif isinstance(call.func, ast.Name) and name in self._functions and self._depth < 6:
             self._inner(call, self._functions[name])
