@@ -15,8 +15,8 @@ from recomputing.material import Material
 from recomputing.pages import Shown, ShownPage
 from recomputing.sweeps import Sweep
 
-WHAT_RUNS = ("*.cu", "*.cuh", "spec.yaml", "host")
-"""Parts of a workload's folder whose commits are counted."""
+WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
+"""Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
 PLOTTED = ("sm_clock_mhz", "temperature_c", "power_w", "control_ratio")
 MOST_POWER = 1.4
@@ -103,7 +103,9 @@ def _changes(one: Sweep, commit: str, root: Path) -> int | None:
     """Most commits that changed the kernels, since one that measured; None where none is known."""
     counts = []
     for begun in one.named("commit"):
-        paths = [f"{one.spec.folder}/{name}" for name in WHAT_RUNS]
+        folder = root / str(one.spec.folder)
+        triton = [path.name for path in folder.glob("*.py") if "import triton" in path.read_text()]
+        paths = [f":(glob){folder / name}" for name in (*WHAT_RUNS, *triton)]
         counted = _git(root, "rev-list", "--count", f"{begun}..{commit}", "--", *paths)
         if str(begun).isalnum() and counted:
             counts.append(int(counted))

@@ -11,6 +11,7 @@ import pandas as pd
 import yaml
 
 from launchwise.base.provenance import changes_since
+from launchwise.measuring.source_states import watched_paths
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
@@ -90,10 +91,6 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     return Section("verdicts", "Verdicts", blocks)
 
 
-WHAT_RUNS = ("*.cu", "*.cuh", "spec.yaml", "host")
-"""Parts of a workload's folder that decide what is timed; what studies ask of it is none."""
-
-
 @dataclass(frozen=True)
 class Age:
     """Days since the last row of a sweep, and commits that changed its kernels since the first.
@@ -120,9 +117,7 @@ def ages(
         counts = []
         for one in each.commits:
             if folder is not None and (each.workload, one) not in changes:
-                changes[each.workload, one] = changes_since(
-                    one, [folder / name for name in WHAT_RUNS]
-                )
+                changes[each.workload, one] = changes_since(one, watched_paths(folder))
             counts.append(changes.get((each.workload, one)))
         known = [count for count in counts if count is not None]
         ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
