@@ -26,6 +26,7 @@ from launchwise.report.study import StudyData
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
+from .contradictions import contradictions
 from .resources import optimum_occupancy, resources
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
 
@@ -50,7 +51,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
-            [conclusions(study, every, entries, found, published)],
+            [conclusions(study, every, entries, found, published), *contradictions(published)],
         ),
         f"{study.name}-optima": ("The best sub-system size", optima),
         f"{study.name}-heuristic": ("A rule from it", list(_heuristic(study, entries))),
