@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import theme, wording
+from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import (
     MISSING,
     Block,
@@ -39,7 +39,6 @@ from launchwise.report.health import (
 from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import SWEEP
-from launchwise.workloads.parts import Value
 
 LIMITS = (
     f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
@@ -203,21 +202,7 @@ def anew(each: Health, columns: Sequence[str]) -> str:
 
     Problems that differ in their first number alone share an entry.
     """
-    groups: dict[tuple[Value, ...], list[Value]] = {}
-    for first, *others in sorted(each.worst_problems, key=lambda problem: [*map(str, problem[1:])]):
-        groups.setdefault(tuple(others), []).append(first)
-    entries = [
-        {
-            columns[0]: sorted(firsts),
-            **{name: [value] for name, value in zip(columns[1:], rest, strict=True)},
-        }
-        for rest, firsts in groups.items()
-    ]
-    said = {
-        "gpus": {each.gpu: {"source": "live", "extend": True}},
-        "sweeps": {each.workload: {"anew": entries}},
-    }
-    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=100).rstrip()
+    return anew_settings(each.gpu, each.workload, each.worst_problems, columns, columns[0])
 
 
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:

@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from kernels.tridiagonal.studies.disturbed import APART, DISAGREE
 from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
     block_losses,
     optimum_occupancy,
 )
-from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
+from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, learnt
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
+from launchwise.measuring.extension import named
 from launchwise.report.blocks import Block, Figure, Fold, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
@@ -127,6 +130,18 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     assert len(folds) == 3
     found = heuristic.blocks[0]
     assert isinstance(found, Table)
+    # Numbers of neighbours that the paper's split and search find, before its accuracies.
+    shown = [column.title for column in found.columns]
+    (place,) = [
+        number
+        for number, column in enumerate(found.columns)
+        if column.title == "neighbours" and "as the paper splits" in column.group
+    ]
+    assert shown[place + 1] == "accuracy"
+    splits = [entry.published_split for entry in learnt(cases(made), published)]
+    assert [row.cells[place].text for row in found.rows] == [
+        "–" if one is None else ", ".join(map(str, one.neighbours)) for one in splits
+    ]
     # Corrected before observed optima, as in figure 2.
     assert [cell.text for cell in found.rows[0].cells[-2:]] == ["1.0", "0.4"]
     assert [cell.text for cell in found.rows[1].cells[-2:]] == ["0.7", "0.4"]
@@ -139,8 +154,8 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     # Where the two differ they are one step apart, which is 10 %.
     assert [row[4] for row in pairs[:2]] == ["10.00", "10.00"]
     assert [row[1:] for row in pairs[2:]] == [
-        ["RTX A5000", "37", "–", "9.44", "1\u202f000\u202f000", "10", "–", "–", "–"],
-        ["RTX 4080", "37", "–", "7.13", "1\u202f000\u202f000", "8", "–", "–", "–"],
+        ["RTX A5000", "37", "–", "9.44", "1\u202f000\u202f000", "10", "–", "–", "–", "–"],
+        ["RTX 4080", "37", "–", "7.13", "1\u202f000\u202f000", "8", "–", "–", "–", "–"],
     ]
 
 
@@ -197,8 +212,8 @@ def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
     first, second, *_ = rows_of(blocks, "Corrected optima of one GPU used on another")
     assert first[2] == "6"
     assert first[4] == "10.00"
-    assert first[8:] == ["1", "0"]
-    assert second[8:] == ["0", "0"]
+    assert first[8:] == ["1", "0", "0"]
+    assert second[8:] == ["0", "0", "0"]
     detail = {row[0]: row for row in rows_of(blocks, "The rule of one, float64")}
     assert detail["1\u202f000\u202f000"][3:5] == ["16", "one launch"]
     assert "4000" not in render("x", "x", sections, figures=False)
@@ -215,6 +230,78 @@ def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
     losses = one.losses(pd.DataFrame({"n": [10**6], "m": [128]}))
     assert losses["state"].tolist() == ["one launch"]
     assert losses["loss_percent"].isna().all()
+
+
+def two_variants() -> pd.DataFrame:
+    """Measurements of one GPU by both variants; the second takes 1 % longer."""
+    first = sweep("one")
+    second = first.assign(variant="strided_scratch", time_ms=1.01 * first["time_ms"])
+    return pd.concat([first, second], ignore_index=True)
+
+
+def test_a_gain_is_over_the_best_variant_of_each_m(made: StudyData) -> None:
+    def said(rows: pd.DataFrame) -> str:
+        study = dataclasses.replace(made, sweeps={"one": rows}, _known={})
+        claims = {row[0]: row for row in rows_of(list(own(study, {})[0].blocks), "Conclusions")}
+        return claims["The best m is faster than a smaller one"][2]
+
+    rows = two_variants()
+    # At 1e7 rows, m = 4 takes 1.4 times as long as the best; at 1e8, too.
+    assert said(rows).startswith("up to 1.40x, at n = 10\u202f000\u202f000: m = 64 over 4")
+    smallest = (rows["m"] == 4) & (rows["n"] == 10**7)
+    # The slower variant alone has repeats: what the faster one takes is not known.
+    slower = rows["variant"] == "strided_scratch"
+    rows.loc[smallest & slower, "time_ms"] *= 1.04
+    rows.loc[smallest & ~slower, "status"] = "slow"
+    rows.loc[smallest & ~slower, "relative_error"] = np.nan
+    assert said(rows).startswith("up to 1.40x, at n = 100\u202f000\u202f000: m = 64 over 4")
+    # Whether the study recommends a variant makes no difference to which m is best.
+    settings = made.settings.model_copy(
+        update={"candidates": {"variant": ["strided_scratch"], "m": CHOICES}}
+    )
+    part = dataclasses.replace(made, sweeps={"one": rows}, settings=settings, _known={})
+    (case,) = cases(part)
+    assert (10**7, 4) not in set(zip(case.best["n"], case.best["m"], strict=True))
+    assert set(case.rows["variant"]) == {"strided", "strided_scratch"}
+    # A launch that took longer than the other variant says nothing against it.
+    rows.loc[smallest & ~slower, "time_ms"] *= 3
+    assert said(rows).startswith("up to 1.47x, at n = 10\u202f000\u202f000: m = 64 over 4")
+
+
+def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
+    rows = two_variants()
+    both = (rows["m"] == 16) & (rows["n"] == 10**6)
+    rows.loc[both & (rows["variant"] == "strided"), "time_ms"] *= 1.8
+    vague = (rows["m"] == 8) & (rows["n"] == 10**7)
+    rows.loc[vague, "relative_error"] = 0.2
+    # Fast by disagreeing repeats: it would be the optimum.
+    rows.loc[vague, "time_ms"] *= 0.5
+    sweeps = {"one": rows, "two": sweep("two")}
+    study = dataclasses.replace(made, sweeps=sweeps, _known={})
+    one, two = cases(study)
+    assert one.disturbed[["n", "m", "variant", "why"]].to_numpy().tolist() == [
+        [10**6, 16, "strided", APART],
+        [10**7, 8, "strided", DISAGREE],
+        [10**7, 8, "strided_scratch", DISAGREE],
+    ]
+    assert two.disturbed.empty
+    assert one.observed["m"].tolist() == [4, 8, 8, 4, 32, 64, 64]
+    asked = pd.DataFrame({"n": [10**6, 10**7], "m": [16, 8]})
+    # The other variant of m = 16 is faster than the disturbed row.
+    assert one.losses(asked)["state"].tolist() == ["", "disturbed"]
+    (shown,) = [part for part in own(study, {}) if part.title == "Rows that are left out"]
+    first, second = rows_of(list(shown.blocks), "Rows that are left out")
+    assert first[1:] == ["81", "2", "1", "0", "1"]
+    assert second[1:] == ["42", "0", "0", "0", "0"]
+    (fold,) = [block for block in shown.blocks if isinstance(block, Fold)]
+    (settings,) = [
+        yaml.safe_load(block.text)
+        for block in fold.blocks
+        if isinstance(block, Text) and block.role == "code"
+    ]
+    assert settings["gpus"] == {"one": {"source": "live", "extend": True}}
+    again = named(rows, settings["sweeps"]["tridiagonal"]["anew"])
+    assert rows.index[again].tolist() == sorted(one.disturbed.index)
 
 
 def test_optima_of_double_precision_are_tried_in_single(

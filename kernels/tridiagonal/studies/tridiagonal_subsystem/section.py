@@ -27,6 +27,7 @@ from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
 from .contradictions import contradictions
+from .left_out import left_out
 from .resources import optimum_occupancy, resources
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
 
@@ -60,6 +61,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             borrowed(study, every, published),
         ),
         f"{study.name}-resources": ("Occupancy and threads per block", resources(study, found)),
+        f"{study.name}-left-out": ("Rows that are left out", list(left_out(every))),
     }
     return [Section(name, *part) for name, part in parts.items() if part[1]]
 
