@@ -17,6 +17,8 @@ import pandas as pd
 from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.experiment.method import Method, Repeats
 
+from .host_runs import known_well, repeated
+
 OUTER = 3.0
 """Interquartile ranges beyond the third quartile: Tukey's outer fence."""
 
@@ -45,11 +47,35 @@ def disturbance(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Se
         str, by the index of ``rows``.
     """
     found = pd.Series("", index=rows.index)
-    errors = rows["relative_error"]
-    found[errors > _fence(errors, LEAST_ERROR)] = DISAGREE
+    found[repeats_disagree(rows)] = DISAGREE
     excess = excess_over_neighbours(rows, size, choice)
     found[(excess > _fence(excess, LEAST_EXCESS)) & (found == "")] = APART
     return found
+
+
+def undisturbed(timed: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
+    """Rows with repeats that nothing disturbed, of sizes and choices whose best row is one.
+
+    Parameters
+    ----------
+    timed
+        Rows with a time of one GPU and one kind of problem, those of one launch, too.
+    """
+    every = repeated(timed)
+    rows = every[disturbance(every, size, choice) == ""]
+    return known_well(rows, timed.drop(rows.index), [size, choice])
+
+
+def repeats_disagree(rows: pd.DataFrame) -> pd.Series:
+    """Whether the repeats of each row disagree: bool, by the index of ``rows``.
+
+    Parameters
+    ----------
+    rows
+        Rows with repeats of one GPU and one kind of problem: ``relative_error``.
+    """
+    errors = rows["relative_error"]
+    return errors > _fence(errors, LEAST_ERROR)
 
 
 def excess_over_neighbours(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Series:
