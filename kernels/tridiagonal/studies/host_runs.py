@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from launchwise.base.paired import EQUAL
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.learning.vectors import Columns
@@ -96,8 +97,8 @@ def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFr
 def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Rows of the combinations of ``columns`` of which no doubtful row is faster than all of them.
 
-    Where one is, the fastest of the rows is not the best of its combination, and the time of the
-    best is not known.
+    Where one is, by more than :data:`launchwise.base.paired.EQUAL`, the fastest of the rows is not
+    the best of its combination, and the time of the best is not known.
     """
     if doubtful.empty:
         return rows
@@ -105,7 +106,7 @@ def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str
     limit = doubtful.groupby(keys)["time_ms"].min().rename("_limit")
     known = rows.groupby(keys)["time_ms"].transform("min")
     limits = rows[keys].join(limit, on=keys)["_limit"]
-    return rows[~(limits < known)]
+    return rows[~(limits * (1 + EQUAL) < known)]
 
 
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
