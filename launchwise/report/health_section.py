@@ -11,7 +11,7 @@ import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
-from launchwise.report import theme, wording
+from launchwise.report import single_launches, theme, wording
 from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import (
     MISSING,
@@ -78,6 +78,7 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     again = [each for each in found if each.complaints]
     if again:
         blocks += [_again(again, studies), _settings(again, studies)]
+    blocks += single_launches.listed(studies)
     specs = {study.spec.workload: study for study in studies}
     known = [each for each in found if each.is_known]
     figures = [
@@ -198,11 +199,8 @@ def _named(each: Health, columns: Sequence[str]) -> str:
 
 
 def anew(each: Health, columns: Sequence[str]) -> str:
-    """The settings that name the problems of a sweep to measure again, as YAML.
-
-    Problems that differ in their first number alone share an entry.
-    """
-    return anew_settings(each.gpu, each.workload, each.worst_problems, columns, columns[0])
+    """The settings that name the problems of a sweep to measure again, as YAML."""
+    return anew_settings(each.gpu, each.workload, each.worst_problems, columns)
 
 
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:

@@ -115,7 +115,7 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
     tiles = [paper_tables.best_tiles(study, published, one) for one in shown]
     cells = [cell for table in tiles for row in table.rows for cell in row.cells]
     once = sum(cell.detail == paper_tables.ONCE for cell in cells)
-    said = f" {wording.plural(once, 'speed-up')} of theirs from a single launch." if once else ""
+    said = f" {wording.plural(once, 'tile')} of theirs left out: a single launch." if once else ""
     return [
         *tiles,
         Text(

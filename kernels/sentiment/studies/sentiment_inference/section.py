@@ -9,9 +9,9 @@ from typing import Any
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Section, Table, Text
+from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import field, of_texts, significant, table_of
-from launchwise.report.single_launches import to_repeat
+from launchwise.report.single_launches import settings_to_repeat
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
@@ -103,7 +103,7 @@ def _again(case: Measured) -> Iterator[Block]:
     if len(rows):
         count = wording.plural(len(rows), "row")
         title = f"{case.gpu}: {count} of one launch, as settings that measure them again"
-        yield to_repeat(case.gpu, case.spec, rows, "streams", title)
+        yield Fold(title, [settings_to_repeat(case.gpu, case.spec, rows)])
 
 
 def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:

@@ -47,9 +47,9 @@ def left_out(every: Sequence[SubsystemSeries]) -> Iterator[Block]:
 
 def settings_of(case: SubsystemSeries, rows: pd.DataFrame) -> str:
     """Settings that measure rows of a case again, as YAML."""
-    columns = case.spec.key_columns
+    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
     keys = rows[columns].itertuples(index=False, name=None)
-    return anew_settings(case.gpu, case.spec.workload, list(keys), columns, CHOICE)
+    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
 
 
 def _counts(case: SubsystemSeries) -> dict[str, Any]:
