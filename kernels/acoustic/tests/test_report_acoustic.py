@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, facts_of, read_tables
+from launchwise.measuring.extension import named
 from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -263,6 +265,14 @@ def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Recor
     assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
     once = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     assert said(once).endswith("1 tile of theirs left out: a single launch.")
+    # The settings name that row and no other.
+    (fold,) = [block for block in paper_section(once, published).blocks if isinstance(block, Fold)]
+    (code,) = [
+        block.text for block in fold.blocks if isinstance(block, Text) and block.role == "code"
+    ]
+    settings = yaml.safe_load(code)["sweeps"]["acoustic"]
+    rows = once.sweeps["big"]
+    assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
 
 def paper_section(data: StudyData, published: dict[str, Records]) -> Section:

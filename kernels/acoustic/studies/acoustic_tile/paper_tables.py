@@ -149,17 +149,36 @@ def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
     return [Cell(shape), Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))]
 
 
-def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
-    """Speed-up of one tile; none of a single launch that was stopped early."""
+def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
+    """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
+    measured = study.timed[study.timed["gpu"] == gpu]
+    found = [measured.iloc[:0]]
+    for record in published["best_tiles"]:
+        same = (measured["n"] == int(record["n"])) & (measured["dtype"] == record["dtype"])
+        of_problem = measured[same & (measured["order"] == int(record["order"]))]
+        tile = [int(record[name]) for name in PRINTED_TILE]
+        for reading in readings(study):
+            first = _fastest_of(of_problem, reading, tile)
+            found.append(first[of_one_launch(first)])
+    return pd.concat(found)
+
+
+def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.DataFrame:
+    """The fastest row with one tile; empty where it was not measured."""
     found = reading.tiled(rows)
     for name, value in zip(reading.names, tile, strict=True):
         found = found[found[name] == value]
+    return found.sort_values("time_ms", kind="stable").head(1)
+
+
+def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
+    """Speed-up of one tile; none of a single launch that was stopped early."""
+    found = _fastest_of(rows, reading, tile)
     if found.empty:
         return Cell(MISSING)
-    first = int(found["time_ms"].to_numpy().argmin())
-    if of_one_launch(found).iloc[first]:
+    if of_one_launch(found).all():
         return Cell(MISSING, detail=ONCE)
-    best = found.iloc[first]
+    best = found.iloc[0]
     return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))
 
 

@@ -20,6 +20,7 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import scores_on
+from launchwise.report.single_launches import settings_to_repeat
 from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe
@@ -123,11 +124,21 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
             f"measured.{said}",
             "note",
         ),
+        *(block for one in shown for block in _again(study, published, one)),
         paper_tables.features(study, published),
         Text(paper_tables.unvaried(study, published), "note"),
         paper_tables.hardware(published),
         paper_tables.environment(study, published),
     ]
+
+
+def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
+    """Settings that measure printed tiles of one launch again."""
+    rows = paper_tables.tiles_once(study, published, gpu)
+    if rows.empty:
+        return []
+    label = f"{gpu}: {wording.plural(len(rows), 'row')} of one launch, measured again by"
+    return [Text(label, "label"), settings_to_repeat(gpu, study.spec, rows)]
 
 
 def _beside(study: StudyData, results: Records) -> Table:
