@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from launchwise.measuring.extension import named
-from launchwise.report import health_section
+from launchwise.report import health_section, wording
 from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import Block, Fold, Table, Text
+from launchwise.report.numbers import shown_problem
+from launchwise.report.sections import landscape
 from launchwise.report.single_launches import listed, of_one_launch, used_rows
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
@@ -120,3 +122,22 @@ def test_rows_that_fill_a_product_share_an_entry() -> None:
     assert yaml.safe_load(anew_settings("one", "solver", [], columns))["sweeps"]["solver"] == {
         "anew": []
     }
+
+
+def test_how_far_the_slowest_is_rests_on_repeats(made: StudyData) -> None:
+    gpu, *problem = (shown_problem(made)[name] for name in ("gpu", *made.problem_columns))
+    rows = made.sweeps[gpu]
+    own = (rows[made.problem_columns] == problem).all(axis=1) & rows["time_ms"].notna()
+    slowest = own & (rows["time_ms"] == rows.loc[own, "time_ms"].max())
+    least = rows.loc[own, "time_ms"].min()
+
+    def said(data: StudyData) -> str:
+        return repr(landscape(data))
+
+    times = wording.number(rows.loc[own, "time_ms"].max() / least)
+    assert f"The slowest with repeats takes {times} times as long" in said(made)
+    rest = wording.number(rows.loc[own & ~slowest, "time_ms"].max() / least)
+    assert rest != times
+    changed = said(stopped(made, slowest, gpu))
+    assert f"The slowest with repeats takes {rest} times as long" in changed
+    assert "stopped early" in changed

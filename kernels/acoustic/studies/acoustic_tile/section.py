@@ -73,9 +73,8 @@ def paper(
             "class. Our default learns only from rows within "
             f"{study.settings.near_best_percent:g} % of the best of their problem. The last column "
             "counts as the paper does: every training row is an example, with Weka's defaults and "
-            "the paper's tiles alone. Each problem then has nearly one example of every tile, so "
-            "problem and GPU hardly predict the class, and pruning leaves the few leaves of the "
-            "column. The paper does not print the tree, its inputs or its accuracy.",
+            f"the paper's tiles alone.{_examples(recipe.classifier(recorded))} The paper does not "
+            "print the tree, its inputs or its accuracy.",
             "note",
         ),
         Text("Inconsistencies in the paper:"),
@@ -189,6 +188,19 @@ def _beside(study: StudyData, results: Records) -> Table:
             ]
         rows.append(Row(cells))
     return Table("The paper's tables 4 and 5 beside ours, test sizes of the paper", columns, rows)
+
+
+def _examples(found: Mapping[str, Any]) -> str:
+    """What a tree of all runs learns from and what pruning leaves of it; empty if not recorded."""
+    if not found:
+        return ""
+    hits = found["cross_validation"]["accuracy"]
+    return (
+        f" These are {wording.count(found['examples'])} examples of "
+        f"{wording.plural(found['classes'], 'tile')}; pruning leaves "
+        f"{wording.plural(found['leaves'], 'leaf', 'leaves')}, and cross-validation names "
+        f"{wording.percent(hits)} % of the tiles."
+    )
 
 
 def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | None) -> Table:
