@@ -187,6 +187,14 @@ def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Publ
     assert rows["100\u202f000"][4:8] == ["16", "0.1000", "2", "4.17"]
     assert set(rows["200\u202f000"][:8]) == {"–"}
     assert len(rows) == 7 + 15 - 3
+    notes = [
+        block.blocks[0].text
+        for block in optima.blocks
+        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
+    ]
+    assert [note.partition("these do not. ")[2] for note in notes] == [
+        "Rows 1 to 22 lie before n = 200\u202f000."
+    ]
     lost = rows_of(list(optima.blocks), "Rows of table I without a size")
     assert [row[0] for row in lost] == [str(number) for number in range(1, 23)]
     assert lost[18] == ["19", "1", "35", "0.956710", "20", "0.957520", "-0.000810"]
@@ -304,6 +312,23 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     assert rows.index[again].tolist() == sorted(one.disturbed.index)
 
 
+def test_rows_without_a_size_lie_between_their_neighbours(
+    made: StudyData, published: Published
+) -> None:
+    single = sweep("one").assign(dtype="float32")
+    study = dataclasses.replace(made, sweeps={"one": single}, _known={})
+    optima = own(study, published)[1]
+    (note,) = [
+        block.blocks[0].text
+        for block in optima.blocks
+        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
+    ]
+    assert note.endswith(
+        "Row 20 lies after n = 50\u202f000 and before n = 80\u202f000; rows 26 to 28 lie after n = "
+        "500\u202f000 and before n = 800\u202f000."
+    )
+
+
 def test_optima_of_double_precision_are_tried_in_single(
     made: StudyData, published: Published
 ) -> None:
@@ -379,12 +404,19 @@ def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
     assert one.corrected["m"].tolist() == BEST["one"]
 
 
-def test_alignment_is_told_where_streams_cut_the_data(made: StudyData) -> None:
+def test_alignment_is_told_where_streams_cut_the_data(
+    made: StudyData, published: Published
+) -> None:
     # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
     cut = sweep("one").assign(streams=lambda rows: 1 + 7 * (rows["n"] >= 1_000_000))
     study = dataclasses.replace(made, sweeps={"one": cut}, _known={})
     (conclusions, *_) = own(study, {})
     claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
+    paper = rows_of(list(own(study, published)[0].blocks), "Conclusions")
+    (said,) = [row[1] for row in paper if row[0].startswith("With several streams")]
+    assert said == (
+        "32 and 64 from 200\u202f000 rows on, after correction; 32, 40 and 64 before (table I)"
+    )
     _, here, holds = claims["With several streams, the best m in float64 is a multiple of 32"]
     assert holds == "1 of 1 cases"
     # The others, 4, 8 and 16, are one, two and two steps away.
