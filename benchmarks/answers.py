@@ -181,6 +181,8 @@ def total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Run the pipeline and collect what the answering model gives."""
     given = arguments(__doc__).parse_args()
+    # Of the copy that is evaluated, whatever happens to the project meanwhile.
+    made_by = provenance()
     with tempfile.TemporaryDirectory(prefix="launchwise-answers-") as scratch:
         folder = Path(scratch) / "project"
         copy_project(folder)
@@ -201,7 +203,7 @@ def main() -> None:
             f"{row['missed']} of {row['worthwhile']} missed"
         )
     limits = {"harm_percent": HARM_PERCENT, "worth_percent": WORTH_PERCENT}
-    write_json(given.output, {**provenance(), **limits, "studies": rows, "all": total(rows)})
+    write_json(given.output, {**made_by, **limits, "studies": rows, "all": total(rows)})
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
 
     page = read_page(folder, "health.html")
     health.compare(page, known, project, ledger)
+    health.compare_once(page, materials, ledger)
     health.compare_contradictions(page, materials, found, power, ledger)
     origins.compare(page, known, materials, settings.seed, ledger)
     ledger.leave_unseen(page, UNCOVERED)

@@ -15,8 +15,8 @@ from recomputing.material import Material
 from recomputing.pages import Shown, ShownPage
 from recomputing.sweeps import Sweep
 
-WHAT_RUNS = ("*.cu", "*.cuh", "spec.yaml", "host")
-"""Parts of a workload's folder whose commits are counted."""
+WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
+"""Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
 PLOTTED = ("sm_clock_mhz", "temperature_c", "power_w", "control_ratio")
 MOST_POWER = 1.4
@@ -54,6 +54,41 @@ def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger)
         if key in doubtful:
             _repair(", ".join(key), row, doubtful[key], table)
     _plots(page, known, ledger.table(page.path, "plots of conditions"))
+
+
+def compare_once(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
+    """Compare how many rows of one launch are fastest, baseline, or chosen by a method."""
+    for each in page.tables_of("Figures that rest on one launch"):
+        table = ledger.table(page.path, each.caption)
+        shown = {(row["study"].text, row["GPU"].text): row for row in each.records()}
+        counts = {
+            (one.name, gpu): _once(one, gpu) for one in materials for gpu in dict.fromkeys(one.gpus)
+        }
+        for key, row in shown.items():
+            for title, count in zip(ONCE, counts[key], strict=True):
+                table.cell(f"{', '.join(key)}, {title}", row[f"{title} (rows)"], count)
+        for key, every in counts.items():
+            if any(every):
+                table.same(f"{', '.join(key)}, listed", key in shown, True)
+
+
+ONCE = ("fastest of a problem", "baseline", "chosen by a method")
+
+
+def _once(one: Material, gpu: str) -> tuple[int, ...]:
+    rows = one.judged
+    rows = rows[(rows["gpu"] == gpu) & ~rows["blind"] & rows["time_ms"].notna()]
+    least = rows.loc[rows.groupby(one.problem)["time_ms"].idxmin()]
+    tried = one.table(f"evaluation/{one.name}.parquet")
+    chosen = least.iloc[:0] if tried is None else tried[tried["gpu"] == gpu]
+    key = [*one.problem, *one.spec.tunable_columns]
+    parts = (least, rows[rows["is_baseline"]], chosen)
+    return tuple(
+        len(
+            part.loc[(part["status"] == "slow") & (part["basis"] != "pairs"), key].drop_duplicates()
+        )
+        for part in parts
+    )
 
 
 def _verdict(
@@ -103,7 +138,9 @@ def _changes(one: Sweep, commit: str, root: Path) -> int | None:
     """Most commits that changed the kernels, since one that measured; None where none is known."""
     counts = []
     for begun in one.named("commit"):
-        paths = [f"{one.spec.folder}/{name}" for name in WHAT_RUNS]
+        folder = root / str(one.spec.folder)
+        triton = [path.name for path in folder.glob("*.py") if "import triton" in path.read_text()]
+        paths = [f":(glob){folder / name}" for name in (*WHAT_RUNS, *triton)]
         counted = _git(root, "rev-list", "--count", f"{begun}..{commit}", "--", *paths)
         if str(begun).isalnum() and counted:
             counts.append(int(counted))

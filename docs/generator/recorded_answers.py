@@ -17,9 +17,9 @@ from launchwise.learning.blind.scoring import check_measured_after, score, summa
 from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.pairs import gains_known, pairs_schema
 from launchwise.tables.times import PAIRS, judged_times
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 
 STUDIES = {
@@ -125,8 +125,8 @@ def _paired(gpu: str) -> dict[str, Any]:
     """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
 
     Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
-    ``contests`` problems the share where the interval of the fastest's gain over the usual choice
-    is at most 1 % to either side.
+    ``contests`` problems, whose fastest is not the usual choice, the share where its gain over that
+    is known (:func:`launchwise.tables.pairs.gains_known`).
     """
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
@@ -142,11 +142,13 @@ def _paired(gpu: str) -> dict[str, Any]:
             on=spec.problem_columns,
             suffixes=("", "_baseline"),
         )
+        known = gains_known(pairs, spec.problem_columns)
         ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
         found[name] = {
             "problems": len(ratio),
             "percent_median": 100 * (ratio.median() - 1),
-            **_narrow(pairs, spec),
+            "contests": len(known),
+            "narrow": known.mean(),
         }
     return found
 
@@ -179,15 +181,6 @@ def device_choices() -> dict[str, Any]:
             "largest": largest,
         }
     return found
-
-
-def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
-    """How many problems have the gain of their fastest known within 1 %."""
-    known = pairs[pairs["gain"].notna()]
-    fastest = known.loc[known.groupby(spec.problem_columns)["gain"].idxmax()]
-    above = fastest["gain_high"] / fastest["gain"] - 1
-    below = 1 - fastest["gain_low"] / fastest["gain"]
-    return {"contests": len(fastest), "narrow": ((above <= 0.01) & (below <= 0.01)).mean()}
 
 
 @cache

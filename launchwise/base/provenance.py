@@ -57,11 +57,12 @@ def changes_since(one: str, paths: Sequence[Path], root: str | Path = ROOT) -> i
     one
         A commit by its hexadecimal name; what else a table may hold is not given to git.
     paths
-        Files and folders; ``*`` stands for any text.
+        Files and folders; ``*`` stands for any text of one name.
     """
     if not re.fullmatch(r"[0-9a-f]{7,40}", one):
         return None
-    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", *map(str, paths))
+    named = [f":(glob){path}" for path in paths]
+    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", *named)
     return None if counted is None else int(counted)
 
 

@@ -112,6 +112,15 @@ def _is_of_host(path: Path) -> bool:
     return path.suffix == ".py" or (path.suffix == ".c" and path.parent.name == "host")
 
 
+def watched_paths(folder: Path) -> list[Path]:
+    """What git watches to say whether a workload's kernels have changed.
+
+    Patterns of sources and the folder of the host's code, so that deleted files count, and files
+    that import Triton; what the folder shares with others is left out.
+    """
+    return [*(folder / name for name in SOURCES), folder / "host", *_of_triton(folder)]
+
+
 def _of_triton(folder: Path) -> list[Path]:
     """Files of a workload's folder that import Triton: they may import each other."""
     pattern = re.compile(r"^\s*(?:import|from)\s+triton\b", re.MULTILINE)

@@ -23,9 +23,9 @@ from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.datasheet_only import predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
-from launchwise.report.pairs import fastest
 from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.pairs import fastest_in_pairs
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.parts import Value
 
@@ -91,7 +91,7 @@ def _measured(study: StudyData) -> Iterator[Entry]:
     gains = {
         (gpu, *(row[name] for name in columns)): row
         for gpu, pairs in study.pairs.items()
-        for row in records(fastest(study, pairs))
+        for row in records(fastest_in_pairs(pairs, study.problem_columns))
     }
     errors = _errors(study)
     for row, shortest in zip(records(best), least.tolist(), strict=True):

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from launchwise.base.provenance import changes_since
-from launchwise.report import theme, wording
+from launchwise.measuring.source_states import watched_paths
+from launchwise.report import single_launches, theme, wording
+from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import (
     MISSING,
     Block,
@@ -38,7 +39,6 @@ from launchwise.report.health import (
 from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import SWEEP
-from launchwise.workloads.parts import Value
 
 LIMITS = (
     f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
@@ -78,6 +78,7 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     again = [each for each in found if each.complaints]
     if again:
         blocks += [_again(again, studies), _settings(again, studies)]
+    blocks += single_launches.listed(studies)
     specs = {study.spec.workload: study for study in studies}
     known = [each for each in found if each.is_known]
     figures = [
@@ -88,10 +89,6 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     if figures:
         blocks.append(Fold("Clock, temperature, power and drift against time", figures))
     return Section("verdicts", "Verdicts", blocks)
-
-
-WHAT_RUNS = ("*.cu", "*.cuh", "spec.yaml", "host")
-"""Parts of a workload's folder that decide what is timed; what studies ask of it is none."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +117,7 @@ def ages(
         counts = []
         for one in each.commits:
             if folder is not None and (each.workload, one) not in changes:
-                changes[each.workload, one] = changes_since(
-                    one, [folder / name for name in WHAT_RUNS]
-                )
+                changes[each.workload, one] = changes_since(one, watched_paths(folder))
             counts.append(changes.get((each.workload, one)))
         known = [count for count in counts if count is not None]
         ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
@@ -204,25 +199,8 @@ def _named(each: Health, columns: Sequence[str]) -> str:
 
 
 def anew(each: Health, columns: Sequence[str]) -> str:
-    """The settings that name the problems of a sweep to measure again, as YAML.
-
-    Problems that differ in their first number alone share an entry.
-    """
-    groups: dict[tuple[Value, ...], list[Value]] = {}
-    for first, *others in sorted(each.worst_problems, key=lambda problem: [*map(str, problem[1:])]):
-        groups.setdefault(tuple(others), []).append(first)
-    entries = [
-        {
-            columns[0]: sorted(firsts),
-            **{name: [value] for name, value in zip(columns[1:], rest, strict=True)},
-        }
-        for rest, firsts in groups.items()
-    ]
-    said = {
-        "gpus": {each.gpu: {"source": "live", "extend": True}},
-        "sweeps": {each.workload: {"anew": entries}},
-    }
-    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=100).rstrip()
+    """The settings that name the problems of a sweep to measure again, as YAML."""
+    return anew_settings(each.gpu, each.workload, each.worst_problems, columns)
 
 
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:

@@ -12,12 +12,10 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
 
 USUAL = "usual choice"
 """Verdict where nothing was faster than the usual choice itself."""
-
-NARROW = 0.01
-"""Half the width of a 95 % interval, relative to its ratio, that counts as known."""
 
 TIES = (
     f"A tie is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a wider one "
@@ -44,7 +42,7 @@ def section(study: StudyData) -> Section | None:
         Column("faster", "problems", group="relative to the usual choice"),
         Column("tie", "or the same", group="relative to the usual choice"),
         Column("undecided", "problems", group="relative to the usual choice"),
-        Column("known", "% to ±1 %", group="relative to the usual choice"),
+        Column("known", f"% to ±{100 * NARROW:g} %", group="relative to the usual choice"),
         Column("discarded", "% of pairs"),
         Column("median", group="sweep gain / paired gain"),
         Column("largest", group="sweep gain / paired gain"),
@@ -63,17 +61,9 @@ def section(study: StudyData) -> Section | None:
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 
 
-def fastest(study: StudyData, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The row of largest gain of each problem that has several configurations with one."""
-    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-    order = known.sort_values("gain", ascending=False, kind="stable")
-    return order.drop_duplicates(study.problem_columns)
-
-
 def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
-    best = fastest(study, pairs)
-    other = best[~_has(best, "usual")]
-    half = (other["gain_high"] - other["gain_low"]) / (2 * other["gain"])
+    best = fastest_in_pairs(pairs, study.problem_columns)
+    known = gains_known(pairs, study.problem_columns)
     said = Counter(verdict(row) for row in records(best))
     ratio = _sweep_over_pairs(study, pairs)
     tried = pairs["rounds"].sum()
@@ -85,22 +75,18 @@ def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
         wording.count(said[FASTER]),
         wording.count(said[TIE] + said[USUAL]),
         wording.count(said[UNDECIDED] + said[SLOWER]),
-        wording.percent((half <= NARROW).mean(), 0) if len(other) else "–",
+        wording.percent(known.mean(), 0) if len(known) else "–",
         wording.percent(pairs["thrown"].sum() / tried if tried else float("nan")),
         wording.fixed(ratio.median()) if len(ratio) else "–",
         wording.fixed(ratio.max()) if len(ratio) else "–",
     ]
 
 
-def _has(pairs: pd.DataFrame, role: str) -> pd.Series:
-    return pairs["roles"].str.split("+").map(lambda roles: role in roles).astype(bool)
-
-
 def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
     """Gain of the sweep's fastest over the usual choice by its rows, divided by that in pairs."""
     columns = study.problem_columns
-    usual = pairs.loc[_has(pairs, "usual"), [*columns, "sweep_ms"]]
-    best = pairs[_has(pairs, "best") & ~_has(pairs, "usual") & pairs["gain"].notna()]
+    usual = pairs.loc[with_role(pairs, "usual"), [*columns, "sweep_ms"]]
+    best = pairs[with_role(pairs, "best") & ~with_role(pairs, "usual") & pairs["gain"].notna()]
     both = best.merge(usual, on=columns, suffixes=("", "_of_usual"))
     return (both["sweep_ms_of_usual"] / both["sweep_ms"] / both["gain"]).dropna()
 
@@ -115,6 +101,7 @@ def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
         Column("rounds", "kept"),
         Column("discarded", "pairs"),
     ]
+    best = fastest_in_pairs(pairs, study.problem_columns)
     rows = [
         [
             wording.problem(row, study.problem_columns),
@@ -125,7 +112,7 @@ def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
             wording.count(row["rounds"] - row["thrown"]),
             wording.count(row["thrown"]),
         ]
-        for row in records(fastest(study, pairs).sort_values(study.problem_columns, kind="stable"))
+        for row in records(best.sort_values(study.problem_columns, kind="stable"))
     ]
     title = f"{gpu}: every problem in pairs"
     return Fold(title, [table(f"Fastest in pairs on {gpu}", columns, rows)])

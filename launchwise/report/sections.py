@@ -30,6 +30,7 @@ from launchwise.report.numbers import (
     transfer,
     winners,
 )
+from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, is_baseline
 from launchwise.workloads.statuses import STATUSES
@@ -184,9 +185,14 @@ def landscape(study: StudyData) -> Section:
     ]
     lead = (
         f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
-        f"{near} of them within 2 % of the best. The slowest with a time takes "
-        f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best."
+        f"{near} of them within 2 % of the best."
     )
+    known = rows.loc[rows["time_ms"].notna() & ~of_one_launch(rows), "time_ms"]
+    if len(known):
+        lead += (
+            " The slowest with repeats takes "
+            f"{wording.number(known.max() / times.iloc[0])} times as long as the best."
+        )
     if "slow" in ended.index:
         lead += " A slow configuration was stopped early, after one launch."
     figure = figures.landscape(study, rows, title, float(chosen["baseline_ms"]))

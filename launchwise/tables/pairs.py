@@ -5,9 +5,11 @@ In every round each configuration of a problem runs once, in random order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
@@ -18,6 +20,34 @@ from launchwise.workloads.statuses import STATUSES
 
 RATIOS = ("gain", "improvement")
 """Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""
+
+
+NARROW = 0.01
+"""Half the width of a gain's 95 % interval, relative to the gain, up to which a gain is known."""
+
+
+def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
+    """Whether each row has a role: bool."""
+    return pairs["roles"].str.split("+").map(lambda roles: role in roles).astype(bool)
+
+
+def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.DataFrame:
+    """The row of largest gain of each problem, the largest gains first."""
+    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+    order = known.sort_values("gain", ascending=False, kind="stable")
+    return order.drop_duplicates(list(problem_columns))
+
+
+def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
+    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row.
+
+    As :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest
+    is the usual choice are left out: its gain over itself is 1.
+    """
+    best = fastest_in_pairs(pairs, problem_columns)
+    other = best[~with_role(best, "usual")]
+    # NaN without an interval.
+    return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW
 
 
 def _are_clocks(row: Any) -> bool:

@@ -293,11 +293,29 @@ def test_ages_are_days_and_commits_that_changed_the_workload(
     for strange in ("0" * 40, "--output=" + str(tmp_path / "made"), "unknown"):
         assert ages_of(strange) == health_section.Age(10, None)
     assert not (tmp_path / "made").exists()
-    # What studies ask of a workload changes none of its kernels.
+    # C for the compiler of OpenMP, Triton and C of the host are kernels as well.
+    for name in ("openmp.c", "kernel.py", "host/solve.c", "host/deep/more.py", "k.h"):
+        path = tmp_path / "kernels" / "own" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("import triton\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+        commits.append(git("rev-parse", "HEAD"))
+        assert ages_of(commits[-1]) == health_section.Age(10, 0)
+        assert ages_of(commits[-2]) == health_section.Age(10, 1), name
+    (tmp_path / "kernels" / "own" / "openmp.c").unlink()
+    git("commit", "-q", "-a", "-m", "gone")
+    assert ages_of(commits[-1]) == health_section.Age(10, 1)
+    commits.append(git("rev-parse", "HEAD"))
+    # What studies ask of a workload, its tests and what prepares it change none of its kernels.
+    for name in ("train.py", "tests/test_k.py", "examples/k.cu"):
+        path = tmp_path / "kernels" / "own" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("pass\n")
     (folder / "study.yaml").write_text("title: own")
     git("add", "-A")
     git("commit", "-q", "-m", "study")
-    assert ages_of(commits[2]) == health_section.Age(10, 0)
+    assert ages_of(commits[-1]) == health_section.Age(10, 0)
 
 
 @pytest.mark.parametrize(

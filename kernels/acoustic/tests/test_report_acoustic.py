@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, facts_of, read_tables
+from launchwise.measuring.extension import named
 from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -81,12 +83,12 @@ def test_table_one_has_our_best_and_what_their_tile_reaches(published: dict[str,
     assert len(table.rows) == 18
 
 
-def test_a_tile_that_was_launched_once_says_so_and_is_never_the_best(
+def test_a_tile_that_was_launched_once_has_no_speed_up_and_is_never_the_best(
     published: dict[str, Records],
 ) -> None:
     data = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
     cells = paper_tables.best_tiles(data, published, "big").rows[0].cells
-    assert [cell.text for cell in cells[6:9]] == ["4×2×1", "1.25", "2.00"]
+    assert [cell.text for cell in cells[6:9]] == ["4×2×1", "1.25", "–"]
     assert cells[8].detail == "one launch"
     assert not cells[7].detail
 
@@ -262,7 +264,15 @@ def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Recor
 
     assert "single launch" not in said(measured(LINEAR, walked(1.0, 4, 1, 8)))
     once = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
-    assert said(once).endswith("1 speed-up of theirs from a single launch.")
+    assert said(once).endswith("1 tile of theirs left out: a single launch.")
+    # The settings name that row and no other.
+    (fold,) = [block for block in paper_section(once, published).blocks if isinstance(block, Fold)]
+    (code,) = [
+        block.text for block in fold.blocks if isinstance(block, Text) and block.role == "code"
+    ]
+    settings = yaml.safe_load(code)["sweeps"]["acoustic"]
+    rows = once.sweeps["big"]
+    assert named(rows, settings["anew"]).tolist() == (rows["status"] == "slow").tolist()
 
 
 def paper_section(data: StudyData, published: dict[str, Records]) -> Section:

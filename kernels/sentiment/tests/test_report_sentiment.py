@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from kernels.sentiment.host.launches import Choice, intermediate_bytes
 from kernels.sentiment.host.workload import LOOSER
@@ -15,7 +16,8 @@ from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import read_tables
-from launchwise.report.blocks import Block, Table, Text
+from launchwise.measuring.extension import named
+from launchwise.report.blocks import Block, Fold, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -191,7 +193,60 @@ def texts(blocks: list[Block]) -> list[str]:
     return [block.text for block in blocks if isinstance(block, Text)]
 
 
-def test_without_repeats_a_time_says_so(
+def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """``rows`` with those that have these values stopped after one launch."""
+    chosen = pd.Series(True, index=rows.index)
+    for name, value in values.items():
+        chosen &= rows[name] == value
+    assert chosen.any()
+    return rows.assign(status=rows["status"].mask(chosen, "slow"))
+
+
+def test_the_ladder_has_no_speed_up_of_one_launch(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    def ladder(rows: pd.DataFrame) -> tuple[dict[str, list[str]], list[Block]]:
+        blocks = own(dataclasses.replace(made, sweeps={"one": rows}), published)[0].blocks
+        (table,) = tables(blocks)
+        return {
+            each.cells[0].text: [cell.text for cell in each.cells] for each in table.rows
+        }, blocks
+
+    device = {"memory": "device", "batch": 20000}
+    rows = of_one_launch(sweep(), variant="fused_case", **device)
+    shown, blocks = ladder(rows)
+    time = f"{TIMES_MS['fused_case']:.3f}"
+    assert shown["fused_case"][2:7] == [time, "1, stopped early", "–", "–", "–"]
+    # Nor do those that are held against it; the gain over naive stays.
+    assert shown["tensor_bf16"][3:6] == ["5", "512.0", "–"]
+    assert "one launch: fused_case." in texts(blocks)[0]
+    # What to measure again, and nothing else.
+    (fold,) = [block for block in blocks if isinstance(block, Fold)]
+    (code,) = fold.blocks
+    assert isinstance(code, Text)
+    settings = yaml.safe_load(code.text)["sweeps"]["sentiment"]
+    again = named(rows, settings["anew"])
+    quick = (rows["variant"] == "fused_case") & (rows["time_ms"] == TIMES_MS["fused_case"])
+    late = (rows["status"] == "slow") & (rows["memory"] == "pinned")
+    assert again.tolist() == (quick & (rows["status"] == "slow") | late).tolist()
+    assert settings["slow_factor"] > 1000
+
+    # The slower configuration has repeats: how fast the variant is remains unknown.
+    only = (rows["variant"] == "fused_case") & (rows["time_ms"] == 2 * TIMES_MS["fused_case"])
+    shown, _ = ladder(rows.assign(status=rows["status"].mask(only, "ok")))
+    assert shown["fused_case"][3:5] == ["1, stopped early", "–"]
+    # Within 2 % of one launch, the row with repeats stands.
+    near = rows.assign(status=rows["status"].mask(only, "ok"))
+    near.loc[only, "time_ms"] = 1.01 * TIMES_MS["fused_case"]
+    shown, _ = ladder(near)
+    assert shown["fused_case"][3] == "5"
+    # Compared in pairs, a row that was stopped early is known.
+    shown, _ = ladder(rows.assign(basis="pairs"))
+    assert shown["fused_case"][3] == "in pairs"
+    assert shown["tensor_bf16"][5] == "16.00"
+
+
+def test_without_repeats_there_is_no_time(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
     rows = sweep()
@@ -199,9 +254,8 @@ def test_without_repeats_a_time_says_so(
     less = dataclasses.replace(made, sweeps={"one": few})
     beside, *_ = tables(own(less, published)[1].blocks)
     streams = cells(beside, "CUDA streams, RTX 4070")
-    assert streams[6:10] == ["0.900", "–", "–", "–"]
-    way = "word numbers, page-locked, one by one, 4 streams"
-    assert streams[10:] == [way, "1, stopped early; –"]
+    # One launch alone.
+    assert streams[5:] == ["–"] * 7
     # Nothing was measured on the CPU of this GPU's host; of tiles from the host one review alone.
     assert cells(beside, "CPU (C++ with Eigen), Xeon E5-2650 v2")[6:] == ["–"] * 6
     shared = cells(beside, "CUDA shared memory, RTX 4070")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from launchwise.base.paired import EQUAL
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.learning.vectors import Columns
@@ -59,6 +60,19 @@ def host_runs(
     return pd.concat(parts, ignore_index=True)
 
 
+def by_both_variants(study: StudyData) -> pd.DataFrame:
+    """Rows with a time that have the study's problems and candidates, but for the variant.
+
+    Candidates leave out what slices did not measure; a statement on m compares the best of both
+    variants where both have a time.
+    """
+    rows = study.timed[study.timed["variant"].isin(VARIANTS)]
+    tunables = [name for name in study.spec.tunable_columns if name != "variant"]
+    same = ["gpu", *study.problem_columns, *tunables]
+    candidates = pd.MultiIndex.from_frame(study.measured[same])
+    return rows[pd.MultiIndex.from_frame(rows[same]).isin(candidates)].reset_index(drop=True)
+
+
 def _of_same_kinds(study: StudyData, rows: pd.DataFrame, asked: np.ndarray) -> pd.DataFrame:
     """Rows that share all problem parameters but the size with a row asked about."""
     kinds = pd.MultiIndex.from_frame(rows[study.kinds])
@@ -78,6 +92,21 @@ def one_launch(rows: pd.DataFrame) -> pd.DataFrame:
 def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
     """The fastest repeated row of each combination of ``columns``, sorted by them."""
     return fastest_rows(repeated(rows), columns, spec).sort_values(list(columns), ignore_index=True)
+
+
+def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Rows of the combinations of ``columns`` of which no doubtful row is faster than all of them.
+
+    Where one is, by more than :data:`launchwise.base.paired.EQUAL`, the fastest of the rows is not
+    the best of its combination, and the time of the best is not known.
+    """
+    if doubtful.empty:
+        return rows
+    keys = list(columns)
+    limit = doubtful.groupby(keys)["time_ms"].min().rename("_limit")
+    known = rows.groupby(keys)["time_ms"].transform("min")
+    limits = rows[keys].join(limit, on=keys)["_limit"]
+    return rows[~(limits * (1 + EQUAL) < known)]
 
 
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:

@@ -65,6 +65,12 @@ def _published(entry: Learnt) -> str | Cell:
     return Cell(wording.fixed(found.mean, 2), detail=ends)
 
 
+def _published_neighbours(entry: Learnt) -> str:
+    """The numbers of neighbours that the grid searches of all splits found."""
+    found = entry.published_split
+    return MISSING if found is None else ", ".join(map(wording.count, found.neighbours))
+
+
 def _published_null(entry: Learnt) -> str:
     found = entry.published_split
     return MISSING if found is None else wording.fixed(found.null, 2)
@@ -105,6 +111,7 @@ FIELDS = [
     ),
     *grouped(
         f"ours, as the paper splits and searches ({SPLITS} splits)",
+        field("neighbours", _published_neighbours, unit="found", number=True),
         field("accuracy", _published, unit="mean, range", number=True),
         field("majority-class accuracy", _published_null, unit="mean", number=True),
     ),

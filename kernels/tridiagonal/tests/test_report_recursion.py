@@ -241,6 +241,25 @@ def test_one_launch_is_neither_a_gain_nor_a_loss(
     assert found["loss_percent"].isna().all()
 
 
+def test_repeats_that_disagree_give_neither_a_gain_nor_a_loss(made: StudyData) -> None:
+    # A second row of depth 1 that would be the best by far, and the only one of m1 = 8.
+    quick = {**row(10**7, (32, 8), 1.0), "relative_error": 0.3}
+    (case,) = cases(with_rows(made, [quick]))
+    assert 8 not in set(case.rows["m1"])
+    # What depth 1 takes at this size is not known: its fastest row may be the one in doubt.
+    assert np.isnan(case.speed_up().loc[10**7, 1])
+    assert np.isclose(case.speed_up().loc[10**7, 2], 1.25)
+    found = looked_up(case, SizeRule((10**7,), (32,)), 8).set_index(["n", "depth"])
+    assert found.loc[(10**7, 1), "state"] == "repeats disagree"
+    # A slower one leaves its depth as it is.
+    slow = {**quick, "time_ms": 1e3}
+    (case,) = cases(with_rows(made, [slow]))
+    assert np.isclose(case.speed_up().loc[10**7, 1], 1.1)
+    # The same errors everywhere are no disagreement.
+    (case,) = cases(with_rows(made, [{**quick, "relative_error": ERROR}]))
+    assert case.overall.set_index("n").loc[10**7, "time_ms"] == 1.0
+
+
 def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
     spec = load_spec(TRIDIAGONAL)
     rule = SizeRule((1000, 10_000, 1_000_000), (4, 8, 25))

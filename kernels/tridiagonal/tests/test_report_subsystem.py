@@ -8,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
+from kernels.tridiagonal.studies.disturbed import APART, DISAGREE
 from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
     block_losses,
     optimum_occupancy,
 )
-from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
+from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, learnt
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
+from launchwise.measuring.extension import named
 from launchwise.report.blocks import Block, Figure, Fold, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
@@ -127,6 +130,18 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     assert len(folds) == 3
     found = heuristic.blocks[0]
     assert isinstance(found, Table)
+    # Numbers of neighbours that the paper's split and search find, before its accuracies.
+    shown = [column.title for column in found.columns]
+    (place,) = [
+        number
+        for number, column in enumerate(found.columns)
+        if column.title == "neighbours" and "as the paper splits" in column.group
+    ]
+    assert shown[place + 1] == "accuracy"
+    splits = [entry.published_split for entry in learnt(cases(made), published)]
+    assert [row.cells[place].text for row in found.rows] == [
+        "–" if one is None else ", ".join(map(str, one.neighbours)) for one in splits
+    ]
     # Corrected before observed optima, as in figure 2.
     assert [cell.text for cell in found.rows[0].cells[-2:]] == ["1.0", "0.4"]
     assert [cell.text for cell in found.rows[1].cells[-2:]] == ["0.7", "0.4"]
@@ -139,8 +154,8 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     # Where the two differ they are one step apart, which is 10 %.
     assert [row[4] for row in pairs[:2]] == ["10.00", "10.00"]
     assert [row[1:] for row in pairs[2:]] == [
-        ["RTX A5000", "37", "–", "9.44", "1\u202f000\u202f000", "10", "–", "–", "–"],
-        ["RTX 4080", "37", "–", "7.13", "1\u202f000\u202f000", "8", "–", "–", "–"],
+        ["RTX A5000", "37", "–", "9.44", "1\u202f000\u202f000", "10", "–", "–", "–", "–"],
+        ["RTX 4080", "37", "–", "7.13", "1\u202f000\u202f000", "8", "–", "–", "–", "–"],
     ]
 
 
@@ -172,6 +187,14 @@ def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Publ
     assert rows["100\u202f000"][4:8] == ["16", "0.1000", "2", "4.17"]
     assert set(rows["200\u202f000"][:8]) == {"–"}
     assert len(rows) == 7 + 15 - 3
+    notes = [
+        block.blocks[0].text
+        for block in optima.blocks
+        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
+    ]
+    assert [note.partition("these do not. ")[2] for note in notes] == [
+        "Rows 1 to 22 lie before n = 200\u202f000."
+    ]
     lost = rows_of(list(optima.blocks), "Rows of table I without a size")
     assert [row[0] for row in lost] == [str(number) for number in range(1, 23)]
     assert lost[18] == ["19", "1", "35", "0.956710", "20", "0.957520", "-0.000810"]
@@ -197,8 +220,8 @@ def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
     first, second, *_ = rows_of(blocks, "Corrected optima of one GPU used on another")
     assert first[2] == "6"
     assert first[4] == "10.00"
-    assert first[8:] == ["1", "0"]
-    assert second[8:] == ["0", "0"]
+    assert first[8:] == ["1", "0", "0"]
+    assert second[8:] == ["0", "0", "0"]
     detail = {row[0]: row for row in rows_of(blocks, "The rule of one, float64")}
     assert detail["1\u202f000\u202f000"][3:5] == ["16", "one launch"]
     assert "4000" not in render("x", "x", sections, figures=False)
@@ -215,6 +238,95 @@ def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
     losses = one.losses(pd.DataFrame({"n": [10**6], "m": [128]}))
     assert losses["state"].tolist() == ["one launch"]
     assert losses["loss_percent"].isna().all()
+
+
+def two_variants() -> pd.DataFrame:
+    """Measurements of one GPU by both variants; the second takes 1 % longer."""
+    first = sweep("one")
+    second = first.assign(variant="strided_scratch", time_ms=1.01 * first["time_ms"])
+    return pd.concat([first, second], ignore_index=True)
+
+
+def test_a_gain_is_over_the_best_variant_of_each_m(made: StudyData) -> None:
+    def said(rows: pd.DataFrame) -> str:
+        study = dataclasses.replace(made, sweeps={"one": rows}, _known={})
+        claims = {row[0]: row for row in rows_of(list(own(study, {})[0].blocks), "Conclusions")}
+        return claims["The best m is faster than a smaller one"][2]
+
+    rows = two_variants()
+    # At 1e7 rows, m = 4 takes 1.4 times as long as the best; at 1e8, too.
+    assert said(rows).startswith("up to 1.40x, at n = 10\u202f000\u202f000: m = 64 over 4")
+    smallest = (rows["m"] == 4) & (rows["n"] == 10**7)
+    # The slower variant alone has repeats: what the faster one takes is not known.
+    slower = rows["variant"] == "strided_scratch"
+    rows.loc[smallest & slower, "time_ms"] *= 1.04
+    rows.loc[smallest & ~slower, "status"] = "slow"
+    rows.loc[smallest & ~slower, "relative_error"] = np.nan
+    assert said(rows).startswith("up to 1.40x, at n = 100\u202f000\u202f000: m = 64 over 4")
+    # Whether the study recommends a variant makes no difference to which m is best.
+    settings = made.settings.model_copy(
+        update={"candidates": {"variant": ["strided_scratch"], "m": CHOICES}}
+    )
+    part = dataclasses.replace(made, sweeps={"one": rows}, settings=settings, _known={})
+    (case,) = cases(part)
+    assert (10**7, 4) not in set(zip(case.best["n"], case.best["m"], strict=True))
+    assert set(case.rows["variant"]) == {"strided", "strided_scratch"}
+    # A launch that took longer than the other variant says nothing against it.
+    rows.loc[smallest & ~slower, "time_ms"] *= 3
+    assert said(rows).startswith("up to 1.47x, at n = 10\u202f000\u202f000: m = 64 over 4")
+
+
+def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
+    rows = two_variants()
+    both = (rows["m"] == 16) & (rows["n"] == 10**6)
+    rows.loc[both & (rows["variant"] == "strided"), "time_ms"] *= 1.8
+    vague = (rows["m"] == 8) & (rows["n"] == 10**7)
+    rows.loc[vague, "relative_error"] = 0.2
+    # Fast by disagreeing repeats: it would be the optimum.
+    rows.loc[vague, "time_ms"] *= 0.5
+    sweeps = {"one": rows, "two": sweep("two")}
+    study = dataclasses.replace(made, sweeps=sweeps, _known={})
+    one, two = cases(study)
+    assert one.disturbed[["n", "m", "variant", "why"]].to_numpy().tolist() == [
+        [10**6, 16, "strided", APART],
+        [10**7, 8, "strided", DISAGREE],
+        [10**7, 8, "strided_scratch", DISAGREE],
+    ]
+    assert two.disturbed.empty
+    assert one.observed["m"].tolist() == [4, 8, 8, 4, 32, 64, 64]
+    asked = pd.DataFrame({"n": [10**6, 10**7], "m": [16, 8]})
+    # The other variant of m = 16 is faster than the disturbed row.
+    assert one.losses(asked)["state"].tolist() == ["", "disturbed"]
+    (shown,) = [part for part in own(study, {}) if part.title == "Rows that are left out"]
+    first, second = rows_of(list(shown.blocks), "Rows that are left out")
+    assert first[1:] == ["81", "2", "1", "0", "1"]
+    assert second[1:] == ["42", "0", "0", "0", "0"]
+    (fold,) = [block for block in shown.blocks if isinstance(block, Fold)]
+    (settings,) = [
+        yaml.safe_load(block.text)
+        for block in fold.blocks
+        if isinstance(block, Text) and block.role == "code"
+    ]
+    assert settings["gpus"] == {"one": {"source": "live", "extend": True}}
+    again = named(rows, settings["sweeps"]["tridiagonal"]["anew"])
+    assert rows.index[again].tolist() == sorted(one.disturbed.index)
+
+
+def test_rows_without_a_size_lie_between_their_neighbours(
+    made: StudyData, published: Published
+) -> None:
+    single = sweep("one").assign(dtype="float32")
+    study = dataclasses.replace(made, sweeps={"one": single}, _known={})
+    optima = own(study, published)[1]
+    (note,) = [
+        block.blocks[0].text
+        for block in optima.blocks
+        if isinstance(block, Fold) and isinstance(block.blocks[0], Text)
+    ]
+    assert note.endswith(
+        "Row 20 lies after n = 50\u202f000 and before n = 80\u202f000; rows 26 to 28 lie after n = "
+        "500\u202f000 and before n = 800\u202f000."
+    )
 
 
 def test_optima_of_double_precision_are_tried_in_single(
@@ -292,12 +404,19 @@ def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
     assert one.corrected["m"].tolist() == BEST["one"]
 
 
-def test_alignment_is_told_where_streams_cut_the_data(made: StudyData) -> None:
+def test_alignment_is_told_where_streams_cut_the_data(
+    made: StudyData, published: Published
+) -> None:
     # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
     cut = sweep("one").assign(streams=lambda rows: 1 + 7 * (rows["n"] >= 1_000_000))
     study = dataclasses.replace(made, sweeps={"one": cut}, _known={})
     (conclusions, *_) = own(study, {})
     claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
+    paper = rows_of(list(own(study, published)[0].blocks), "Conclusions")
+    (said,) = [row[1] for row in paper if row[0].startswith("With several streams")]
+    assert said == (
+        "32 and 64 from 200\u202f000 rows on, after correction; 32, 40 and 64 before (table I)"
+    )
     _, here, holds = claims["With several streams, the best m in float64 is a multiple of 32"]
     assert holds == "1 of 1 cases"
     # The others, 4, 8 and 16, are one, two and two steps away.

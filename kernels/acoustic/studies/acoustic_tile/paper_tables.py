@@ -15,6 +15,7 @@ from launchwise.report import models, wording
 from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
 from launchwise.report.fields import field, of_texts, table_of
 from launchwise.report.numbers import records
+from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
 
@@ -22,7 +23,7 @@ LIMIT = "best candidate of each problem"
 """Row of tables 4 and 5 that no model can exceed."""
 
 ONCE = "one launch"
-"""Detail of a cell that rests on a row that was stopped early."""
+"""Detail of a cell without a figure, as its row was stopped early."""
 
 WALKED, BLOCK, PROGRAM = "omp_tile", "block3d", "openmp"
 
@@ -56,8 +57,8 @@ class Reading:
         return rows[(rows["variant"] == self.variant) & (rows[self.names[0]] > 0)]
 
     def untiled_ms(self, rows: pd.DataFrame) -> float:
-        """Time without tiles, ms; NaN where it was not measured."""
-        plain = rows[rows["variant"] == self.untiled]
+        """Time without tiles, ms; NaN where it was not measured, or by one launch alone."""
+        plain = rows[(rows["variant"] == self.untiled) & ~of_one_launch(rows)]
         if self.untiled == self.variant:
             plain = plain[plain[self.names[0]] == 0]
         return float(plain["time_ms"].min()) if len(plain) else float("nan")
@@ -148,16 +149,37 @@ def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
     return [Cell(shape), Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))]
 
 
-def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
-    """Speed-up of one tile; a single launch that was stopped early says so."""
+def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
+    """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
+    measured = study.timed[study.timed["gpu"] == gpu]
+    found = [measured.iloc[:0]]
+    for record in published["best_tiles"]:
+        same = (measured["n"] == int(record["n"])) & (measured["dtype"] == record["dtype"])
+        of_problem = measured[same & (measured["order"] == int(record["order"]))]
+        tile = [int(record[name]) for name in PRINTED_TILE]
+        for reading in readings(study):
+            first = _fastest_of(of_problem, reading, tile)
+            found.append(first[of_one_launch(first)])
+    return pd.concat(found)
+
+
+def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.DataFrame:
+    """The fastest row with one tile; empty where it was not measured."""
     found = reading.tiled(rows)
     for name, value in zip(reading.names, tile, strict=True):
         found = found[found[name] == value]
+    return found.sort_values("time_ms", kind="stable").head(1)
+
+
+def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
+    """Speed-up of one tile; none of a single launch that was stopped early."""
+    found = _fastest_of(rows, reading, tile)
     if found.empty:
         return Cell(MISSING)
-    best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
-    once = "" if best["status"] == "ok" else ONCE
-    return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2), detail=once)
+    if of_one_launch(found).all():
+        return Cell(MISSING, detail=ONCE)
+    best = found.iloc[0]
+    return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))
 
 
 def program(study: StudyData) -> Table | None:

@@ -61,12 +61,15 @@ def _timed(study: StudyData, variant: str) -> pd.DataFrame:
 def _by_type(rows: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     """One row per GPU and problem that both types have.
 
-    Columns end in the type; ``ratio`` is the time in float32 divided by that in float64.
+    Columns end in the type; ``ratio`` is the time in float32 divided by that in float64, NaN where
+    one of the two is that of one launch.
     """
     key = _key(study)
     parts = [rows[rows["dtype"] == name].drop(columns="dtype") for name in TYPES]
     pairs = parts[0].merge(parts[1], on=key, suffixes=[f"_{name}" for name in TYPES])
-    return pairs.assign(ratio=pairs["time_ms_float32"] / pairs["time_ms_float64"])
+    ratio = pairs["time_ms_float32"] / pairs["time_ms_float64"]
+    known = (pairs[[f"repeats_{name}" for name in TYPES]] > 1).all(axis=1)
+    return pairs.assign(ratio=ratio.where(known))
 
 
 def _table(study: StudyData, pairs: pd.DataFrame, once: pd.DataFrame) -> Table:
@@ -105,8 +108,11 @@ def _rows(rows: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield (
             "Rows of one launch:",
             f"{len(single)} of {len(rows)}. It is the first launch, timing stopped after it, "
-            f"and its error is unknown.{clock} Such a row tells orders of magnitude.",
+            f"and its error is unknown.{clock} Such a row gives no ratio.",
         )
+    pairs = pairs[pairs["ratio"].notna()]
+    if pairs.empty:
+        return
     slower = pairs[pairs["ratio"] > 1]
     yield (
         "float32 against float64:",

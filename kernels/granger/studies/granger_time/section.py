@@ -135,7 +135,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         again = recounted(source.facts, facts_of(published))
         wrong: list[Block] = [errors(source, known.gpus), Bullets(words), again]
         found.append(Section(f"{study.name}-errors", "What it got wrong", wrong))
-    better: list[Block] = [_corrected(known), *_figures(known), *_parts(known)]
+    better: list[Block] = [_corrected(known), *_single(known), *_figures(known), *_parts(known)]
     found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
     if (types := launches(study, source.facts)) is not None:
         found.append(types)
@@ -204,15 +204,20 @@ def _notes(known: Known) -> Iterator[Text]:
         names = wording.listed(known.added)
         text = f"{names}: not in the source; by measured ceilings, and its time of a launch."
         yield Text(text, "note")
-    rows = [row for found in known.measured.values() for row in found.values()]
-    if any(row["variant"] == PUBLISHED for row in rows):
-        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.{_single(rows)}", "note")
+    if any(PUBLISHED in found for found in known.measured.values()):
+        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.", "note")
 
 
-def _single(rows: list[Row]) -> str:
+def _single(known: Known) -> Iterator[Text]:
     """Shown rows of a single launch, in words."""
-    named = dict.fromkeys(row["variant"] for row in rows if row.get("repeats") == 1)
-    return f" Times of {wording.listed(named)} are those of one launch." if named else ""
+    named = [
+        f"{row['variant']} on {gpu}"
+        for gpu, found in known.measured.items()
+        for row in found.values()
+        if row.get("repeats") == 1
+    ]
+    if named:
+        yield Text(f"Times of one launch: {wording.listed(dict.fromkeys(named))}.", "note")
 
 
 def _observed(known: Known) -> Iterator[tuple[str, str]]:

@@ -77,9 +77,9 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
     yield Text(_recorded(case.gpu, peers), "note")
     yield Text(
         "Theirs: initialisation, allocation, transfers and inference; of one review the inference "
-        "alone. Ours: from the first copy to "
-        "the last answer, everything allocated before; medians. Variants separate and "
-        "separate_tiled have a kernel per step, as published. A review has "
+        "alone. Ours: from the first copy to the last answer, everything allocated before; "
+        "medians, without rows of one launch. Variants separate and separate_tiled have a kernel "
+        "per step, as published. A review has "
         f"{_bytes('embeddings')} of embeddings or {_bytes('tokens')} of word numbers.",
         "note",
     )
@@ -342,8 +342,6 @@ def _saved(before: Row | None, after: Row | None) -> Saved | None:
     what = f"{before['variant']} to {after['variant']}"
     if before["variant"] == after["variant"]:
         what = f"{before['variant']}, {before['streams']} to {after['streams']} streams"
-    if "slow" in (before["status"], after["status"]):
-        what += ", one launch"
     return Saved(1 - time_of(after) / time_of(before), what)
 
 

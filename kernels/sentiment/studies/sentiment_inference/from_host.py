@@ -9,7 +9,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Text
 from launchwise.report.fields import decimals, field, significant, table_of
 
-from .measured import GIVEN, MEMORY, TOKENS, Measured, repeats_of, time_of
+from .measured import GIVEN, MEMORY, TOKENS, Measured, is_once, repeats_of, time_of
 
 FIELDS = [
     field("given", lambda row: GIVEN[row["given"]]),
@@ -54,10 +54,11 @@ def _stages(case: Measured) -> Iterator[Block]:
                 named = {"given": given, "tokens": TOKENS, "batch": batch}
                 device = case.fastest(**named, memory="device")
                 for name, row in case.fastest(**named, memory=memory).items():
-                    if row["status"] == "slow":
+                    if is_once(row):
                         stopped.append(f"{name} ({wording.count(batch)} {GIVEN[given]}, {memory})")
                     else:
-                        alone = time_of(device[name]) if name in device else None
+                        inside = device.get(name)
+                        alone = None if inside is None or is_once(inside) else time_of(inside)
                         rows.append({**row, "device_ms": alone})
     if not rows:
         return
@@ -103,7 +104,7 @@ def _streams(case: Measured) -> Iterator[dict[str, Any]]:
             named = {**host, "batch": int(batch), "chunk": chunks}
             for name in case.fastest(**named):
                 best = case.fastest_by("streams", **named, variant=name)
-                timed = {int(n): row for n, row in best.items() if row["status"] == "ok"}
+                timed = {int(n): row for n, row in best.items() if not is_once(row)}
                 alone = time_of(timed[1]) if 1 in timed else None
                 if len(timed) > 1:
                     for _, row in sorted(timed.items()):

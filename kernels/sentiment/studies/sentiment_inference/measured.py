@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from launchwise.base.paired import EQUAL
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING
 from launchwise.report.numbers import records
+from launchwise.report.single_launches import STOPPED_EARLY, of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, selected
+from launchwise.tables.times import PAIRS
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -23,6 +26,9 @@ GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
 
 MEMORY = {"pinned": "page-locked", "pageable": "pageable"}
 """Kinds of host memory, in words."""
+
+ONCE = "1, stopped early"
+"""Repeats of a row of one launch, in words."""
 
 Row = Mapping[str, object]
 """A measurement, column to value."""
@@ -62,11 +68,41 @@ class Measured:
     def fastest_by(self, by: str, /, **named: object) -> dict[str, Row]:
         """Value of the column ``by`` to the fastest row with these values.
 
-        Rows that were stopped after one launch count only where there is no other.
+        A row of one launch (:func:`is_once`) where there is no other, or none as fast within
+        :data:`launchwise.base.paired.EQUAL`: what the value takes is not known then.
         """
         rows = self.of(**named)
-        found = self._best(rows[rows["status"] == "ok"], by)
-        return {**self._best(rows, by), **found}
+        once = of_one_launch(rows)
+        known = self._best(rows[~once], by)
+        found = dict(known)
+        for value, row in self._best(rows[once], by).items():
+            if value not in known or time_of(row) * (1 + EQUAL) < time_of(known[value]):
+                found[value] = row
+        return dict(sorted(found.items(), key=lambda entry: time_of(entry[1])))
+
+    def once(self) -> pd.DataFrame:
+        """Rows of one launch that are the fastest of what a table of the page compares.
+
+        On the device of each variant; from host memory of each variant, chunk and number of
+        streams; for the largest batch and for one review.
+        """
+        rows = self.of(tokens=TOKENS)
+        largest = rows.groupby(["given", "memory"])["batch"].transform("max")
+        rows = rows[(rows["batch"] == largest) | (rows["batch"] == 1)]
+        on_device = rows["memory"] == "device"
+        keys = ["variant", "given", "memory", "batch"]
+        found = [
+            self._once_of(rows[on_device], keys),
+            self._once_of(rows[~on_device], [*keys, "chunk", "streams"]),
+        ]
+        return pd.concat(found)
+
+    def _once_of(self, rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+        once = of_one_launch(rows)
+        first = fastest_rows(rows[once], keys, self.spec)
+        known = rows[~once].groupby(list(keys))["time_ms"].min().rename("_known")
+        limit = first[list(keys)].join(known, on=list(keys))["_known"]
+        return first[~(first["time_ms"] * (1 + EQUAL) >= limit)]
 
     def _best(self, rows: pd.DataFrame, by: str) -> dict[str, Row]:
         return {str(row[by]): row for row in records(fastest_rows(rows, [by], self.spec))}
@@ -88,6 +124,11 @@ def time_of(row: Row) -> float:
     return float(str(row["time_ms"]))
 
 
+def is_once(row: Row) -> bool:
+    """Whether a row's time is that of one launch: it gives no speed-up and no rate."""
+    return row["status"] == STOPPED_EARLY and row.get("basis") != PAIRS
+
+
 def scientific(value: object) -> str:
     """A small number by its power of ten."""
     return MISSING if wording.is_missing(value) else f"{float(str(value)):.1e}"
@@ -95,8 +136,10 @@ def scientific(value: object) -> str:
 
 def repeats_of(row: Row) -> str:
     """Number of repeats of a time."""
-    if row["status"] == "slow":
-        return "1, stopped early"
+    if is_once(row):
+        return ONCE
+    if row["status"] == STOPPED_EARLY:
+        return "in pairs"
     return wording.count(row["repeats"])
 
 
@@ -125,6 +168,5 @@ def transfer_of(row: Row) -> str:
 
 
 def first_of(found: Iterable[Row | None]) -> Row | None:
-    """The first row; rows with repeats precede rows that were stopped early."""
-    rows = [row for row in found if row is not None]
-    return next((row for row in rows if row["status"] == "ok"), rows[0] if rows else None)
+    """The first row that is not of one launch."""
+    return next((row for row in found if row is not None and not is_once(row)), None)

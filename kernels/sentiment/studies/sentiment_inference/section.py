@@ -9,8 +9,9 @@ from typing import Any
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Section, Table
+from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import field, of_texts, significant, table_of
+from launchwise.report.single_launches import settings_to_repeat
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
@@ -20,7 +21,16 @@ from .beside_paper import beside_paper
 from .contradictions import contradictions
 from .from_host import from_host
 from .held_out import held_out
-from .measured import TOKENS, Measured, Row, measured, repeats_of, scientific, time_of
+from .measured import (
+    TOKENS,
+    Measured,
+    Row,
+    is_once,
+    measured,
+    repeats_of,
+    scientific,
+    time_of,
+)
 
 TRAINED = Path(__file__).resolve().parents[2] / "network.json"
 """Figures of the training."""
@@ -49,6 +59,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     times += contradictions(published, study.spec)
     times += [part for case in every for part in from_host(case)]
     found = []
+    ladders += [part for case in every for part in _again(case)]
     if ladders:
         found.append(Section(f"{study.name}-ladder", "From naive to best", ladders))
     if times:
@@ -78,6 +89,21 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
             continue
         rows = list(_steps(study, fastest))
         yield table_of(f"{case.gpu}, {batch} cases as {given}", LADDER, rows)
+        if once := [row["variant"] for row in rows if row["gain"] is None]:
+            yield Text(
+                f"Without a speed-up, as the fastest row of the variant or of naive is of one "
+                f"launch: {wording.listed(once)}.",
+                "note",
+            )
+
+
+def _again(case: Measured) -> Iterator[Block]:
+    """Settings for the rows of one launch that keep a variant out of a table."""
+    rows = case.once()
+    if len(rows):
+        count = wording.plural(len(rows), "row")
+        title = f"{case.gpu}: {count} of one launch, as settings that measure them again"
+        yield Fold(title, [settings_to_repeat(case.gpu, case.spec, rows)])
 
 
 def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
@@ -90,19 +116,29 @@ def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, A
         # Variants by tensor cores stand beside each other: each is held against fused_case.
         reference = "fused_case" if name in TENSOR and "fused_case" in fastest else before
         tokens = int(str(row["tokens"]))
+        once = is_once(row)
         problem = {column: row[column] for column in study.problem_columns}
         flop = float(study.spec.value(study.spec.work.flop, problem, {}))
         yield {
             **row,
             "configuration": wording.configuration(row, study.spec).removeprefix(f"{name} "),
             "repeated": repeats_of(row),
-            "gain": time_of(fastest["naive"]) / time,
+            "gain": _ratio(fastest["naive"], row),
             "reference": reference,
-            "step": None if reference is None else time_of(fastest[reference]) / time,
-            "rate": flop / time / 1e9,
+            "step": None if reference is None else _ratio(fastest[reference], row),
+            "rate": None if once else flop / time / 1e9,
             "moved": intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens),
         }
         before = name
+
+
+def _ratio(before: Row, after: Row) -> float | None:
+    """Speed-up; None where one of the times is that of one launch."""
+    return None if is_once(before) or is_once(after) else time_of(before) / time_of(after)
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    return wording.fixed(row["gain"], 2 if row["gain"] is None or row["gain"] <= 2 else 1)
 
 
 LADDER = [
@@ -112,7 +148,7 @@ LADDER = [
     field("repeats", "repeated", number=True),
     field(
         "speed-up",
-        lambda row: wording.fixed(row["gain"], 1 if row["gain"] > 2 else 2),
+        _gain,
         str,
         "× naive",
         True,

@@ -27,7 +27,8 @@ MOST = len(LEVELS) - 1
 """Most recursions that the tunables allow."""
 
 
-ONE_LAUNCH, NOT_MEASURED, IMPOSSIBLE = "one launch", "not measured", "too small a system"
+ONE_LAUNCH, DISAGREE = "one launch", "repeats disagree"
+NOT_MEASURED, IMPOSSIBLE = "not measured", "too small a system"
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,9 @@ def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -
 
 
 def _fastest_known(case: RecursionSeries) -> pd.DataFrame:
-    """The fastest row of each size and m per level; one with repeats before one of one launch."""
-    order = case.timed.assign(_once=case.timed["status"] != "ok").sort_values(["_once", "time_ms"])
+    """The fastest row of each size and m per level; one with repeats that agree before others."""
+    worse = (case.timed["status"] != "ok") | case.timed["disagree"]
+    order = case.timed.assign(_worse=worse).sort_values(["_worse", "time_ms"])
     return order.drop_duplicates([SIZE, *LEVELS])
 
 
@@ -119,6 +121,8 @@ def _state(row: Mapping[str, object] | None) -> tuple[str, float]:
         return NOT_MEASURED, np.nan
     if row["status"] != "ok":
         return ONE_LAUNCH, np.nan
+    if row["disagree"]:
+        return DISAGREE, np.nan
     return "", float(str(row["time_ms"]))
 
 

@@ -1,6 +1,7 @@
 """Times of recursive partition methods on one GPU, by number of recursions.
 
-Times, speed-ups and losses use rows with repeats; a row of one launch gives none of them.
+Times, speed-ups and losses use rows with repeats that agree; a row of one launch, or of repeats
+that disagree, gives none of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
-from ..host_runs import LEVELS, fastest, host_runs, repeated, ties
+from ..disturbed import repeats_disagree, undisturbed
+from ..host_runs import LEVELS, fastest, host_runs, known_well, repeated, ties
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4
@@ -35,8 +37,9 @@ THREADS = 256
 class RecursionSeries(KindOnGpu):
     """Everything measured of one GPU and one kind of problem, with a column ``depth``.
 
-    ``rows`` are those with repeats, ``timed`` those of one launch besides. ``flat`` are rows with
-    repeats and without recursion at every size that the sweep has, for rules by size.
+    ``rows`` are those with repeats that agree; ``timed`` has all others besides, and a column
+    ``disagree``. ``flat`` are rows with repeats, undisturbed and without recursion, at every size
+    that the sweep has, for rules by size.
     """
 
     spec: Spec
@@ -75,11 +78,13 @@ def cases(study: StudyData) -> list[RecursionSeries]:
     everything = host_runs(study, threads=THREADS, every_size=True)
     measured = host_runs(study, threads=THREADS)
     for gpu in study.gpus:
-        flat = repeated(everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)])
-        by_kind = dict(kinds_of(study, flat))
+        flat = everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)]
+        by_kind = {kind: undisturbed(part, SIZE, "m") for kind, part in kinds_of(study, flat)}
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
             timed = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
-            rows = repeated(timed)
+            timed["disagree"] = timed.index.isin(_disagreeing(repeated(timed)))
+            rows = repeated(timed[~timed["disagree"]])
+            rows = known_well(rows, timed.drop(rows.index), [SIZE, CHOICE])
             depths = rows.groupby(SIZE)[CHOICE]
             both = (depths.min() == 0) & (depths.max() > 0)
             if both.sum() < FEWEST:
@@ -88,6 +93,10 @@ def cases(study: StudyData) -> list[RecursionSeries]:
             rows, timed = rows[rows[SIZE].isin(sizes)], timed[timed[SIZE].isin(sizes)]
             found.append(RecursionSeries(gpu, kind, study.spec, rows, timed, by_kind[kind]))
     return found
+
+
+def _disagreeing(rows: pd.DataFrame) -> pd.Index:
+    return rows.index[repeats_disagree(rows)]
 
 
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:

@@ -27,15 +27,15 @@ from launchwise.report.fields import (
 from launchwise.report.study import StudyData
 
 from .predicted import CARDS, SIGNIFICANT, predicted_transfer
-from .series import CHOICE, NOT_MEASURED, ONE_LAUNCH, SIZE, SIZES, SubsystemSeries
+from .series import CHOICE, DISTURBED, NOT_MEASURED, ONE_LAUNCH, SIZE, SIZES, SubsystemSeries
 
 
 class Lost(NamedTuple):
     """A rule used elsewhere, over the sizes that both have.
 
-    ``sizes`` have a loss; ``one_launch`` and ``not_measured`` sizes have none, as the rule's m was
-    stopped early or never tried there. ``significant`` losses are above :data:`SIGNIFICANT`,
-    ``certain`` ones of these beyond the errors of the times.
+    ``sizes`` have a loss; ``one_launch``, ``disturbed`` and ``not_measured`` sizes have none, as
+    the rule's m was stopped early, disturbed or never tried there. ``significant`` losses are above
+    :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times.
     """
 
     sizes: int
@@ -45,6 +45,7 @@ class Lost(NamedTuple):
     significant: int
     certain: int
     one_launch: int
+    disturbed: int
     not_measured: int
 
 
@@ -62,6 +63,7 @@ def lost(losses: pd.DataFrame) -> Lost:
         significant=len(above),
         certain=int((~above["tied"]).sum()),
         one_launch=int((losses["state"] == ONE_LAUNCH).sum()),
+        disturbed=int((losses["state"] == DISTURBED).sum()),
         not_measured=int((losses["state"] == NOT_MEASURED).sum()),
     )
 
@@ -103,6 +105,7 @@ LOST = [
     field(f"above {SIGNIFICANT} %", "significant", wording.count, "sizes"),
     field("beyond error", "certain", wording.count, "sizes"),
     field("one launch", "one_launch", wording.count, "sizes"),
+    field("disturbed", "disturbed", wording.count, "sizes"),
     field("not measured", "not_measured", wording.count, "sizes"),
 ]
 """Fields of :class:`Lost`."""
@@ -126,9 +129,10 @@ def borrowed(
 
 
 NOTE = (
-    "A loss counts only where the target measured the m with repeats. One launch: the m was "
-    f"stopped early there, and its time is no loss. Beyond error: losses above {SIGNIFICANT} % "
-    "that exceed two standard errors of the ratio of the times. A slice is a part of its card."
+    "A loss counts only where the target measured the m with repeats and undisturbed. One launch: "
+    "the fastest row of the m was stopped early there, and its time is no loss. Beyond error: "
+    f"losses above {SIGNIFICANT} % that exceed two standard errors of the ratio of the times. A "
+    "slice is a part of its card."
 )
 
 

@@ -26,6 +26,8 @@ from launchwise.report.study import StudyData
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
+from .contradictions import contradictions
+from .left_out import left_out
 from .resources import optimum_occupancy, resources
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
 
@@ -50,7 +52,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
-            [conclusions(study, every, entries, found, published)],
+            [conclusions(study, every, entries, found, published), *contradictions(published)],
         ),
         f"{study.name}-optima": ("The best sub-system size", optima),
         f"{study.name}-heuristic": ("A rule from it", list(_heuristic(study, entries))),
@@ -59,6 +61,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             borrowed(study, every, published),
         ),
         f"{study.name}-resources": ("Occupancy and threads per block", resources(study, found)),
+        f"{study.name}-left-out": ("Rows that are left out", list(left_out(every))),
     }
     return [Section(name, *part) for name, part in parts.items() if part[1]]
 
@@ -207,14 +210,39 @@ def optima_tables(
                 f"Paper, {dtype}: {len(lost)} rows without a size",
                 [
                     Text(
-                        f"The text of {NAMES[dtype]} lost its sizes. Sizes from 200\u202f000 rows "
-                        "on follow from the streams and the order of rows; these do not. They are "
-                        "in ascending order.",
+                        f"The text of {NAMES[dtype]} lost its sizes. Other rows have theirs "
+                        "restored, as the sources of the published table say; these do not. "
+                        f"{_places(published[f'optima_{dtype}'])}.",
                         "note",
                     ),
                     table_of(f"Rows of {NAMES[dtype]} without a size", _their_fields(lost), lost),
                 ],
             )
+
+
+def _places(records: Records) -> str:
+    """Between which sizes the rows without a size lie, as rows ascend."""
+    groups: list[tuple[list[str], str, str]] = []
+    for place, record in enumerate(records):
+        if record["n"]:
+            continue
+        if place and not records[place - 1]["n"]:
+            groups[-1][0].append(record["row"])
+            continue
+        before = records[place - 1]["n"] if place else ""
+        after = next((each["n"] for each in records[place:] if each["n"]), "")
+        groups.append(([record["row"]], before, after))
+    said = []
+    for rows, before, after in groups:
+        named = f"row {rows[0]} lies" if len(rows) == 1 else f"rows {rows[0]} to {rows[-1]} lie"
+        ends = [
+            f"{word} {SIZE} = {wording.count(int(size))}"
+            for word, size in (("after", before), ("before", after))
+            if size
+        ]
+        said.append(f"{named} {wording.listed(ends)}" if ends else f"{named} anywhere")
+    text = "; ".join(said)
+    return text[:1].upper() + text[1:]
 
 
 def _beside(caption: str, case: SubsystemSeries, theirs: Records) -> Table:

@@ -1,7 +1,7 @@
 """Times of sub-system sizes on one GPU, and their optima.
 
-Rows are those of the study's candidates. Optima, losses and gains use rows with repeats;
-rows of one launch only say that a size was tried.
+Rows are those of the study's candidates, by both variants. Optima, losses and gains use rows with
+repeats that nothing disturbed; other rows only say that a size was tried.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, observed_optima, with_a_choice
-from ..host_runs import fastest, one_launch, repeated, ties
+from ..disturbed import disturbance
+from ..host_runs import by_both_variants, fastest, known_well, one_launch, repeated, ties
 
 SIZE, CHOICE = "n", "m"
 FEWEST = 4
@@ -27,7 +28,7 @@ FEWEST = 4
 SIZES = field(SIZE, lambda size: size, wording.count, "rows")
 """First column of tables by size."""
 
-ONE_LAUNCH, NOT_MEASURED = "one launch", "not measured"
+ONE_LAUNCH, DISTURBED, NOT_MEASURED = "one launch", "disturbed", "not measured"
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,16 @@ class SubsystemSeries(KindOnGpu):
     """Times of one GPU and one kind of problem.
 
     ``rows`` are those with repeats: problems, m, streams, ``time_ms``, ``relative_error``,
-    ``occupancy``; ``stopped`` the same columns of rows stopped after one launch.
+    ``occupancy``; ``stopped`` the same columns of rows stopped after one launch, ``disturbed`` of
+    rows whose time something outside changed, with ``why``. A size and m of which one of these is
+    the fastest has no rows.
     """
 
     dtype: str
     spec: Spec
     rows: pd.DataFrame
     stopped: pd.DataFrame
+    disturbed: pd.DataFrame
 
     @cached_property
     def best(self) -> pd.DataFrame:
@@ -79,17 +83,22 @@ class SubsystemSeries(KindOnGpu):
         Returns
         -------
         pandas.DataFrame
-            ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch" or "not
-            measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless ``state`` is
+            ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch", "disturbed" or
+            "not measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless ``state`` is
             empty) and ``tied`` (bool: the rule's m is as fast within the errors of both times).
         """
         here = self.observed.rename(columns={CHOICE: "best_m", "time_ms": "best_ms"})
         found = rule[[SIZE, CHOICE]].merge(here, on=SIZE)
         found = found.merge(self.best[[SIZE, CHOICE, "time_ms"]], on=[SIZE, CHOICE], how="left")
-        stopped = set(zip(self.stopped[SIZE], self.stopped[CHOICE], strict=True))
+        # Of several reasons the first one is told.
+        states = {
+            key: state
+            for rows, state in ((self.disturbed, DISTURBED), (self.stopped, ONE_LAUNCH))
+            for key in zip(rows[SIZE], rows[CHOICE], strict=True)
+        }
         keys = list(zip(found[SIZE], found[CHOICE], strict=True))
         found["state"] = [
-            "" if timed else (ONE_LAUNCH if key in stopped else NOT_MEASURED)
+            "" if timed else states.get(key, NOT_MEASURED)
             for key, timed in zip(keys, found["time_ms"].notna(), strict=True)
         ]
         found["loss_percent"] = 100 * (found["time_ms"] / found["best_ms"] - 1)
@@ -100,14 +109,19 @@ class SubsystemSeries(KindOnGpu):
 def cases(study: StudyData) -> list[SubsystemSeries]:
     """The cases of a study that were measured for enough sizes, whole cards first."""
     found = []
+    measured = by_both_variants(study)
     for gpu in study.gpus:
-        measured = study.measured[study.measured["gpu"] == gpu]
-        for kind, part in kinds_of(study, measured):
-            rows = with_a_choice(repeated(part), SIZE, CHOICE)
+        for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
+            every = with_a_choice(repeated(part), SIZE, CHOICE)
+            why = disturbance(every, SIZE, CHOICE)
+            disturbed = every[why != ""].assign(why=why[why != ""])
+            doubtful = pd.concat([one_launch(part), disturbed])
+            rows = known_well(every[why == ""], doubtful, [SIZE, CHOICE])
+            rows = with_a_choice(rows, SIZE, CHOICE)
             if rows[SIZE].nunique() < FEWEST:
                 continue
             stopped = one_launch(part)
             stopped = stopped[stopped[SIZE].isin(rows[SIZE])]
             dtype = str(rows["dtype"].iloc[0])
-            found.append(SubsystemSeries(gpu, kind, dtype, study.spec, rows, stopped))
+            found.append(SubsystemSeries(gpu, kind, dtype, study.spec, rows, stopped, disturbed))
     return sorted(found, key=lambda case: study.profiles[case.gpu].is_slice)
