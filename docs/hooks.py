@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "kernels/acoustic/README.md": "workloads/acoustic.md",
     "kernels/granger/README.md": "workloads/granger.md",
+    "kernels/expert_product/README.md": "workloads/expert_product.md",
     "kernels/sentiment/README.md": "workloads/sentiment.md",
     "kernels/tridiagonal/README.md": "workloads/tridiagonal.md",
     "data/README.md": "project/data.md",

@@ -22,6 +22,7 @@ from docs.generator.recorded_answers import (
 from docs.generator.recorded_data import RECORDED, RESULTS, ROOT, as_rows
 from docs.generator.recorded_sweeps import (
     bounds,
+    experts,
     granger,
     repeats,
     sentiment,
@@ -162,6 +163,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             cusparse,
             device_choices,
             efficiency,
+            experts,
             granger,
             judged,
             kernel_tuner,

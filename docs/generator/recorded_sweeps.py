@@ -11,10 +11,12 @@ import pyarrow.parquet
 
 from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS, as_rows
 from launchwise.base.storage import read_json
+from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.method import Method
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.profile import read_profile
 from launchwise.workloads.spec import load_spec
+from launchwise.workloads.usual import UsualChoices, usual_configuration
 
 DTYPES = ("float32", "float64")
 
@@ -129,6 +131,47 @@ def _counters() -> dict[str, Any]:
             for name in ("missed", "time_ns")
         }
         for count in sorted(set(found["county"]))
+    }
+
+
+@cache
+def experts() -> dict[str, Any]:
+    """Recorded sweep of the products of experts on an H100: fastest of each variant, usual choice.
+
+    ``us``: microseconds of two layers in float16, a row each by experts and rows. ``first``:
+    problems in which a variant has the fastest configuration. ``gain``: time of the usual choice
+    over that of the fastest, geometric mean and limits over all problems. ``ms_a_row``: from
+    compiled kernels to the table.
+    """
+    rows = _sweep("expert_product", "h100")
+    spec = load_spec(KERNELS / "expert_product")
+    rules = validated(UsualChoices, read_yaml(KERNELS / "expert_product" / "usual.yaml"), "").choices
+    problem, tunables = spec.problem_columns, spec.tunable_columns
+    best = rows.pivot_table("time_ms", problem, "variant", aggfunc="min")
+    timed = rows.dropna(subset=["time_ms"]).set_index([*problem, *tunables])["time_ms"]
+    best["usual choice"] = [
+        timed.loc[(*key, *(chosen[name] for name in tunables))]
+        for key in best.index
+        if (chosen := usual_configuration(rules, dict(zip(problem, key, strict=True)), spec))
+    ]
+    kinds = [each for each in spec.variants if each in best]
+    gain = best["usual choice"] / best[kinds].min(axis="columns")
+    layers = "dtype == 'float16' and (n == 4096 or n == 1792) and rows not in (32, 512, 2048)"
+    some = (1e3 * best.query(layers)).reset_index().sort_values(["experts", "rows"])
+    # Few rows have few configurations of a kernel for them.
+    some["few_rows"] = [f"{each:.1f}" if each == each else "–" for each in some["few_rows"]]
+    known = read_json(RECORDED / "h100" / "expert_product.provenance.json")
+    return {
+        "rows": len(rows),
+        "problems": len(best),
+        "us": as_rows(some.set_index(problem)),
+        "first": best[kinds].idxmin(axis="columns").value_counts().to_dict(),
+        "gain": {
+            "mean": float(np.exp(np.log(gain).mean())),
+            "least": float(gain.min()),
+            "most": float(gain.max()),
+        },
+        "ms_a_row": 1e3 * sum(each["seconds"]["total"] for each in known["shards"]) / len(rows),
     }
 
 
