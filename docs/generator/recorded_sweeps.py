@@ -145,7 +145,8 @@ def experts() -> dict[str, Any]:
     """
     rows = _sweep("expert_product", "h100")
     spec = load_spec(KERNELS / "expert_product")
-    rules = validated(UsualChoices, read_yaml(KERNELS / "expert_product" / "usual.yaml"), "").choices
+    usual = KERNELS / "expert_product" / "usual.yaml"
+    rules = validated(UsualChoices, read_yaml(usual), usual).choices
     problem, tunables = spec.problem_columns, spec.tunable_columns
     best = rows.pivot_table("time_ms", problem, "variant", aggfunc="min")
     timed = rows.dropna(subset=["time_ms"]).set_index([*problem, *tunables])["time_ms"]
