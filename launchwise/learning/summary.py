@@ -20,7 +20,7 @@ WORTH_PERCENT = 5.0
 """A gain of the best configuration over the usual choice above this counts as missed, %."""
 
 INTERVAL_SEED = 0
-HEURISTICS = frozenset(BASELINES)
+HEURISTICS = tuple(BASELINES)
 
 
 def summarise(
@@ -96,7 +96,8 @@ def _with_intervals(
     means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
     roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))
     models = [model for model, role in roles.items() if role == "model"]
-    rivals = {"beside_best_model": models, "beside_best_heuristic": list(HEURISTICS & roles.keys())}
+    heuristics = [name for name in HEURISTICS if name in roles]
+    rivals = {"beside_best_model": models, "beside_best_heuristic": heuristics}
     for model, figured in found.items():
         figured["fraction_interval"] = means.interval(model)
         for key, names in rivals.items():

@@ -168,7 +168,8 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
             f"{wording.plural(got[name]['problems'], 'problem')}"
         )
         # The strongest rival, named after the test.
-        if rules := [got[rule] for rule in sorted(HEURISTICS - {name}) if rule in got]:
+        # Of equal ones the first in the order of the report: of one GPU, the nearest is itself.
+        if rules := [got[rule] for rule in HEURISTICS if rule in got and rule != name]:
             rule = max(rules, key=lambda row: row["fraction"])
             text += f"; the best simple rule, {study.title(rule['model'])}, {_reached(rule)}"
     else:
