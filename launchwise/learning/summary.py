@@ -21,6 +21,7 @@ WORTH_PERCENT = 5.0
 
 INTERVAL_SEED = 0
 HEURISTICS = tuple(BASELINES)
+"""Simple rules; of those that answer alike, the first is named."""
 
 
 def summarise(
@@ -95,16 +96,14 @@ def _with_intervals(
     """
     means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
     roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))
-    models = [model for model, role in roles.items() if role == "model"]
+    models = sorted(model for model, role in roles.items() if role == "model")
     heuristics = [name for name in HEURISTICS if name in roles]
     rivals = {"beside_best_model": models, "beside_best_heuristic": heuristics}
     for model, figured in found.items():
         figured["fraction_interval"] = means.interval(model)
         for key, names in rivals.items():
-            # The first by name where two are equal.
-            best = min(
-                names, key=lambda one: (-found[one]["fraction_geometric_mean"], one), default=None
-            )
+            # The first of the list where two are equal.
+            best = max(names, key=lambda one: found[one]["fraction_geometric_mean"], default=None)
             figured[key] = None if best is None else means.ratio(model, best)
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
+from launchwise.learning.summary import HEURISTICS
 from launchwise.report import figures, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
 from launchwise.report.models import answering, first_split, is_tied, leader
@@ -221,10 +222,13 @@ def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
 def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
     """Comparison of the model with the best heuristic."""
     got = scores_on(study, split, gpu)
-    rules = got[(got["role"] == "baseline") & ~got["model"].str.startswith("random_")]
+    rules = got[got["model"].isin(HEURISTICS)]
     if rules.empty:
         return ""
-    rule, own = rules.iloc[0], got[got["model"] == name].iloc[0]
+    # Of equal ones the first in the order of the report.
+    rules = rules.sort_values("model", key=lambda names: names.map(HEURISTICS.index))
+    rule = rules.iloc[int(rules["fraction"].to_numpy().argmax())]
+    own = got[got["model"] == name].iloc[0]
     return (
         f" The best heuristic, “{study.title(str(rule['model']))}”, reaches "
         f"{wording.fixed(rule['fraction'])} of the best, {study.title(name)} "
