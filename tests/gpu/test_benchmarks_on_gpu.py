@@ -132,3 +132,9 @@ def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
     assert chosen["launchwise"].keys() >= chosen["triton"].keys()
     assert min(chosen["times_ms"].values()) > 0
     assert result["rate"] > 0
+
+
+def test_devito_and_launchwise_step_the_same_equation(tmp_path: Path) -> None:
+    for row in result_on_gpu("against_devito", tmp_path)["results"]:
+        assert row["devito"]["step_ms"] > 0
+        assert row["ratio"] > 0

@@ -48,6 +48,7 @@ WITH_JAVA = ("against_weka",)
 
 ON_GPU = {
     "against_cusparse": "cupy",
+    "against_devito": "devito",
     "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
     "against_triton": "triton",
