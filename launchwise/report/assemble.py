@@ -196,6 +196,12 @@ def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
     return Page(path, "Answer", settings.title, settings.question, sections_, study.name)
 
 
+def _is_published(study: StudyData) -> bool:
+    """Whether there is a publication beside which the study's own sections stand."""
+    own = study.folder is not None and any((study.folder / "published").glob("*"))
+    return own or study.settings.doi is not None
+
+
 MOST_GPUS = 24
 """Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
 
@@ -223,7 +229,11 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
         study, {"published-times": ("Published times", published_times.published_times)}
     )
     others = [*answer, *learnt, *beside]
-    paper = [*own_sections(study, others), *beside]
+    own = own_sections(study, others)
+    if _is_published(study):
+        paper = [*own, *beside]
+    else:
+        answer, paper = [*answer, *own], beside
     if (listed := elements(study, [*answer, *learnt, *paper])) is not None:
         paper.append(listed)
     title, lead = study.settings.title, study.settings.question

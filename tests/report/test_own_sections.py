@@ -9,6 +9,7 @@ import pytest
 from report_study import study
 
 from launchwise.base.errors import UserError
+from launchwise.report.assemble import of_study
 from launchwise.report.blocks import Section
 from launchwise.report.own_sections import FAILED, own_sections
 from launchwise.report.page import every_block
@@ -53,6 +54,24 @@ def test_a_section_follows_its_study_to_another_name(folder: Path) -> None:
     renamed = folder.rename(folder.parent / "other")
     page = page_of(study(name="other", folder=renamed))
     assert 'id="other-mine"' in page
+
+
+PLAIN = GOOD.replace('published["facts"]', '[{"value": 1}]')
+
+
+@pytest.mark.parametrize(("published", "end"), [(True, "paper.html"), (False, "index.html")])
+def test_only_a_published_study_has_a_page_beside_its_publication(
+    folder: Path, published: bool, end: str
+) -> None:
+    (folder / "section.py").write_text(PLAIN)
+    if not published:
+        (folder / "published" / "facts.csv").unlink()
+    pages = of_study(study(folder=folder), None)
+    (with_it,) = [
+        page.path for page in pages if "tiny-mine" in [section.id for section in page.sections]
+    ]
+    assert with_it.endswith(end)
+    assert any(page.path.endswith("paper.html") for page in pages) == published
 
 
 def test_no_file_no_section(folder: Path) -> None:
