@@ -313,7 +313,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
         workflow.start(config, "config.yaml", ["o.yaml"])
     assert capsys.readouterr().err.startswith(
         "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
-        "'xgboost'? (allowed: analytical, committee, forest, gaussian_process, knn, "
+        "'xgboost'? (allowed: analytical, best_tree, committee, forest, gaussian_process, knn, "
         "lambdarank, learnt, lightgbm, nearest, roofline, tree, xgboost"
     )
 
