@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from launchwise.base.triton_answers import AutotunedKernel
+    from launchwise.base.triton_launches import AutotunedKernel
 
 __version__ = "0.2.0.dev0"
 
 
 def autotuned(file: Any, **options: Any) -> Callable[[Any], AutotunedKernel]:
-    """Decorator of a Triton kernel: see :func:`launchwise.base.triton_answers.autotuned`."""
-    from launchwise.base.triton_answers import autotuned as decorator
+    """Decorator of a Triton kernel: see :func:`launchwise.base.triton_launches.autotuned`."""
+    from launchwise.base.triton_launches import autotuned as decorator
 
     return decorator(file, **options)
 

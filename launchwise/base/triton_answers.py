@@ -1,24 +1,13 @@
-"""Answers where Triton kernels are launched: a file of answers in place of ``@triton.autotune``.
+"""A file of answers for a Triton kernel, and its lookup.
 
-    @autotuned("matmul.json")
-    @triton.jit
-    def matmul(c, a, b, m, n, k, BLOCK_M: tl.constexpr, ...): ...
-
-    matmul[lambda META: (triton.cdiv(m, META["BLOCK_M"]),)](c, a, b, m, n, k)
-
-``launchwise export STUDY --format triton`` writes the file, and this module beside it as
-``launchwise_triton.py``: it needs Python 3.10 and Triton, and nothing of launchwise. Nothing is
-timed: a configuration follows from the file, the arguments and the name of the device, so all
-ranks launch the same.
+``launchwise export --format triton`` writes the file, and one module beside it,
+``launchwise_triton.py``: :mod:`launchwise.base.triton_launches` and this one.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -26,9 +15,6 @@ from typing import Any
 FORMAT = "launchwise triton 1"
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Tunables that are options of Triton's compiler; the others are constexprs of the kernel."""
-
-PLACE = re.compile(r"(\w+)(?:\.(dtype)|\.shape\[(\d+)\])?")
-"""Where a launch states a parameter of the problem: ``m``, ``a.dtype`` or ``a.shape[0]``."""
 
 TYPES = {
     **{"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"},
@@ -39,12 +25,6 @@ TYPES = {
 
 UNKNOWN = {"time_ms": None, "interval_ms": None, "gain": None, "gain_interval": None}
 """What is not known of a configuration at a size for which it is no listed answer."""
-
-Source = str | Callable[[Mapping[str, Any]], Any]
-"""Where a parameter of the problem stands: see :data:`PLACE`; or a function of all arguments."""
-
-Reader = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
-"""Function of a launch's arguments, by place and by name."""
 
 
 class AnswerError(ValueError):
@@ -150,248 +130,7 @@ def _distance(asked: Sequence[int], known: Sequence[int]) -> float:
     return found
 
 
-def autotuned(
-    file: str | Path,
-    *,
-    problem: Mapping[str, Source] | None = None,
-    device: str | None = None,
-) -> Callable[[Any], AutotunedKernel]:
-    """Decorator of a Triton kernel that is launched with the configurations of a file of answers.
-
-    Parameters
-    ----------
-    file
-        The file; a relative path starts at the folder of the kernel's own file.
-    problem
-        Parameter of the problem to where a launch states it, in place of what the file says: an
-        argument (``"m"``), the type or a dimension of a tensor (``"a.dtype"``, ``"a.shape[0]"``),
-        or a function of the arguments by their names.
-    device
-        Name of the device in place of that of the current one.
-
-    Raises
-    ------
-    AnswerError
-        When the file is broken, or of another kernel.
-    """
-
-    def decorate(fn: Any) -> AutotunedKernel:
-        path = Path(_function(fn).__code__.co_filename).parent / file
-        return AutotunedKernel(fn, Answers(path), problem or {}, device)
-
-    return decorate
-
-
-def _function(fn: Any) -> Any:
-    """The Python function below decorators of Triton."""
-    while not hasattr(fn, "__code__"):
-        fn = fn.fn
-    return fn
-
-
-class AutotunedKernel:
-    """A kernel whose launches take their configurations from answers: see :func:`autotuned`.
-
-    Parameters
-    ----------
-    fn
-        What ``triton.jit`` or ``triton.heuristics`` returned.
-    """
-
-    def __init__(
-        self, fn: Any, answers: Answers, problem: Mapping[str, Source], device: str | None
-    ) -> None:
-        check_kernel(fn, answers)
-        self.fn, self.answers = fn, answers
-        self.arg_names: list[str] = list(fn.arg_names)
-        self.__name__ = _function(fn).__name__
-        self._sources = {**answers.problem, **problem}
-        self._readers = [self._reader(name, one) for name, one in self._sources.items()]
-        self._device, self._current = device, _no_device
-        self._known: dict[Any, dict[str, Any]] = {}
-        self._warned: set[tuple[str, ...]] = set()
-        self._launch = fn.run
-
-    def _reader(self, name: str, source: Source | None) -> Reader:
-        """Function that reads a parameter of the problem from the arguments of a launch."""
-        path, key, names = self.answers.path, f"problem.{name}", self.arg_names
-        if name not in self.answers.problem:
-            message = f"is no parameter of the file (its own: {', '.join(self.answers.problem)})"
-            raise AnswerError(path, key, message)
-        if source is None:
-            message = f"no argument of {self.answers.kernel} states it: say where, such as"
-            raise AnswerError(path, key, f'{message} problem={{"{name}": "a.shape[0]"}}')
-        if callable(source):
-            return lambda args, kwargs: source({**dict(zip(names, args, strict=False)), **kwargs})
-        match = PLACE.fullmatch(source)
-        if match is None:
-            raise AnswerError(path, key, f"{source!r} is no argument, type or dimension")
-        argument, is_type, dimension = match.groups()
-        if argument not in names:
-            message = f"{self.__name__} has no argument {argument} (its own: {', '.join(names)})"
-            raise AnswerError(path, key, message)
-        place = names.index(argument)
-
-        if is_type:
-            return lambda args, kwargs: (
-                (args[place] if place < len(args) else kwargs[argument]).dtype
-            )
-        if dimension:
-            number = int(dimension)
-            return lambda args, kwargs: (
-                args[place] if place < len(args) else kwargs[argument]
-            ).shape[number]
-        return lambda args, kwargs: args[place] if place < len(args) else kwargs[argument]
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """A launch on a grid: a tuple, or a function of all arguments and tunables."""
-        return self._launcher(grid, False)
-
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch with the configuration for these arguments, as ``JITFunction.run`` does.
-
-        Raises
-        ------
-        AnswerError
-            When the launch does not state the problem, or sets what the file sets.
-        """
-        return self._launcher(grid, warmup)(*args, **kwargs)
-
-    def _launcher(self, grid: Any, warmup: bool) -> Callable[..., Any]:
-        # One function does it all: each call more would add to each launch.
-        known, readers, run = self._known, self._readers, self._launch
-
-        def launch(*args: Any, **kwargs: Any) -> Any:
-            device = self._device if self._device is not None else self._device_name()
-            try:
-                found = known[device, *[read(args, kwargs) for read in readers]]
-            except (KeyError, AttributeError, IndexError):
-                found = self._configuration(args, kwargs)
-            return run(*args, grid=grid, warmup=warmup, **kwargs, **found)
-
-        return launch
-
-    def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
-        """Compile what a launch would run, without running it."""
-        return self.fn.warmup(*args, grid=grid, **kwargs, **self._configuration(args, kwargs))
-
-    def answer(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The answer for a launch with these arguments, with its evidence.
-
-        Returns
-        -------
-        dict
-            ``configuration``, ``basis``, the ``problem`` that it was taken over from, ``time_ms``
-            and ``gain`` over the ``usual`` configuration with intervals; None where unknown.
-        """
-        return self.answers.answer(self._device_name(), self._problem(self._values(args, kwargs)))
-
-    def _configuration(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        values, device = self._values(args, kwargs), self._device_name()
-        problem = self._problem(values)
-        answer = self.answers.answer(device, problem)
-        found: dict[str, Any] = answer["configuration"]
-        if clash := [name for name in found if name in kwargs]:
-            message = "is set by the launch and by the file: leave it out of the launch"
-            raise AnswerError(self.answers.path, clash[0], message)
-        if answer["basis"] == "default":
-            self._warn(
-                device, [str(problem[name]) for name in problem if name in self.answers.texts]
-            )
-        self._known[device, *values] = found
-        return found
-
-    def _warn(self, device: str, texts: Sequence[str]) -> None:
-        if (device, *texts) not in self._warned:
-            self._warned.add((device, *texts))
-            of = f" and {', '.join(texts)}" if texts else ""
-            message = f"{self.__name__} has no answer for {device or 'this device'}{of}"
-            text = f"{self.answers.path}: {message}: the fallback of the file is launched"
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
-
-    def _values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """What a launch states, parameter by parameter."""
-        found = []
-        for (name, source), read in zip(self._sources.items(), self._readers, strict=True):
-            try:
-                found.append(read(args, kwargs))
-            except (KeyError, AttributeError, IndexError) as error:
-                message = f"this launch of {self.__name__} has no {source}"
-                raise AnswerError(self.answers.path, f"problem.{name}", message) from error
-        return found
-
-    def _problem(self, values: Sequence[Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for (name, source), value in zip(self._sources.items(), values, strict=True):
-            try:
-                found[name] = _type_name(value) if name in self.answers.texts else index(value)
-            except TypeError as error:
-                message = f"{source} is {value!r} in this launch, which is no integer"
-                raise AnswerError(self.answers.path, f"problem.{name}", message) from error
-        return found
-
-    def _device_name(self) -> str:
-        """Name of the current device; asked for once where there is one."""
-        if self._device is not None:
-            return self._device
-        if self._current is _no_device:
-            self._current = _current_device()
-            if self._current is _no_device:
-                self._device = device_name()
-                return self._device
-        return _name_of(self._current())
-
-
-def check_kernel(fn: Any, answers: Answers) -> None:
-    """Insist that a file has values for constexprs of this kernel, and for no others.
-
-    Raises
-    ------
-    AnswerError
-        One line, with the kernel that the file is of.
-    """
-    own, below = _function(fn).__name__, fn
-    while not hasattr(below, "params") and hasattr(below, "fn"):
-        below = below.fn
-    fixed = [one.name for one in getattr(below, "params", ()) if one.is_constexpr]
-    fixed = fixed or list(fn.arg_names)  # Triton's interpreter does not tell them apart.
-    for name in answers.tunables:
-        if name not in OPTIONS and name not in fixed:
-            message = f"is no constexpr of {own} (its own: {', '.join(fixed)})"
-            raise AnswerError(answers.path, name, f"{message}; the file is of {answers.kernel}")
-
-
-def device_name() -> str:
-    """What CUDA calls the current device; empty where there is none."""
-    try:
-        import torch
-    except ImportError:
-        return ""
-    return _name_of(torch.cuda.current_device()) if torch.cuda.is_available() else ""
-
-
-@cache
-def _name_of(number: int) -> str:
-    import torch
-
-    return str(torch.cuda.get_device_name(number))
-
-
-def _no_device() -> int:
-    return 0
-
-
-def _current_device() -> Callable[[], int]:
-    """Function that gives the number of the current device, of several."""
-    try:
-        import torch
-    except ImportError:
-        return _no_device
-    current: Callable[[], int] = torch.cuda.current_device
-    return current if torch.cuda.device_count() > 1 else _no_device
-
-
-def _type_name(value: Any) -> str:
+def type_name(value: Any) -> str:
     """A type's name without its library's: ``float16`` of ``torch.float16`` and of ``fp16``."""
     name = str(value).rpartition(".")[2]
     return TYPES.get(name, name)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers, check_kernel, device_name
+from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers
+from launchwise.base.triton_launches import check_kernel, device_name
 
 Values = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Problem to the values of arguments."""
