@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.triton_functions import OPTIONS, TritonFunction, triton_function
 
 MODULE = "launchwise_triton.py"
+
+_STRIDE = re.compile(r"stride|pitch|^ld[a-z]?$|^ld_", re.IGNORECASE)
+"""In the name of an argument that is a distance in memory."""
 
 
 def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
@@ -200,8 +204,11 @@ def _place(
 def _places(
     name: str, spec: Spec, given: Mapping[str, Argument | None], function: TritonFunction
 ) -> Iterator[str]:
+    """Best place first: a stride is another number where a launch gets a view of a tensor."""
     known = {each: argument for each, argument in given.items() if argument is not None}
-    yield from (each for each, argument in known.items() if argument.value == name)
+    numbers = [each for each, argument in known.items() if argument.value == name]
+    numbers.sort(key=lambda each: (each not in function.keys, each.lower() != name.lower()))
+    yield from (each for each in numbers if not _STRIDE.search(each))
     fixed = [each.name for each in function.constexprs if each.name not in OPTIONS]
     yield from (each for each in fixed if spec.macros.get(each) == name)
     arrays = {each: argument for each, argument in known.items() if argument.is_array}
@@ -209,3 +216,4 @@ def _places(
     for each, argument in arrays.items():
         if isinstance(argument.shape, list) and name in argument.shape:
             yield f"{each}.shape[{argument.shape.index(name)}]"
+    yield from (each for each in numbers if _STRIDE.search(each))

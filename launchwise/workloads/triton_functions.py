@@ -54,11 +54,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TritonFunction:
-    """A ``@triton.jit`` function; ``prints`` holds the lines on which its file prints."""
+    """A ``@triton.jit`` function.
+
+    Parameters
+    ----------
+    prints
+        Lines on which its file prints.
+    keys
+        Names in the ``key`` of its ``@triton.autotune``.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     prints: tuple[int, ...] = ()
+    keys: frozenset[str] = frozenset()
 
     @property
     def constexprs(self) -> list[Parameter]:
@@ -104,9 +113,22 @@ def _functions(path: Path, changed: int) -> dict[str, TritonFunction]:
     ]
     prints = tuple(sorted(line for node, _ in defined for line in _printing_lines(node)))
     return {
-        node.name: TritonFunction(node.name, tuple(_parameters(node, decorator)), prints)
+        node.name: TritonFunction(
+            node.name, tuple(_parameters(node, decorator)), prints, _keys(node)
+        )
         for node, decorator in defined
     }
+
+
+def _keys(function: ast.FunctionDef) -> frozenset[str]:
+    """Texts that ``@triton.autotune(configs, key)`` lists as they are."""
+    found: set[str] = set()
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and _last_name(decorator) == "autotune":
+            named = [each.value for each in decorator.keywords if each.arg == "key"]
+            for node in (*named, *decorator.args[1:2]):
+                found |= {each for each in _listed(node) if isinstance(each, str)}
+    return frozenset(found)
 
 
 def _last_name(node: ast.AST) -> str:

@@ -67,10 +67,10 @@ ANSWERS: tuple[tuple[int, int, int, str, int, int], ...] = (
 """Number of the device, rows, n, dtype, BLOCK, num_warps."""
 
 
-def scaled_spec(folder: Path) -> Spec:
+def scaled_spec(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> Spec:
     """The workload, written to ``folder``."""
     folder.mkdir()
-    for name, text in (("spec.yaml", SPEC), ("scaled.py", KERNEL), ("reference.py", REFERENCE)):
+    for name, text in (("spec.yaml", spec), ("scaled.py", kernel), ("reference.py", REFERENCE)):
         (folder / name).write_text(text)
     return load_spec(folder)
 
@@ -117,9 +117,11 @@ def plain(table: AnswerTable) -> dict[str, Any]:
     return found
 
 
-def scaled_answers(folder: Path) -> tuple[AnswerTable, Path]:
+def scaled_answers(
+    folder: Path, spec: str = SPEC, kernel: str = KERNEL
+) -> tuple[AnswerTable, Path]:
     """The table, and the exported file of answers to its kernel."""
-    spec = scaled_spec(folder / "scaled")
-    table = scaled_table(spec)
-    write_triton(folder / "out", plain(table), spec)
+    read = scaled_spec(folder / "scaled", spec, kernel)
+    table = scaled_table(read)
+    write_triton(folder / "out", plain(table), read)
     return table, folder / "out" / "scaled_sizes.json"

@@ -1,0 +1,50 @@
+"""What an exported file of answers says of the launches of its Triton kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from triton_examples import KERNEL, SPEC, scaled_answers
+
+ARGUMENT = "  n: {type: int32, value: n}\n"
+TUNED = "@triton.autotune([], key=[{}])\n@triton.jit"
+
+
+def content_of(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> dict[str, Any]:
+    """The exported file."""
+    _, path = scaled_answers(folder, spec, kernel)
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "key", "wanted"),
+    [
+        ("stride_y n_cols", "", "n_cols"),
+        ("stride_y n_cols n", "", "n"),
+        ("stride_y N n_cols", "", "N"),
+        ("stride_y n n_cols", "'rows', 'n_cols'", "n_cols"),
+        ("stride_y n_cols", "'stride_y'", "n_cols"),
+        ("ldx n_cols", "", "n_cols"),
+        ("xStride y_pitch width", "", "width"),
+        ("stride_x stride_y", "", "y.shape[1]"),
+    ],
+)
+def test_a_stride_is_taken_for_no_size(tmp_path: Path, names: str, key: str, wanted: str) -> None:
+    own = names.split()
+    spec = SPEC.replace(ARGUMENT, "".join(ARGUMENT.replace("n:", f"{one}:") for one in own))
+    kernel = KERNEL.replace("rows, n, factor", f"rows, {', '.join(own)}, factor")
+    if key:
+        kernel = kernel.replace("@triton.jit", TUNED.format(key))
+    problem = content_of(tmp_path, spec, kernel)["problem"]
+    assert problem == {"rows": "rows", "n": wanted, "dtype": "y.dtype"}
+
+
+def test_a_stride_states_a_size_where_nothing_else_does(tmp_path: Path) -> None:
+    spec = SPEC.replace(ARGUMENT, ARGUMENT.replace("n:", "stride_y:"))
+    spec = spec.replace("shape: [rows, n]", 'shape: ["rows * n"]')
+    kernel = KERNEL.replace("rows, n, factor", "rows, stride_y, factor")
+    assert content_of(tmp_path, spec, kernel)["problem"]["n"] == "stride_y"
