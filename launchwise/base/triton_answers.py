@@ -69,6 +69,7 @@ class Answers:
         self.problem: dict[str, str | None] = dict(content["problem"])
         self.texts = frozenset(content["texts"])
         self.tensors: dict[str, str] = dict(content["tensors"])
+        self.computed: dict[str, str] = dict(content.get("computed", {}))
         self.tunables: list[str] = list(content["tunables"])
         self.fallback = _named(self.tunables, content["fallback"])
         self._devices: dict[str, str] = {}

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from inspect import Parameter, signature
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,16 @@ def autotuned(
     return decorate
 
 
+def _layers(fn: Any) -> Iterator[Any]:
+    """What decorators of Triton made, the outermost first, without the Python function."""
+    while not hasattr(fn, "__code__"):
+        yield fn
+        fn = fn.fn
+
+
 def _function(fn: Any) -> Any:
     """The Python function below decorators of Triton."""
-    while not hasattr(fn, "__code__"):
-        fn = fn.fn
-    return fn
+    return [*_layers(fn)][-1].fn if not hasattr(fn, "__code__") else fn
 
 
 class AutotunedKernel:
@@ -88,6 +94,7 @@ class AutotunedKernel:
         check_kernel(fn, answers)
         self.fn, self.answers = fn, answers
         self.arg_names: list[str] = list(fn.arg_names)
+        self._unset = unset_constexprs(fn, answers)
         self.__name__ = _function(fn).__name__
         self._sources = {**answers.problem, **problem}
         self._readers = [self._reader(name, one) for name, one in self._sources.items()]
@@ -178,6 +185,12 @@ class AutotunedKernel:
         if clash := [name for name in found if name in kwargs]:
             message = "is set by the launch and by the file: leave it out of the launch"
             raise AnswerError(self.answers.path, clash[0], message)
+        for name in self._unset:
+            if name not in kwargs and name not in self.arg_names[: len(args)]:
+                measured = self.answers.computed.get(name)
+                message = "has no value: @triton.heuristics below autotuned or the launch gives it"
+                message += f" (measured with {measured})" if measured else ""
+                raise AnswerError(self.answers.path, name, message)
         if answer["basis"] == "default":
             self._warn(
                 device, [str(problem[name]) for name in problem if name in self.answers.texts]
@@ -234,15 +247,37 @@ def check_kernel(fn: Any, answers: Answers) -> None:
     AnswerError
         One line, with the kernel that the file is of.
     """
-    own, below = _function(fn).__name__, fn
-    while not hasattr(below, "params") and hasattr(below, "fn"):
-        below = below.fn
-    fixed = [one.name for one in getattr(below, "params", ()) if one.is_constexpr]
-    fixed = fixed or list(fn.arg_names)  # Triton's interpreter does not tell them apart.
+    own = _function(fn).__name__
+    fixed = _constexprs(fn) or list(fn.arg_names)  # Triton's interpreter does not tell them apart.
     for name in answers.tunables:
         if name not in OPTIONS and name not in fixed:
             message = f"is no constexpr of {own} (its own: {', '.join(fixed)})"
             raise AnswerError(answers.path, name, f"{message}; the file is of {answers.kernel}")
+
+
+def unset_constexprs(fn: Any, answers: Answers) -> list[str]:
+    """Constexprs to which neither the file, a heuristic nor a default gives a value."""
+    parameters = signature(_function(fn)).parameters
+    known = {*answers.tunables, *(name for one in _layers(fn) for name in _heuristics(one))}
+    asked = dict.fromkeys([*_constexprs(fn), *answers.computed])
+    return [
+        name
+        for name in asked
+        if name in parameters and parameters[name].default is Parameter.empty and name not in known
+    ]
+
+
+def _heuristics(layer: Any) -> Sequence[str]:
+    """Names that a ``triton.heuristics`` computes."""
+    values = getattr(layer, "values", None)
+    return list(values) if isinstance(values, Mapping) else []
+
+
+def _constexprs(fn: Any) -> list[str]:
+    for layer in _layers(fn):
+        if hasattr(layer, "params"):
+            return [one.name for one in layer.params if one.is_constexpr]
+    return []
 
 
 def device_name() -> str:

@@ -28,6 +28,9 @@ MODULE = "launchwise_triton.py"
 _STRIDE = re.compile(r"stride|pitch|^ld[a-z]?$|^ld_", re.IGNORECASE)
 """In the name of an argument that is a distance in memory."""
 
+_NO_VALUE = re.compile(r"""['"](tl\.|None['"])""")
+"""In a macro that may be a type or None, which JSON does not tell from a text."""
+
 
 def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec) -> None:
     """Write a folder with the answers, ``<study>.json``, and the module that reads them.
@@ -102,6 +105,11 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
         "problem": {each: _place(each, spec, given, function) for each in table["parameters"]},
         "texts": [each for each in table["parameters"] if each in table["texts"]],
         "tensors": {each: str(one.type) for each, one in given.items() if one and one.is_array},
+        "computed": {
+            each.name: spec.macros[each.name]
+            for each in function.constexprs
+            if each.name in spec.macros and each.name not in own
+        },
         **{"tunables": own, "fallback": fallback},
         "devices": {each["name"]: _device(each) for each in table["devices"]},
         "answers": answers,
@@ -146,18 +154,14 @@ def _variant(table: Mapping[str, Any], spec: Spec) -> tuple[str, Variant]:
 
 
 def _macros(spec: Spec, function: TritonFunction) -> list[str]:
-    """Constexprs that are computed from tunables; any other constexpr is the launch's own."""
+    """Constexprs that are computed from tunables alone: an answer has them at any size."""
     found = []
     for each in function.constexprs:
-        if each.name not in spec.macros:
-            continue
-        read = {*spec.formulas.raw_names(spec.macros[each.name])}
-        if not read & {*spec.tunable_columns}:
-            continue
-        if read & {*spec.problem}:
-            message = "reads both problem and tunables: no answer for a near size can state it"
-            raise UserError(_folder(spec) / SPEC_FILE, f"macros.{each.name}", message)
-        found.append(each.name)
+        text = spec.macros.get(each.name, "")
+        read = {*spec.formulas.raw_names(text)} if text else set()
+        of_tunables = bool(read & {*spec.tunable_columns}) and not read & {*spec.problem}
+        if of_tunables and not _NO_VALUE.search(text):
+            found.append(each.name)
     return found
 
 

@@ -302,3 +302,56 @@ def test_answers_with_another_language_are_refused(tmp_path: Path) -> None:
     changed = replace(table, entries=(first, *table.entries[1:]))
     with pytest.raises(UserError, match="scaled_sizes answers with others than Triton: cuda 1"):
         write_triton(tmp_path / "out", plain(changed), spec)
+
+
+class Heuristics:
+    """What ``triton.heuristics`` returns: it computes constexprs at each launch."""
+
+    def __init__(self, fn: Any, values: dict[str, Callable[[dict[str, Any]], Any]]) -> None:
+        self.fn, self.values, self.arg_names = fn, values, fn.arg_names
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        return self.fn.run(*args, **kwargs, **{n: one(given) for n, one in self.values.items()})
+
+
+def with_even(made: tuple[AnswerTable, Path], folder: Path) -> Path:
+    """The file of a study with the macro ``EVEN`` in the place of ``HALF``."""
+    content = json.loads(made[1].read_text())
+    content["computed"] = {"EVEN": "n % BLOCK == 0"}
+    content["tunables"].pop()
+    for one in (content["fallback"], *(each["configuration"] for each in content["answers"])):
+        one.pop()
+    path = folder / "even.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def even() -> Jit:
+    def scaled(
+        y: Any, x: Any, rows: int, n: int, factor: float, BLOCK: int, EVEN: bool, MODE: int = 0
+    ) -> None:
+        """Takes the place of a kernel's function."""
+
+    return Jit(scaled, ("BLOCK", "EVEN", "MODE"))
+
+
+def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(
+    made: tuple[AnswerTable, Path], tmp_path: Path
+) -> None:
+    path = with_even(made, tmp_path)
+    jit = even()
+    below = Heuristics(jit, {"EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
+    decorated = launchwise.autotuned(path, device=BIG)(below)
+    for n, is_even in ((1000, False), (1024, True)) * 2:
+        decorated[(1,)](*arguments(16, n))
+        assert (jit.launches[-1]["BLOCK"], jit.launches[-1]["EVEN"]) == (128, is_even)
+    stated = launchwise.autotuned(path, device=BIG)(jit)
+    stated[(1,)](*arguments(16, 1000), EVEN=False)
+    assert jit.launches[-1]["EVEN"] is False
+    said = (
+        r"even\.json: EVEN: has no value: @triton\.heuristics below autotuned or the launch gives "
+        r"it \(measured with n % BLOCK == 0\)$"
+    )
+    with pytest.raises(AnswerError, match=said):
+        stated[(1,)](*arguments(16, 2000))

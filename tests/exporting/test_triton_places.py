@@ -48,3 +48,22 @@ def test_a_stride_states_a_size_where_nothing_else_does(tmp_path: Path) -> None:
     spec = spec.replace("shape: [rows, n]", 'shape: ["rows * n"]')
     kernel = KERNEL.replace("rows, n, factor", "rows, stride_y, factor")
     assert content_of(tmp_path, spec, kernel)["problem"]["n"] == "stride_y"
+
+
+def test_a_file_holds_no_macro_that_reads_the_problem(tmp_path: Path) -> None:
+    macros = (
+        "macros: {HALF: 'BLOCK // 2', EVEN: 'n % BLOCK == 0', WIDE: 'n > 512', KIND: \"'a'\", "
+        "TYPE: \"'tl.float16' if BLOCK > 64 else 'tl.float32'\"}"
+    )
+    spec = SPEC.replace('macros: {HALF: "BLOCK // 2"}', macros)
+    names = ("HALF", "EVEN", "WIDE", "KIND", "TYPE")
+    listed = ", ".join(f"{name}: tl.constexpr" for name in names)
+    content = content_of(tmp_path, spec, KERNEL.replace("HALF: tl.constexpr", listed))
+    assert content["tunables"] == ["BLOCK", "num_warps", "HALF"]
+    assert content["computed"] == {
+        "EVEN": "n % BLOCK == 0",
+        "WIDE": "n > 512",
+        "KIND": "'a'",
+        "TYPE": "'tl.float16' if BLOCK > 64 else 'tl.float32'",
+    }
+    assert content["answers"][2]["configuration"] == [256, 4, 128]
