@@ -34,6 +34,10 @@ class AnswerError(ValueError):
         super().__init__(": ".join(part for part in (str(path), key, message) if part))
 
 
+class StackingError(AnswerError, AttributeError):
+    """Decorators of a kernel in a wrong order."""
+
+
 class Answers:
     """A file of answers.
 

@@ -23,7 +23,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers, type_name
+from launchwise.base.triton_answers import OPTIONS, AnswerError, Answers, StackingError, type_name
 
 PLACE = re.compile(r"(\w+)(?:\.(dtype)|\.shape\[(\d+)\])?")
 """Where a launch states a parameter of the problem: ``m``, ``a.dtype`` or ``a.shape[0]``."""
@@ -57,7 +57,8 @@ def autotuned(
     Raises
     ------
     AnswerError
-        When the file is broken, or of another kernel.
+        When the file is broken, or of another kernel; when another decorator stands above this
+        one, or ``triton.autotune`` below it.
     """
 
     def decorate(fn: Any) -> AutotunedKernel:
@@ -93,7 +94,7 @@ class AutotunedKernel:
     ) -> None:
         check_kernel(fn, answers)
         self.fn, self.answers = fn, answers
-        self.arg_names: list[str] = list(fn.arg_names)
+        self._names: list[str] = list(fn.arg_names)
         self._unset = unset_constexprs(fn, answers)
         self.__name__ = _function(fn).__name__
         self._sources = {**answers.problem, **problem}
@@ -103,9 +104,17 @@ class AutotunedKernel:
         self._warned: set[tuple[str, ...]] = set()
         self._launch = fn.run
 
+    @property
+    def arg_names(self) -> list[str]:
+        """None: decorators of Triton ask for it, and none may stand above this one."""
+        message = "autotuned is the first decorator: @triton.heuristics stands below it"
+        raise StackingError(
+            self.answers.path, self.__name__, f"{message}, @triton.autotune nowhere"
+        )
+
     def _reader(self, name: str, source: Source | None) -> Reader:
         """Function that reads a parameter of the problem from the arguments of a launch."""
-        path, key, names = self.answers.path, f"problem.{name}", self.arg_names
+        path, key, names = self.answers.path, f"problem.{name}", self._names
         if name not in self.answers.problem:
             message = f"is no parameter of the file (its own: {', '.join(self.answers.problem)})"
             raise AnswerError(path, key, message)
@@ -186,7 +195,7 @@ class AutotunedKernel:
             message = "is set by the launch and by the file: leave it out of the launch"
             raise AnswerError(self.answers.path, clash[0], message)
         for name in self._unset:
-            if name not in kwargs and name not in self.arg_names[: len(args)]:
+            if name not in kwargs and name not in self._names[: len(args)]:
                 measured = self.answers.computed.get(name)
                 message = "has no value: @triton.heuristics below autotuned or the launch gives it"
                 message += f" (measured with {measured})" if measured else ""
@@ -240,7 +249,7 @@ class AutotunedKernel:
 
 
 def check_kernel(fn: Any, answers: Answers) -> None:
-    """Insist that a file has values for constexprs of this kernel, and for no others.
+    """Insist that a file is of this kernel, which no other decorator tunes.
 
     Raises
     ------
@@ -248,11 +257,19 @@ def check_kernel(fn: Any, answers: Answers) -> None:
         One line, with the kernel that the file is of.
     """
     own = _function(fn).__name__
+    if any(isinstance(one, AutotunedKernel) or hasattr(one, "configs") for one in _layers(fn)):
+        message = "another decorator below chooses configurations, too: remove @triton.autotune"
+        raise StackingError(answers.path, own, message)
+    if own != answers.kernel:
+        message = (
+            f"the file is of {answers.kernel}, not of {own}: export it anew, or change it there"
+        )
+        raise AnswerError(answers.path, "kernel", message)
     fixed = _constexprs(fn) or list(fn.arg_names)  # Triton's interpreter does not tell them apart.
     for name in answers.tunables:
         if name not in OPTIONS and name not in fixed:
             message = f"is no constexpr of {own} (its own: {', '.join(fixed)})"
-            raise AnswerError(answers.path, name, f"{message}; the file is of {answers.kernel}")
+            raise AnswerError(answers.path, name, message)
 
 
 def unset_constexprs(fn: Any, answers: Answers) -> list[str]:

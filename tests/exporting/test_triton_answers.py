@@ -205,8 +205,12 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "problem.rows: scaled has no argument m (its own: y, x, rows, n, factor, BLOCK, HALF)",
     ),
     "another kernel": (
-        lambda content: content.update(kernel="other", tunables=["TILE", "num_warps", "HALF"]),
-        "TILE: is no constexpr of scaled (its own: BLOCK, HALF); the file is of other",
+        lambda content: content.update(kernel="other"),
+        "kernel: the file is of other, not of scaled: export it anew",
+    ),
+    "another constexpr": (
+        lambda content: content.update(tunables=["TILE", "num_warps", "HALF"]),
+        "TILE: is no constexpr of scaled (its own: BLOCK, HALF)",
     ),
     "no argument": (
         lambda content: content["problem"].update(rows=None),
@@ -355,3 +359,21 @@ def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(
     )
     with pytest.raises(AnswerError, match=said):
         stated[(1,)](*arguments(16, 2000))
+
+
+def test_decorators_in_a_wrong_order_are_one_line_at_import(
+    made: tuple[AnswerTable, Path], tmp_path: Path
+) -> None:
+    first = r"scaled: autotuned is the first decorator: @triton\.heuristics stands below it"
+    decorated = launchwise.autotuned(made[1])(kernel())
+    with pytest.raises(AnswerError, match=first):
+        Heuristics(decorated, {"HALF": lambda given: given["BLOCK"] // 2})
+    assert not hasattr(decorated, "arg_names")
+    remove = (
+        r"scaled: another decorator below chooses configurations, too: remove @triton\.autotune"
+    )
+    tuned = kernel()
+    tuned.configs = []  # type: ignore[attr-defined]
+    for below in (tuned, Heuristics(tuned, {}), decorated):
+        with pytest.raises(AnswerError, match=remove):
+            launchwise.autotuned(made[1])(below)

@@ -161,3 +161,30 @@ def test_what_the_cache_cannot_hold_is_one_line(tmp_path: Path, case: str) -> No
         "except ValueError as error:\n    print(error)\n"
     )
     assert ran(HERE + program, tmp_path, str(path)).startswith(f"{path}: {said}")
+
+
+IMPORTS = "import triton\nfrom launchwise_triton import autotuned\n"
+DECORATED = 'autotuned("out/scaled_sizes.json")'
+HALF = 'triton.heuristics({"HALF": lambda given: given["BLOCK"] // 2})'
+TUNE = 'triton.autotune([triton.Config({"BLOCK": 64})], key=["n"])'
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ((HALF, DECORATED), "autotuned is the first decorator"),
+        ((TUNE, DECORATED), "autotuned is the first decorator"),
+        ((DECORATED, TUNE), "remove @triton.autotune"),
+        ((DECORATED, HALF, TUNE), "remove @triton.autotune"),
+        ((DECORATED, HALF), "fine"),
+    ],
+)
+def test_a_wrong_order_of_decorators_is_told_at_import(
+    tmp_path: Path, order: tuple[str, ...], said: str
+) -> None:
+    scaled_answers(tmp_path)
+    stack = "\n".join(f"@{each}" for each in (*order, "triton.jit"))
+    text = KERNEL.replace("@triton.jit", stack).replace("import triton\n", IMPORTS, 1)
+    (tmp_path / "stacked.py").write_text(text)
+    program = "try:\n    import stacked\n    print('fine')\nexcept ValueError as error:\n"
+    assert said in ran(f"{program}    print(error)\n", tmp_path, TRITON_INTERPRET="0")
