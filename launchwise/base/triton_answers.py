@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from operator import index
 from pathlib import Path
@@ -22,6 +23,9 @@ TYPES = {
     **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
 }
 """Triton's names of types to those of answers, which are PyTorch's without ``torch.``."""
+
+_TYPE = re.compile(r"(b?float|u?int|complex)\d\w*|bool")
+"""Name of a type in answers."""
 
 UNKNOWN = {"time_ms": None, "interval_ms": None, "gain": None, "gain_interval": None}
 """What is not known of a configuration at a size for which it is no listed answer."""
@@ -64,6 +68,8 @@ class Answers:
             raise AnswerError(path, "format", f"must be {FORMAT!r}, as launchwise export writes it")
         try:
             self._read(content)
+        except AnswerError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             said = f"{type(error).__name__}: {error}"
             raise AnswerError(path, "", f"is damaged ({said}): export it anew") from error
@@ -76,17 +82,48 @@ class Answers:
         self.computed: dict[str, str] = dict(content.get("computed", {}))
         self.tunables: list[str] = list(content["tunables"])
         self.fallback = _named(self.tunables, content["fallback"])
+        self._check_values("fallback", self.fallback)
+        for name, source in self.problem.items():
+            if source is not None and not isinstance(source, str):
+                raise self._damaged(f"problem.{name}", source)
         self._devices: dict[str, str] = {}
         for device, facts in content["devices"].items():
             for name in (device, *facts["names"]):
                 self._devices.setdefault(str(name), device)
         self._listed: dict[Any, list[tuple[tuple[int, ...], dict[str, Any]]]] = {}
-        for one in content["answers"]:
+        for place, one in enumerate(content["answers"]):
             own = {"configuration": _named(self.tunables, one["configuration"])}
+            self._check_values(f"answers[{place}].configuration", own["configuration"])
+            if one["device"] not in content["devices"]:
+                raise self._damaged(f"answers[{place}].device", one["device"])
+            for name in ("time_ms", "gain"):
+                if not isinstance(one.get(name), int | float | None):
+                    raise self._damaged(f"answers[{place}].{name}", one[name])
             problem = _named(self.problem, one["problem"])
             texts, sizes = self._parts(problem)
             listed = self._listed.setdefault((str(one["device"]), texts), [])
             listed.append((sizes, {**UNKNOWN, **one, **own, "problem": problem}))
+
+    def _check_values(self, key: str, configuration: Mapping[str, Any]) -> None:
+        """Insist that options are whole numbers, and others numbers or texts as in the fallback."""
+        for name, value in configuration.items():
+            if name in OPTIONS:
+                fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            else:
+                is_text = isinstance(self.fallback[name], str)
+                fits = isinstance(value, int | float | str) and isinstance(value, str) == is_text
+            if not fits:
+                raise self._damaged(f"{key}.{name}", value)
+
+    def _damaged(self, key: str, value: Any) -> AnswerError:
+        return AnswerError(
+            self.path, key, f"is damaged, {value!r} cannot stand here: export it anew"
+        )
+
+    def is_type(self, name: str) -> bool:
+        """Whether a parameter of the problem holds types of tensors."""
+        found = (one["problem"][name] for some in self._listed.values() for _, one in some)
+        return name in self.texts and all(_TYPE.fullmatch(str(each)) for each in found)
 
     def _parts(self, problem: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Texts of a problem, such as types, and its sizes, in the order of the parameters."""

@@ -120,7 +120,7 @@ class AutotunedKernel:
             raise AnswerError(path, key, message)
         if source is None:
             message = f"no argument of {self.answers.kernel} states it: say where, such as"
-            raise AnswerError(path, key, f'{message} problem={{"{name}": "a.shape[0]"}}')
+            raise AnswerError(path, key, f'{message} problem={{"{name}": {self._example(name)}}}')
         if callable(source):
             return lambda args, kwargs: source({**dict(zip(names, args, strict=False)), **kwargs})
         match = PLACE.fullmatch(source)
@@ -142,6 +142,13 @@ class AutotunedKernel:
                 args[place] if place < len(args) else kwargs[argument]
             ).shape[number]
         return lambda args, kwargs: args[place] if place < len(args) else kwargs[argument]
+
+    def _example(self, name: str) -> str:
+        """Where a launch might state a parameter of the problem."""
+        tensor = next(iter(self.answers.tensors), self._names[0])
+        if name not in self.answers.texts:
+            return f'"{tensor}.shape[0]"'
+        return f'"{tensor}.dtype"' if self.answers.is_type(name) else "lambda given: ..."
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """A launch on a grid: a tuple, or a function of all arguments and tunables."""

@@ -215,7 +215,40 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no argument": (
         lambda content: content["problem"].update(rows=None),
         'problem.rows: no argument of scaled states it: say where, such as problem={"rows": '
-        '"a.shape[0]"}',
+        '"y.shape[0]"}',
+    ),
+    "no type": (
+        lambda content: content["problem"].update(dtype=None),
+        'problem.dtype: no argument of scaled states it: say where, such as problem={"dtype": '
+        '"y.dtype"}',
+    ),
+    "a place that is no text": (
+        lambda content: content["problem"].update(rows=5),
+        "problem.rows: is damaged, 5 cannot stand here: export it anew",
+    ),
+    "a text in the place of a number": (
+        lambda content: content["answers"][1]["configuration"].__setitem__(0, "x"),
+        "answers[1].configuration.BLOCK: is damaged, 'x' cannot stand here: export it anew",
+    ),
+    "nothing in the place of a number": (
+        lambda content: content["answers"][2]["configuration"].__setitem__(2, None),
+        "answers[2].configuration.HALF: is damaged, None cannot stand here",
+    ),
+    "warps that cannot be": (
+        lambda content: content["answers"][0]["configuration"].__setitem__(1, 1.5),
+        "answers[0].configuration.num_warps: is damaged, 1.5 cannot stand here",
+    ),
+    "a fallback that is none": (
+        lambda content: content["fallback"].__setitem__(1, "4"),
+        "fallback.num_warps: is damaged, '4' cannot stand here",
+    ),
+    "a device of no answers": (
+        lambda content: content["answers"][3].update(device="huge"),
+        "answers[3].device: is damaged, 'huge' cannot stand here",
+    ),
+    "a time that is none": (
+        lambda content: content["answers"][1].update(time_ms="x"),
+        "answers[1].time_ms: is damaged, 'x' cannot stand here",
     ),
     "another format": (lambda content: content.update(format="x"), "format: must be"),
     "a missing value": (
