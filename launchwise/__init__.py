@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from launchwise.base.triton_cache import warm_autotune_cache
+    from launchwise.base.triton_launches import autotuned
 
-    from launchwise.base.triton_launches import AutotunedKernel
-
+__all__ = ["autotuned", "warm_autotune_cache"]
 __version__ = "0.2.0.dev0"
 
-
-def autotuned(file: Any, **options: Any) -> Callable[[Any], AutotunedKernel]:
-    """Decorator of a Triton kernel: see :func:`launchwise.base.triton_launches.autotuned`."""
-    from launchwise.base.triton_launches import autotuned as decorator
-
-    return decorator(file, **options)
+_MODULES = {"autotuned": "triton_launches", "warm_autotune_cache": "triton_cache"}
 
 
-def warm_autotune_cache(kernel: Any, file: Any, **options: Any) -> int:
-    """Answers in Triton's cache: see :func:`launchwise.base.triton_cache.warm_autotune_cache`."""
-    from launchwise.base.triton_cache import warm_autotune_cache as warm
+def __getattr__(name: str) -> Any:
+    # The command line needs neither, and starts without them.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"launchwise.base.{_MODULES[name]}"), name)
 
-    return warm(kernel, file, **options)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +46,29 @@ def warm_autotune_cache(
     ------
     AnswerError
         When the kernel is none of ``triton.autotune``, never reads its cache, or is not that of the
-        file; when ``key`` names an argument of unknown value.
-    """
-    import triton
+        file; when ``key`` names an argument of unknown value; when there is no GPU or no Triton.
 
+    Warns
+    -----
+    RuntimeWarning
+        When the file has no answer for the device.
+    """
     answers = Answers(file)
+    triton = _triton(answers)
     while not hasattr(kernel, "check_disk_cache") and hasattr(kernel, "fn"):
         kernel = kernel.fn
     if not hasattr(kernel, "check_disk_cache"):
         raise AnswerError(file, "", "the kernel has no @triton.autotune")
     _check_reads_cache(kernel, answers)
     check_kernel(kernel.fn, answers)
-    listed = answers.of(device_name() if device is None else device)
+    own_device = device_name() if device is None else device
+    if not own_device:
+        raise AnswerError(file, "", "PyTorch finds no GPU: call this where the kernel runs")
+    _check_driver(triton, answers)
+    listed = answers.of(own_device)
+    if not listed:
+        message = f"{file}: no answer for {own_device}: Triton times {answers.kernel} as before"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     for one in listed:
         chosen, time = one["configuration"], one["time_ms"]
         options = {name: chosen[name] for name in OPTIONS if chosen.get(name)}
@@ -70,6 +83,23 @@ def warm_autotune_cache(
 
         kernel.check_disk_cache(key, kernel.configs, known)
     return len(listed)
+
+
+def _triton(answers: Answers) -> Any:
+    try:
+        return import_module("triton")
+    except ImportError as error:
+        message = f"Triton cannot be imported ({error}): pip install 'launchwise[triton]'"
+        raise AnswerError(answers.path, "", message) from error
+
+
+def _check_driver(triton: Any, answers: Answers) -> None:
+    """Insist on a GPU: where Triton looks for an answer depends on it, whatever ``device`` says."""
+    try:
+        triton.runtime.driver.active.get_current_target()
+    except RuntimeError as error:
+        message = f"Triton finds no GPU ({error}): call this where the kernel runs"
+        raise AnswerError(answers.path, "", message) from error
 
 
 def _check_reads_cache(kernel: Any, answers: Answers) -> None:

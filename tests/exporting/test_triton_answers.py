@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
 import runpy
 import subprocess
 import sys
@@ -410,3 +412,25 @@ def test_decorators_in_a_wrong_order_are_one_line_at_import(
     for below in (tuned, Heuristics(tuned, {}), decorated):
         with pytest.raises(AnswerError, match=remove):
             launchwise.autotuned(made[1])(below)
+
+
+def test_help_shows_arguments_and_what_they_mean() -> None:
+    for name, wanted in (
+        ("autotuned", ["file", "problem", "device"]),
+        ("warm_autotune_cache", ["kernel", "file", "values", "device"]),
+    ):
+        function = getattr(launchwise, name)
+        assert [*inspect.signature(function).parameters] == wanted
+        said = pydoc.plain(pydoc.render_doc(function))
+        assert "Name of the device in place of that of the current one." in said
+        assert f"{name}(" in pydoc.plain(pydoc.render_doc(launchwise))
+    with pytest.raises(AttributeError, match="module 'launchwise' has no attribute 'tuned'"):
+        launchwise.tuned  # noqa: B018
+
+
+def test_a_cache_without_triton_is_one_line(
+    made: tuple[AnswerTable, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(AnswerError, match="Triton cannot be imported"):
+        launchwise.warm_autotune_cache(kernel(), made[1])

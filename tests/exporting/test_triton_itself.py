@@ -188,3 +188,34 @@ def test_a_wrong_order_of_decorators_is_told_at_import(
     (tmp_path / "stacked.py").write_text(text)
     program = "try:\n    import stacked\n    print('fine')\nexcept ValueError as error:\n"
     assert said in ran(f"{program}    print(error)\n", tmp_path, TRITON_INTERPRET="0")
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("", "PyTorch finds no GPU: call this where the kernel runs"),
+        (', device="big"', "Triton finds no GPU ("),
+    ],
+)
+def test_a_machine_without_a_gpu_is_told_in_one_line(
+    tmp_path: Path, device: str, said: str
+) -> None:
+    _, path = scaled_answers(tmp_path)
+    (tmp_path / "tuned.py").write_text(TUNED)
+    program = (
+        "import sys, launchwise\nfrom tuned import scaled\ntry:\n"
+        f"    launchwise.warm_autotune_cache(scaled, sys.argv[1]{device})\n"
+        "except ValueError as error:\n    print(error)\n"
+    )
+    out = ran(program, tmp_path, str(path), CUDA_VISIBLE_DEVICES="")
+    assert out.startswith(f"{path}: {said}")
+    assert out.count("\n") == 1
+
+
+def test_a_device_without_answers_is_warned_of(tmp_path: Path) -> None:
+    _, path = scaled_answers(tmp_path)
+    (tmp_path / "tuned.py").write_text(TUNED)
+    program = WARMED.replace("Made-up Big 80GB", "other card")
+    told = f"import warnings\nwarnings.showwarning = lambda text, *more: print(text)\n{program}"
+    said = f"{path}: no answer for other card: Triton times scaled as before\n0\n"
+    assert ran(HERE + told, tmp_path, str(path)) == said
