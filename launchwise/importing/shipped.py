@@ -23,6 +23,7 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_usual
 
 HEADER = "# Written by `launchwise import-shipped`, which writes it anew each time.\n"
+REPLACE = "--replace"
 VERSION = "triton_version"
 """Key of a file that is no size."""
 
@@ -49,7 +50,13 @@ class Shipped:
 
 
 def import_shipped(
-    files: Sequence[Path], folder: Path, spec: Spec, mapping_file: Path, variant: str | None = None
+    files: Sequence[Path],
+    folder: Path,
+    spec: Spec,
+    mapping_file: Path,
+    variant: str | None = None,
+    *,
+    replace: bool = False,
 ) -> Shipped:
     """Write ``usual.yaml`` of a workload from configuration files.
 
@@ -59,6 +66,8 @@ def import_shipped(
         The workload's.
     variant
         The variant that stands for the library's kernel; left out: the only one.
+    replace
+        Whether to write over a ``usual.yaml`` that this function did not write.
 
     Raises
     ------
@@ -66,11 +75,11 @@ def import_shipped(
         When a file is named or filled otherwise than the mapping says, files are of several
         devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
     """
-    target = folder / USUAL_FILE
-    if target.is_file() and not read_text(target).startswith(HEADER):
-        message = "was not written by launchwise import-shipped: move it away"
-        raise UserError(target, "", message)
     found = shipped_choices(files, spec, read_config_files(mapping_file, spec), variant)
+    target = folder / USUAL_FILE
+    if target.is_file() and not replace and not read_text(target).startswith(HEADER):
+        message = f"was not written by launchwise import-shipped: {REPLACE} writes over it"
+        raise UserError(target, "", message)
     plain = {"choices": [each.model_dump() for each in found.rules]}
     text = yaml.safe_dump(plain, sort_keys=False, width=100)
     about = f"# What a library ships for {found.device}.\n"
@@ -120,7 +129,8 @@ def _variant(spec: Spec, variant: str | None) -> str:
     if variant is None and len(spec.variants) == 1:
         return next(iter(spec.variants))
     if variant not in spec.variants:
-        message = unknown("variant", variant, spec.variants) if variant else "name one of several"
+        several = f"name one of several: {', '.join(spec.variants)}"
+        message = unknown("variant", variant, spec.variants) if variant else several
         raise UserError("import-shipped", "--variant", message)
     return variant
 
@@ -198,6 +208,9 @@ def _insist_on_constants(
     for name, value in given.items():
         if name in taken:
             continue
+        if name not in mapping.constants and mapping.named(name) is None:
+            message = f"is a tunable that the mapping leaves out ({name}: null under tunables)"
+            raise UserError(where, name, f"{message}: its files hold it, so remove that entry")
         if name not in mapping.constants:
             message = "is no tunable of the workload: constants of the mapping can state its value"
             raise UserError(where, name, message)

@@ -148,5 +148,31 @@ def test_a_file_that_cannot_be_judged_is_one_line(
 def test_choices_of_somebody_stay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = "choices:\n  - {reason: mine, configuration: {variant: triton, BLOCK_M: 16}}\n"
     (folder / "grouped" / "usual.yaml").write_text(own)
-    assert "was not written by launchwise" in complaint_of(words(folder), capsys)
+    said = "was not written by launchwise import-shipped: --replace writes over it"
+    assert said in complaint_of(words(folder), capsys)
+    for wrong, where in ((NAME, "4: must be"), ("vllm.yaml", "vllm.yaml")):
+        text = (folder / wrong).read_text()
+        (folder / wrong).write_text('{"4": 5}')
+        # What is wrong with the files and the mapping comes first.
+        assert where in complaint_of(words(folder), capsys)
+        assert where in complaint_of(words(folder, "--replace"), capsys)
+        (folder / wrong).write_text(text)
     assert (folder / "grouped" / "usual.yaml").read_text() == own
+    assert main(words(folder, "--replace")) == 0
+    assert usual(folder, 4) == {"variant": "triton", **VALUES, "num_stages": 2}
+
+
+def test_a_tunable_that_the_mapping_leaves_out_is_named_as_such(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mapping = folder / "vllm.yaml"
+    mapping.write_text(mapping.read_text().replace("tunables: {", "tunables: {num_stages: null, "))
+    said = "4: num_stages: is a tunable that the mapping leaves out (num_stages: null under"
+    assert complaint_of(words(folder), capsys).startswith(f"{folder / NAME}: {said}")
+    shipped = {"64": {key: value for key, value in theirs().items() if key != "num_stages"}}
+    (folder / NAME).write_text(json.dumps(shipped))
+    assert main(words(folder)) == 0
+    # It has a constant value: that one may be held.
+    mapping.write_text(mapping.read_text() + "constants: {num_stages: 3}\n")
+    (folder / NAME).write_text(json.dumps({"64": theirs()}))
+    assert main(words(folder)) == 0

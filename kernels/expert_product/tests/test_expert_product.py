@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from expert_files import documented_mappings
+from samples import ROOT
 
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
@@ -129,3 +134,26 @@ def test_the_usual_choice_is_feasible_for_every_layer() -> None:
 
 def test_pytorch_takes_part() -> None:
     assert load_workload(FOLDER, load_spec(FOLDER)).peers == ("pytorch", "pytorch_compiled")
+
+
+def test_the_documented_import_of_shipped_files_fits(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "how-to" / "config_files.md").read_text(encoding="utf-8")
+    command = re.search(r"^launchwise (import-shipped .*\\\n.*)$", text, re.MULTILINE)
+    key = re.search(r"`(key: rows[^`]*)`", text)
+    assert command
+    assert key
+    mapping = documented_mappings()["vllm.yaml"].replace("key: tokens", key[1])
+    (tmp_path / "vllm.yaml").write_text(mapping)
+    words = shlex.split(command[1].replace("\\\n", " "))
+    blocks = {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 64, "GROUP_SIZE_M": 1}
+    shipped = {"8": {**blocks, "num_warps": 4, "num_stages": 4}}
+    (tmp_path / words[2]).write_text(json.dumps(shipped))
+    monkeypatch.chdir(tmp_path)
+    assert main([words[0], str(folder), *words[2:]]) == 0
+    spec = load_spec(folder)
+    problem = {"rows": 16, "experts": 8, "n": 2048, "k": 4096, "dtype": "bfloat16"}
+    usual = usual_configuration(spec.usual, problem, spec)
+    assert usual is not None
+    assert (usual["variant"], usual["BLOCK_N"], usual["num_stages"]) == ("triton", 64, 4)

@@ -134,6 +134,10 @@ def import_shipped(
         str | None,
         typer.Option(help="Variant that stands for the library's kernel.", show_default="the one"),
     ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Write over a usual.yaml that another hand wrote."),
+    ] = False,
 ) -> None:
     """Make the configurations that a library ships the usual choices of a workload.
 
@@ -146,7 +150,7 @@ def import_shipped(
     from launchwise.workloads.usual import USUAL_FILE
 
     folder = workload_folder(workload)
-    found = imported(files, folder, load_spec(folder), mapping, variant)
+    found = imported(files, folder, load_spec(folder), mapping, variant, replace=replace)
     with_what = f", tuned with Triton {', '.join(found.versions)}" if found.versions else ""
     print(f"{folder / USUAL_FILE}: {len(found.rules)} choices for {found.device}{with_what}")
 
