@@ -1,4 +1,4 @@
-"""CONTRIBUTING's ways to read name files that exist, and folders that may be ignored."""
+"""Ways to read: files that CONTRIBUTING names exist, folders may be ignored, guides are listed."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def test_each_task_names_ten_files_to_read_and_folders_to_ignore() -> None:
         assert [
             each for each in files if each.startswith(tuple(f"{one}/" for one in library))
         ] == []
+
+
+def test_the_index_lists_every_guide() -> None:
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    guides = {path.name for path in (ROOT / "docs" / "how-to").glob("*.md")}
+    assert {*re.findall(r"\(how-to/(\w+\.md)\)", text)} == guides
