@@ -11,6 +11,7 @@ import yaml
 
 from launchwise.cli.app import main
 from launchwise.cli.check.listed_values import listed_problems
+from launchwise.cli.check.macro_values import MOST_RUNS, macro_runs
 from launchwise.cli.check.small_runs import small_problems
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.workloads.spec import Spec, load_spec
@@ -156,3 +157,40 @@ def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder: Path) 
     (wide,) = (one.problem for one in wide_problems(spec, drawn) if one.problem["rows"] != 1)
     assert int(wide["rows"]) > 64
     assert int(wide["n"]) > 2 * int(wide["rows"])
+
+
+def test_each_value_of_a_macro_that_is_a_condition_runs_or_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = {"type": "integer", "minimum": 1, "maximum": 1 << 26}
+    macros = {"EVEN": "1 if rows % SIDE == 0 else 0", "WHOLE": "1 - (n % 64 > 0)"}
+    spec = write(folder, macros=macros, problem={**SPEC["problem"], "n": large})
+    assert not any(int(each["rows"]) % 32 == 0 for each in small_problems(folder, spec))
+    wrong = wrong_runs(folder, capsys, "numbers[i] = i;", "numbers[i] = i + EVEN * (i == 40);")
+    # A loop over whole blocks has two steps.
+    assert all(int(line.split("rows=")[1].split(",")[0]) % 32 == 0 for line in wrong)
+    assert wrong
+    assert "macros" not in capsys.readouterr().out
+    write(
+        folder,
+        macros={**macros, "LARGE": "1 if n > 1000000 else 0"},
+        problem={**SPEC["problem"], "n": large},
+    )
+    (folder / "pair.cu").write_text(KERNELS)
+    assert main(["check", str(folder), "--cpu"]) == 0
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if "cpu: macros" in line]
+    assert told == "left out cpu: macros: LARGE was not run by both where n > 1000000"
+
+
+def test_conditions_cost_few_runs_and_what_constraints_rule_out_is_no_line(folder: Path) -> None:
+    names = [f"n % {2**power} == 0" for power in range(8, 14)]
+    spec = write(
+        folder,
+        macros={f"EVEN_{place}": text for place, text in enumerate(names)},
+        constraints=["n % 256 == 0"],
+    )
+    drawn = small_problems(folder, spec)
+    planned = [(each, {"variant": "both", "SIDE": 32}) for each in drawn]
+    found = macro_runs(spec, planned, drawn)
+    assert found.left_out == ""
+    assert 0 < len(found.runs) <= MOST_RUNS

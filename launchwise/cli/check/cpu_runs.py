@@ -14,6 +14,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
 from launchwise.cli.check.listed_values import Listed, listed_problems
+from launchwise.cli.check.macro_values import MacroRuns, macro_runs
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
@@ -140,6 +141,12 @@ def _planned(
             jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
     if listed.left_out:
         left_out.append(Run("listed values", "", "left out", listed.left_out))
+    planned = [(job.problem, job.configuration) for job in jobs]
+    of_macros = macro_runs(spec, planned, small) if drawn else MacroRuns()
+    for problem, each in of_macros.runs:
+        jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
+    if of_macros.left_out:
+        left_out.append(Run("macros", "", "left out", of_macros.left_out))
     for wide in wide_problems(spec, small) if drawn else ():
         if wide.too_large:
             left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))
