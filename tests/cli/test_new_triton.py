@@ -295,6 +295,55 @@ def test_the_launch_says_shapes_strides_and_grid(case: str, tmp_path: Path) -> N
     assert set(spec["problem"]) == set(shape)
 
 
+NORM = """
+@triton.heuristics({"HAS_RES": lambda args: args["res_ptr"] is not None})
+@triton.jit
+def norm(
+    x_ptr, res_ptr, y_ptr, stride_x, stride_res, n_cols, BLOCK: tl.constexpr, HAS_RES: tl.constexpr
+):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * stride_x + i, mask=i < n_cols)
+    if HAS_RES:
+        x += tl.load(res_ptr + row * stride_res + i, mask=i < n_cols)
+    tl.store(y_ptr + row * stride_x + i, x, mask=i < n_cols)
+
+
+def run(x, res=None):
+    shape = x.shape
+    x = x.reshape(-1, shape[-1])
+    M, N = x.shape
+    RES
+    y = torch.empty_like(x)
+    norm[(M,)](x, res, y, x.stride(0), res.stride(0), N, triton.next_power_of_2(N))
+"""
+SECOND = {
+    "a view": "res = res.reshape(-1, shape[-1])",
+    "named sizes": "res = res.view(M, N)",
+    "a tuple": "res = res.view((M, N))",
+    "equal shapes": "assert res.shape == x.shape",
+    "where it is given": "if res is not None:\n        res = res.reshape(-1, x.shape[-1])",
+    "nothing": "if res is not None:\n        res = res.contiguous()",
+}
+
+
+@pytest.mark.parametrize("case", SECOND)
+def test_a_second_matrix_has_rows_of_the_same_length(case: str, tmp_path: Path) -> None:
+    text = NORM.replace("    RES\n", f"    {SECOND[case]}\n")
+    spec = of_text(tmp_path, f"import torch\n{HEAD}{text}")
+    arguments = spec["arguments"]
+    assert arguments["res_ptr"]["shape"] == ["M", "N"]
+    assert arguments["stride_res"]["value"] == "N"
+    assert set(spec["problem"]) == {"M", "N"}
+    assert spec["macros"]["HAS_RES"] == "1"
+
+
+def test_an_array_that_the_launch_leaves_out_is_not_there(tmp_path: Path) -> None:
+    text = NORM.replace("    RES\n", "").replace("(x, res, y", "(x, None, y")
+    text = text.replace("res.stride(0)", "0")
+    assert of_text(tmp_path, f"import torch\n{HEAD}{text}")["macros"]["HAS_RES"] == "0"
+
+
 def test_a_grid_that_asks_the_card_is_a_question_with_its_line(tmp_path: Path) -> None:
     host = (
         "def run(x, y):\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,10 +14,9 @@ from launchwise.cli.new.constant_names import Dotted, NotConstant
 from launchwise.cli.new.triton_files import TritonFile
 from launchwise.cli.new.triton_hosts import Host
 from launchwise.cli.new.triton_names import (
-    FEW,
     HEAD,
     INDEX,
-    LARGEST,
+    IS_GIVEN,
     REAL,
     SEED,
     STATISTIC,
@@ -28,10 +26,11 @@ from launchwise.cli.new.triton_names import (
     constexprs_of,
     first_values,
     given_or_not,
+    limits,
     plain,
 )
 from launchwise.cli.new.triton_pointers import Flow, Use
-from launchwise.cli.new.triton_shapes import Layout, is_stride
+from launchwise.cli.new.triton_shapes import ROWS, Layout, is_stride
 from launchwise.cli.new.triton_tuning import Tuning, read_tuning
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
@@ -100,7 +99,8 @@ class Draft:
     @cached_property
     def tuning(self) -> Tuning:
         """What its decorators say."""
-        return read_tuning(self.function, self.file.constants, self.flow.parameters)
+        names = self.flow.parameters
+        return read_tuning(self.function, self.file.constants, names, self.host.gives_none)
 
     @cached_property
     def constexprs(self) -> list[Constexpr]:
@@ -167,19 +167,9 @@ class Draft:
         names = [name for text in texts for name in sorted(names_in(text)) if name not in own]
         order = [*self._values.values(), *names]
         sizes = sorted(dict.fromkeys(names), key=lambda name: order.index(name))
-        return [Line(name, *self._limits(name, sizes)) for name in sizes] or [
+        return [Line(name, *limits(name, sizes, self._heads, self.grid)) for name in sizes] or [
             Line("n", {"type": "integer", "minimum": 1024, "maximum": 1 << 24}, "which sizes?")
         ]
-
-    def _limits(self, name: str, sizes: Sequence[str]) -> tuple[dict[str, Any], str]:
-        """Values of a problem parameter, and a question."""
-        if name in self._heads:
-            return {"type": "integer", "values": [64, 128]}, "values: each has builds of its own"
-        if FEW.match(name) and len(sizes) > 1:
-            return {"type": "integer", "minimum": 1, "maximum": 64}, "range"
-        count = min(len(sizes), 3)
-        least = 1 if name in self.grid else 1024 if count == 1 else 16
-        return {"type": "integer", "minimum": least, "maximum": LARGEST[count]}, "range"
 
     # Arguments
 
@@ -188,7 +178,7 @@ class Draft:
         shape: list[str | None] = list(self.host.shape(name))
         question = ""
         if not shape or None in shape:
-            shape, question = list(self.layout.shape(name)), "shape"
+            shape, question = list(self._by_names(name)), "shape"
         elif self._owner(name) in self._tensor_questions:
             question = self._tensor_questions[self._owner(name)]
         kind = use.stored_as.replace("int1", "bool") or self.host.dtype(name)
@@ -213,6 +203,15 @@ class Draft:
         if role != "output":
             value["fill"] = fill
         return Line(name, value, question)
+
+    def _by_names(self, name: str) -> list[str]:
+        """Shape by the names of the function, in the sizes that the host has."""
+        shape = [self._of_host(one) or one for one in self.layout.shape(name)]
+        if shape[0] == ROWS and len(shape) > 1:
+            others = (self.host.shape(one) for one in self.pointers)
+            rows = (str(one[0]) for one in others if one[0:1] != [None] and one[1:] == shape[1:])
+            shape[0] = next(rows, ROWS)
+        return shape
 
     def _owner(self, name: str) -> str:
         node = self.host.given.get(name)
@@ -258,8 +257,8 @@ class Draft:
         if SEED.search(name.lower()):
             real = False
         if text is None and is_stride(name):
-            text = self.layout.stride(name)
-            question = question or "stride"
+            text = self._over_host(self.layout.stride(name))
+            question = "stride"
         elif text is None and is_size and not question:
             text = name
         if text is None:
@@ -281,7 +280,8 @@ class Draft:
             self.tunables[name] = (axes[name], self.tuning.configs[0][name], "")
             return
         if name in self.tuning.macros:
-            self._macro(name, self._over_sizes(self.tuning.macros[name]), "")
+            question = IS_GIVEN if name in self.tuning.given else ""
+            self._macro(name, self._over_sizes(self.tuning.macros[name]), question)
             return
         node = self.host.given.get(name, each.default)
         literal = self.host.constant(node) if node is not None else None
@@ -289,7 +289,7 @@ class Draft:
             self._macro(name, repr(f"tl.{literal.last}"), "")
             return
         if (is_given := given_or_not(node)) is not None:
-            self._macro(name, is_given, "the array is given; else nullptr among the arguments")
+            self._macro(name, is_given, IS_GIVEN)
             return
         if TUNED.search(name) and (literal is None or isinstance(literal, int)):
             text = self._text(name)
@@ -339,6 +339,11 @@ class Draft:
                 f"line {error.line}: {name} is {error}: write it under macros, or as a tunable"
             )
             return None
+
+    def _over_host(self, text: str) -> str:
+        """An expression over sizes of the function, in those that the host has."""
+        known = {one: self._of_host(one) for one in names_in(text) if one in self.sizes}
+        return substituted(text, {one: f"({its})" for one, its in known.items() if its})
 
     def _macro(self, name: str, text: str, question: str) -> None:
         self.macros[name] = (self._over_sizes(text, name), question)

@@ -10,6 +10,7 @@ import numpy as np
 
 from launchwise.cli.new.constant_names import NotConstant
 from launchwise.cli.new.said import said
+from launchwise.cli.new.triton_completion import complete
 from launchwise.cli.new.triton_files import TritonFile, launches
 from launchwise.cli.new.triton_tensors import (
     DEEPEST,
@@ -17,6 +18,7 @@ from launchwise.cli.new.triton_tensors import (
     SIZED,
     Tensor,
     Tensors,
+    integer,
     is_name,
     literal,
     made_tensor,
@@ -96,6 +98,11 @@ class Host:
         """Type of the tensor of a parameter; '' where the file does not say it."""
         node = self.given.get(parameter)
         return self.tensors.dtype(self._tensor_name(node), "") if node is not None else ""
+
+    def gives_none(self, parameter: str) -> bool:
+        """Whether the launch gives None for a parameter."""
+        node = self.given.get(parameter)
+        return isinstance(node, ast.Constant) and node.value is None
 
     def value(self, parameter: str) -> str | None:
         """Expression of what a parameter is given; None where it is given nothing.
@@ -227,7 +234,7 @@ class Host:
         match target:
             case ast.Tuple(elts=parts) if owner:
                 tensor = self.tensors.setdefault(owner, Tensor())
-                tensor.rank = len(parts)
+                tensor.rank, tensor.is_whole = len(parts), True
                 for place, part in enumerate(parts):
                     if isinstance(part, ast.Name) and part.id.strip("_"):
                         tensor.sizes[place] = self._symbol(part.id)
@@ -255,11 +262,15 @@ class Host:
                 tensor.like = sizes if sizes != name else ""
                 return
             tensor.made_of = list(sizes)
-            tensor.rank = max(tensor.rank, len(sizes))
+            tensor.rank, tensor.is_whole = max(tensor.rank, len(sizes)), bool(sizes)
             return
-        elif (viewed := viewed_by(value)) and not self.tensors.get(viewed, Tensor()).sizes:
-            self.tensors.setdefault(viewed, Tensor()).like = name
-            self.tensors.setdefault(name, Tensor())
+        elif (view := viewed_by(value)) and not self.tensors.get(view[0], Tensor()).sizes:
+            viewed, sizes = view
+            tensor = self.tensors.setdefault(name, Tensor())
+            if viewed != name:
+                self.tensors.setdefault(viewed, Tensor()).like = name
+            if sizes:
+                tensor.made_of, tensor.rank, tensor.is_whole = sizes, len(sizes), True
             return
         self._assigned[name] = value
 
@@ -267,6 +278,8 @@ class Host:
         """Sizes of tensors that the host makes, once all names are known."""
         for tensor in self.tensors.values():
             for place, node in enumerate(tensor.made_of):
+                if integer(node) == -1:
+                    continue
                 try:
                     tensor.sizes.setdefault(place, said(node, self.known))
                 except NotConstant:
@@ -287,6 +300,11 @@ class Host:
                     if found is not None and found[1] is not None:
                         tensor = self.tensors.setdefault(found[0], Tensor())
                         tensor.rank = max(tensor.rank, found[1] + 1, -found[1])
+                # Who passes the stride of rows has columns, too.
+                owner, place = stride_of(each) or ("", None)
+                tensor = self.tensors.get(owner, Tensor(is_whole=True))
+                if place == 0 and not (tensor.is_whole or tensor.length or tensor.like):
+                    tensor.rank = max(tensor.rank, 2)
 
     def _name_sizes(self) -> None:
         """Sizes that the launch asks for without a name have that of the parameter."""
@@ -346,6 +364,11 @@ class Host:
         if (stride := stride_of(node)) is not None:
             return self.tensors.stride(*stride)
         match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=place) if owner := shape_of(
+                self._assigned.get(name, place)
+            ):
+                dimension = integer(place)
+                return None if dimension is None else self.tensors.size(owner, dimension)
             case ast.Name(id=name) if name in self._symbols:
                 return self._symbol(name)
             case ast.Name(id=name) if name in self._assigned:
@@ -368,30 +391,5 @@ class Host:
         return None
 
     def complete(self) -> dict[str, str]:
-        """Give sizes that the host does not say: those of a tensor of the same rank, else names.
-
-        Returns
-        -------
-        Tensor to a question.
-        """
-        questions = {}
-        for tensor in self.tensors.values():
-            target = self.tensors.get(tensor.like)
-            if target is not None and not target.like and not target.shape():
-                target.length, target.sizes = tensor.length, dict(tensor.sizes)
-        whole = [one for one in self.tensors.values() if one.sizes and None not in one.shape()]
-        for name, tensor in sorted(self.tensors.items(), key=lambda one: bool(one[1].made_of)):
-            shape = tensor.shape()
-            if tensor.like or None not in shape:
-                continue
-            other = next((one for one in whole if len(one.shape()) == len(shape)), None)
-            for place, text in enumerate(shape):
-                if text is None:
-                    own = other.shape()[place] if other is not None else None
-                    usual = ("rows", "columns")[place] if len(shape) == 2 else ""
-                    tensor.sizes[place] = own or self._symbol(usual or f"{name.lower()}_{place}")
-            tensor.sizes = {place % len(shape): one for place, one in tensor.sizes.items()}
-            self._make_sizes()
-            questions[name] = f"shape: the file does not say all sizes of {name}"
-            whole.append(tensor)
-        return questions
+        """Give sizes that the host does not say; returns tensors with a question."""
+        return complete(self.tensors, self._symbol, self._make_sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ INDEX = re.compile(
 STATISTIC = re.compile(r"(^|_)(mean|rstd|var|lse|scales?|sums?|inv_?rms|delta|m|l)(_|$)")
 FEW = re.compile(r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I)
 HEAD = re.compile(r"dim|head_?size|^d$", re.I)
+
+IS_GIVEN = "the array is given; else nullptr among the arguments"
+"""Question of a constexpr that says whether an array is there."""
 
 LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
 """Number of sizes to the largest that a draft allows."""
@@ -103,3 +107,26 @@ def given_or_not(node: ast.expr | None) -> str | None:
         case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
             return "1" if isinstance(op, ast.IsNot) else "0"
     return None
+
+
+def limits(
+    name: str, sizes: Sequence[str], heads: Collection[str], grid: Collection[str]
+) -> tuple[dict[str, Any], str]:
+    """Values of a problem parameter, and a question.
+
+    Parameters
+    ----------
+    sizes
+        Every problem parameter.
+    heads
+        Those that builds fix.
+    grid
+        Sizes of the grid.
+    """
+    if name in heads:
+        return {"type": "integer", "values": [64, 128]}, "values: each has builds of its own"
+    if FEW.match(name) and len(sizes) > 1:
+        return {"type": "integer", "minimum": 1, "maximum": 64}, "range"
+    count = min(len(sizes), 3)
+    least = 1 if name in grid else 1024 if count == 1 else 16
+    return {"type": "integer", "minimum": least, "maximum": LARGEST[count]}, "range"

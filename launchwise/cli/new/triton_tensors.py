@@ -45,6 +45,8 @@ class Tensor:
         Another tensor with the same shape.
     made_of
         Sizes as the host's code has them.
+    is_whole
+        Whether ``rank`` is the number of dimensions, not the least one.
     """
 
     sizes: dict[int, str] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class Tensor:
     like: str = ""
     dtype: str = ""
     made_of: list[ast.expr] = field(default_factory=list)
+    is_whole: bool = False
 
     def shape(self) -> list[str | None]:
         """Sizes, None for those that the host does not say."""
@@ -97,11 +100,12 @@ class Tensors(dict[str, Tensor]):
         return " * ".join(map(str, shape)) if shape and None not in shape else None
 
     def stride(self, owner: str, place: int | None) -> str | None:
-        """Stride of a contiguous tensor, in elements."""
-        rank = len(self.whole(owner))
+        """Stride of a contiguous tensor, in elements; None where its dimensions are not known."""
+        shape = self.whole(owner)
+        rank = len(shape)
         if place is None or not rank or not -rank <= place < rank:
             return None
-        after = self.whole(owner)[place % rank + 1 :]
+        after = shape[place % rank + 1 :]
         if None in after:
             return None
         return " * ".join(str(one) for one in after) or "1"
@@ -125,7 +129,8 @@ class Tensors(dict[str, Tensor]):
         return (tensor.dtype if tensor is not None else "") or usual
 
 
-def _integer(node: ast.expr | None) -> int | None:
+def integer(node: ast.expr | None) -> int | None:
+    """A whole number that is written as such; None for others."""
     match node:
         case ast.Constant(value=int(value)):
             return value
@@ -148,10 +153,10 @@ def size_of(node: ast.AST) -> tuple[str, int | None] | None:
     """Tensor and dimension of ``x.shape[0]`` and ``x.size(0)``; None for ``x.numel()``."""
     match node:
         case ast.Subscript(value=value, slice=place) if owner := shape_of(value):
-            number = _integer(place)
+            number = integer(place)
             return (owner, number) if number is not None else None
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="size"), args=[place]):
-            number = _integer(place)
+            number = integer(place)
             return (owner, number) if number is not None else None
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="numel"), args=[]):
             return owner, None
@@ -164,12 +169,12 @@ def stride_of(node: ast.AST) -> tuple[str, int | None] | None:
     """Tensor and dimension of ``x.stride(0)`` and ``x.stride()[0]``."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="stride"), args=[place]):
-            return owner, _integer(place)
+            return owner, integer(place)
         case ast.Subscript(
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="stride"), args=[]),
             slice=place,
         ):
-            return owner, _integer(place)
+            return owner, integer(place)
     return None
 
 
@@ -251,9 +256,14 @@ def positional(call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def viewed_by(node: ast.expr) -> str:
-    """A tensor of which another view is made: the launch knows that one alone; '' for none."""
+def viewed_by(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
+    """A tensor of which another view is made, with its sizes: the launch knows that one alone."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="view" | "reshape")):
-            return name
-    return ""
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="view" | "reshape"), args=sizes
+        ):
+            if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+                sizes = sizes[0].elts
+            is_plain = not any(isinstance(one, ast.Starred | ast.Name) for one in sizes[:1])
+            return name, list(sizes) if len(sizes) > 1 or is_plain else []
+    return None

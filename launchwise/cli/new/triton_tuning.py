@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ class Tuning:
         Arguments whose change asks Triton to tune anew.
     macros
         Constexprs to expressions of ``spec.yaml``.
+    given
+        Constexprs whose expression asks whether an array is given.
     zeroed, restored
         Arguments that Triton sets to zero, or puts back, before each run.
     notes
@@ -42,6 +44,7 @@ class Tuning:
     configs: list[dict[str, Value]] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     macros: dict[str, str] = field(default_factory=dict)
+    given: list[str] = field(default_factory=list)
     zeroed: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -67,13 +70,20 @@ class Tuning:
         return len({tuple(each.values()) for each in self.configs}) == self.combinations
 
 
-def read_tuning(function: ast.FunctionDef, constants: Constants, names: Sequence[str]) -> Tuning:
+def read_tuning(
+    function: ast.FunctionDef,
+    constants: Constants,
+    names: Sequence[str],
+    is_none: Callable[[str], bool] = lambda name: False,
+) -> Tuning:
     """What the decorators of a function say.
 
     Parameters
     ----------
     names
         Its parameters.
+    is_none
+        Whether the launch gives None for one.
     """
     tuning = Tuning()
     for decorator in function.decorator_list:
@@ -83,7 +93,7 @@ def read_tuning(function: ast.FunctionDef, constants: Constants, names: Sequence
         if kind == "autotune":
             _autotuned(decorator, constants, tuning, names)
         elif kind == "heuristics":
-            _derived(decorator, constants, tuning)
+            _derived(decorator, constants, tuning, is_none)
     return tuning
 
 
@@ -235,7 +245,9 @@ def _loaded(target: ast.expr) -> ast.expr:
     return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target
 
 
-def _derived(call: ast.Call, constants: Constants, tuning: Tuning) -> None:
+def _derived(
+    call: ast.Call, constants: Constants, tuning: Tuning, is_none: Callable[[str], bool]
+) -> None:
     node = call.args[0] if call.args else next((one.value for one in call.keywords), None)
     try:
         rules = constants.value(node) if node is not None else {}
@@ -245,15 +257,21 @@ def _derived(call: ast.Call, constants: Constants, tuning: Tuning) -> None:
     for name, rule in dict(rules).items():
         line = getattr(getattr(rule, "node", None), "lineno", call.lineno)
         try:
-            tuning.macros[name] = _rule(rule, line)
+            tuning.macros[name], asks = _rule(rule, line, is_none)
+            tuning.given += [name] if asks else []
         except NotConstant as error:
             tuning.notes.append(
                 f"line {error.line}: the heuristic of {name}: {error}: write it under macros"
             )
 
 
-def _rule(rule: Any, line: int) -> str:
-    """Expression of a heuristic, over the names of arguments and constexprs."""
+def _rule(rule: Any, line: int, is_none: Callable[[str], bool]) -> tuple[str, bool]:
+    """Expression of a heuristic, over the names of arguments and constexprs.
+
+    Returns
+    -------
+    Also whether it asks for an array that is given.
+    """
     if not isinstance(rule, Function):
         raise NotConstant(line, "is no function of the file")
     node = rule.node
@@ -264,14 +282,22 @@ def _rule(rule: Any, line: int) -> str:
     if body is None or len(rule.parameters) != 1:
         raise NotConstant(line, "is more than one expression")
     owner = rule.parameters[0]
+    asks = []
 
     def known(part: ast.expr) -> str | None:
         match part:
+            case ast.Compare(
+                left=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))),
+                ops=[ast.Is() | ast.IsNot() as op],
+                comparators=[ast.Constant(None)],
+            ) if name == owner:
+                asks.append(key)
+                return str(int(is_none(key) == isinstance(op, ast.Is)))
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
                 return key if name == owner else None
         return _constant(part, rule)
 
-    return said(body, known)
+    return said(body, known), bool(asks)
 
 
 def _constant(part: ast.expr, rule: Function) -> str | None:
