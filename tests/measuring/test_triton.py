@@ -271,6 +271,28 @@ def test_without_triton_the_variant_is_left_out_in_one_line(
     assert bundle.refused.keys() == {build.key}
 
 
+def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("nvcc") is None:
+        pytest.skip("nvcc compiles the other variant")
+    monkeypatch.setattr(triton_compiler.importlib.util, "find_spec", lambda name: None)
+    said = "twice.py: triton is missing: pip install 'launchwise[triton]'"
+    assert main(["check", str(folder)]) in (0, None)
+    told = [line for line in capsys.readouterr().out.splitlines() if " compile: " in line]
+    assert told == [f"left out compile: {said}", "ok       compile: 4 builds compile for sm_90"]
+    text = (folder / "spec.yaml").read_text()
+    before, _, after = text.partition("  cuda:\n")
+    text = before + "  triton:\n" + after.partition("  triton:\n")[2]
+    (folder / "spec.yaml").write_text(text.replace("variant: cuda", "variant: triton"))
+    assert main(["check", str(folder)]) == 1
+    told = capsys.readouterr()
+    assert [line for line in told.out.splitlines() if " compile: " in line] == [
+        f"left out compile: {said}"
+    ]
+    assert told.err == f"launchwise: nothing was compiled: {said}\n"
+
+
 @needs_triton
 def test_a_build_has_a_cubin_and_what_its_launch_needs(
     folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,7 +12,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.cli.check.compiling import Outcome, compiled
+from launchwise.cli.check.compiling import CHECK, Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
@@ -168,7 +168,11 @@ def _on_cpu(
 
 
 def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
+    for source, why in found.left_out.items():
+        yield Step("compile", LEFT_OUT, f"{source}: {why}")
     whole = found.taken + len(found.refused)
+    if not whole:
+        return
     if not found.refused:
         yield Step("compile", OK, f"{whole} builds compile for {arch}")
         return
@@ -201,9 +205,9 @@ def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
         if not runs:
             return "nothing was verified on the CPU: no configuration is feasible"
         return f"nothing was verified on the CPU, {summary(runs)}"
-    left_out = [step.said for step in steps if (step.name, step.status) == ("compile", LEFT_OUT)]
-    if left_out and not cpu:
-        return f"nothing was compiled: {left_out[0]}"
+    compiled = [step for step in steps if step.name == "compile"]
+    if not cpu and compiled and all(step.status == LEFT_OUT for step in compiled):
+        return f"nothing was compiled: {compiled[0].said}"
     return ""
 
 
@@ -226,7 +230,7 @@ def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> di
     per_variant: dict[str, int] = {}
     for problem in problems:
         for build in workload.check_builds(problem):
-            found.setdefault(build, "check")
+            found.setdefault(build, CHECK)
         for configuration in corners.corner_configurations(spec):
             variant = str(configuration["variant"])
             if per_variant.get(variant, 0) >= MOST_BUILDS or not _allowed(

@@ -29,10 +29,13 @@ CODE = [
 ]
 """Files that decide what nvcc is asked."""
 
+CHECK = "check"
+"""What builds are of that compare outputs."""
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """Builds that nvcc was asked for.
+    """Builds that compilers were asked for.
 
     Parameters
     ----------
@@ -40,10 +43,13 @@ class Outcome:
         Number of those that compile.
     refused
         What is refused to what nvcc says against it.
+    left_out
+        Sources whose compiler is missing to what to install.
     """
 
     taken: int
     refused: Mapping[str, str]
+    left_out: Mapping[str, str]
 
 
 def compiled(
@@ -54,31 +60,36 @@ def compiled(
     Parameters
     ----------
     builds
-        Builds to the configurations that they are of, in words.
+        Builds to the configurations that they are of, in words, or :data:`CHECK`. Those of the
+        latter alone are not compiled.
 
     Raises
     ------
     UserError
         When nvcc refuses every build of a source, or a build does not hold its kernel.
     """
-    kept = _kept(folder, builds, arch)
+    missing = left_out(builds, arch)
+    kept = _kept(folder, builds, arch, missing)
+    asked = {build: name for build, name in builds.items() if build.source not in missing}
+    if missing and set(asked.values()) <= {CHECK}:
+        return Outcome(0, {}, missing)
     refused = _read(kept)
     if refused is None:
         with tempfile.TemporaryDirectory(prefix="launchwise-check-") as scratch:
             path = Path(scratch, "check.cubins")
-            compile_bundle(folder, spec, list(builds), arch, path, threads)
+            compile_bundle(folder, spec, list(asked), arch, path, threads)
             refused = dict(Bundle(path).refused)
         write_json(kept, refused)
-    named = {name: refused[build.key] for build, name in builds.items() if build.key in refused}
-    return Outcome(len(builds) - len(named), named)
+    named = {name: refused[build.key] for build, name in asked.items() if build.key in refused}
+    return Outcome(len(asked) - len(named), named, missing)
 
 
-def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
+def _kept(folder: Path, builds: Mapping[Build, str], arch: str, missing: Mapping[str, str]) -> Path:
     """Where the outcome of these sources, builds, compiler and code is kept."""
     code = digest_files(CODE)
     sources = fingerprint(folder, nvcc_release())
     keys = sorted(build.key for build in builds)
-    asked = [sources, str(folder), arch, code, keys, left_out(builds, arch)]
+    asked = [sources, str(folder), arch, code, keys, missing]
     return private_folder("nvcc") / f"{digest(asked)}.json"
 
 

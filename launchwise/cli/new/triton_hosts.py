@@ -364,10 +364,10 @@ class Host:
         if (stride := stride_of(node)) is not None:
             return self.tensors.stride(*stride)
         match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=place) if owner := shape_of(
-                self._assigned.get(name, place)
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if owner := shape_of(
+                self._assigned.get(name, index)
             ):
-                dimension = integer(place)
+                dimension = integer(index)
                 return None if dimension is None else self.tensors.size(owner, dimension)
             case ast.Name(id=name) if name in self._symbols:
                 return self._symbol(name)
