@@ -11,7 +11,7 @@ import yaml
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import cpu_runs, small_runs
+from launchwise.cli.check import checking, cpu_runs, small_runs
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.workloads.spec import load_spec
 
@@ -152,8 +152,10 @@ def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
     assert main(["check", str(folder), "--cpu"]) == 1
     said = capsys.readouterr()
     lines = [line for line in said.out.splitlines() if "cpu: " in line]
-    assert len(lines) == 11
-    assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines[:-1])
+    # What is left out for one reason is told once, and counted.
+    first, last = lines
+    assert first.startswith("left out cpu: tiled tile=8 at rows=1, cols=1: turn.cu:8")
+    assert "cpu: 10 of 10 runs are left out: turn.cu:8" in last
     # Nothing verified is no success.
     assert said.err.startswith(
         "launchwise: nothing was verified on the CPU, 10 of 10 runs are left out:"
@@ -460,3 +462,28 @@ def test_a_size_above_a_block_that_takes_too_long_is_left_out(
     said = capsys.readouterr().out
     reason = "did not finish within 2 s: too much work for the CPU device"
     assert f"left out cpu: plain at rows=14, columns=1069: {reason}" in said
+
+
+def test_runs_that_were_not_tried_are_counted_with_their_own_reason(
+    sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_runs, "TOTAL_S", -1.0)
+    assert main(["check", str(sums), "--cpu"]) == 1
+    said = capsys.readouterr()
+    (line,) = [one for one in said.out.splitlines() if one.startswith("left out cpu: ")]
+    count = int(line.split()[3])
+    assert count > 1
+    assert line.startswith(f"left out cpu: {count} runs from rows=1, columns=4 on: not tried: ")
+    assert f"cpu: {count} of {count} runs are left out: not tried: time limit" in said.out
+
+
+def test_reasons_are_counted_apart() -> None:
+    steps = [
+        checking.Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
+        checking.Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),
+        checking.Step("cpu", "left out", "13 runs from n=9 on: not tried: time limit", runs=13),
+        checking.Step("cpu", "left out", "macros: EVEN was not run", runs=0),
+    ]
+    assert checking.summary(steps) == (
+        "14 of 15 runs are left out: 13: not tried: time limit; 1: did not finish within 5 s"
+    )

@@ -128,6 +128,13 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+def only_triton(folder: Path) -> None:
+    """Leave out the variant in CUDA."""
+    before, _, after = (folder / "spec.yaml").read_text().partition("  cuda:\n")
+    text = before + "  triton:\n" + after.partition("  triton:\n")[2]
+    (folder / "spec.yaml").write_text(text.replace("variant: cuda", "variant: triton"))
+
+
 def build_of(folder: Path, n: int, **more: str | int) -> Build:
     """Build of the variant in Triton for n elements."""
     problem = {**HERE, "n": n}
@@ -281,10 +288,7 @@ def test_without_triton_a_check_says_it_once_and_has_compiled_nothing(
     assert main(["check", str(folder)]) in (0, None)
     told = [line for line in capsys.readouterr().out.splitlines() if " compile: " in line]
     assert told == [f"left out compile: {said}", "ok       compile: 4 builds compile for sm_90"]
-    text = (folder / "spec.yaml").read_text()
-    before, _, after = text.partition("  cuda:\n")
-    text = before + "  triton:\n" + after.partition("  triton:\n")[2]
-    (folder / "spec.yaml").write_text(text.replace("variant: cuda", "variant: triton"))
+    only_triton(folder)
     assert main(["check", str(folder)]) == 1
     told = capsys.readouterr()
     assert [line for line in told.out.splitlines() if " compile: " in line] == [
@@ -505,6 +509,20 @@ def test_wrong_results_in_bfloat16_are_the_interpreters_and_are_left_out(
     assert told
     assert all(line.startswith("left out") for line in told), told
     assert all("Triton's interpreter does not compute in bfloat16" in line for line in told), told
+
+
+@needs_triton
+@needs_gxx
+def test_small_sizes_have_a_type_that_the_interpreter_computes_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(folder / "spec.yaml", "values: [float32, float16]", "values: [float16, bfloat16]")
+    only_triton(folder)
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert not main(["check", str(folder), "--cpu"])
+    told = [line for line in capsys.readouterr().out.splitlines() if "cpu: triton" in line]
+    assert sum(line.startswith("ok") and "dtype=float16" in line for line in told) > 5, told
+    assert sum("dtype=bfloat16" in line for line in told) == 1, told
 
 
 WRONG = {

@@ -30,6 +30,9 @@ from launchwise.workloads.workload import Workload
 MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""
 
+MOST_REASONS = 3
+"""Reasons of the last line for what was left out."""
+
 SEED = 2026
 """Of the configuration that a variant has in place of corners."""
 
@@ -57,12 +60,18 @@ class Step:
         What was found, or the reason.
     variant
         Variant of a run.
+    runs
+        Runs on the CPU that it stands for.
+    again
+        Whether a run of the variant was left out for the same reason before.
     """
 
     name: str
     status: str
     said: str
     variant: str = ""
+    runs: int = 1
+    again: bool = False
 
     def as_facts(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
@@ -163,8 +172,13 @@ def _on_cpu(
     given: Sequence[Problem] | None,
 ) -> Iterator[Step]:
     if process is not None:
+        known = set()
         for run in run_on_cpu(folder, spec, workload, process, given):
-            yield Step("cpu", run.status, f"{run.name}: {run.said}", run.variant)
+            key = run.status, run.variant, run.said
+            again = run.status == LEFT_OUT and run.variant != "" and key in known
+            known.add(key)
+            said = f"{run.name}: {run.said}"
+            yield Step("cpu", run.status, said, run.variant, run.runs, again)
 
 
 def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
@@ -202,9 +216,9 @@ def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
         message = f"{wrong[0].status} on the CPU: {why} ({name}){more}"
         raise UserError(folder / SPEC_FILE, f"variants.{wrong[0].variant}", message)
     if cpu and not any(step.status == OK for step in runs):
-        if not runs:
+        if not (said := summary(runs)):
             return "nothing was verified on the CPU: no configuration is feasible"
-        return f"nothing was verified on the CPU, {summary(runs)}"
+        return f"nothing was verified on the CPU, {said}"
     compiled = [step for step in steps if step.name == "compile"]
     if not cpu and compiled and all(step.status == LEFT_OUT for step in compiled):
         return f"nothing was compiled: {compiled[0].said}"
@@ -212,13 +226,20 @@ def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """How many runs on the CPU are left out, with the most frequent reason; '' without any."""
+    """How many runs on the CPU are left out, with the most frequent reasons; '' without any."""
     runs = [step for step in steps if step.name == "cpu"]
-    reasons = [step.said.partition(": ")[2] for step in runs if step.status == LEFT_OUT]
+    reasons: Counter[str] = Counter()
+    for step in runs:
+        if step.status == LEFT_OUT and step.runs:
+            reasons[step.said.partition(": ")[2]] += step.runs
     if not reasons:
         return ""
-    ((most, _),) = Counter(reasons).most_common(1)
-    return f"{len(reasons)} of {len(runs)} runs are left out: {most}"
+    most = reasons.most_common(MOST_REASONS)
+    said = "; ".join(f"{count}: {reason}" for reason, count in most) if most[1:] else most[0][0]
+    others = reasons.total() - sum(count for _, count in most)
+    more = f"; {others} for other reasons" if others else ""
+    whole = sum(step.runs for step in runs)
+    return f"{reasons.total()} of {whole} runs are left out: {said}{more}"
 
 
 def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> dict[Build, str]:

@@ -52,7 +52,7 @@ def check(
 
         for step in checked(folder, arch, os.cpu_count() or 1, process, problem or []):
             steps.append(step)
-            if not as_json:
+            if not as_json and not step.again:
                 print(f"{step.status:8} {step.name}: {step.said}", flush=True)
     if as_json:
         print(json.dumps([step.as_facts() for step in steps], indent=2))

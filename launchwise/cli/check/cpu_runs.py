@@ -52,12 +52,15 @@ class Run:
         ``ok``, ``wrong``, ``failed`` or ``left out``.
     said
         The largest error, or the reason.
+    runs
+        Runs that it stands for: several that were not tried, 0 for a remark on those planned.
     """
 
     name: str
     variant: str
     status: str
     said: str
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,9 @@ def run_on_cpu(
             elif job.wide and spent > WIDE_S:
                 why = f"time limit of sizes above a block ({WIDE_S:g} s)"
             if why:
-                said = f"{why}: {len(jobs) - number} were not tried"
-                yield Run(_named(job.problem), "", "left out", said)
+                count = len(jobs) - number
+                name = f"{count} runs from {_named(job.problem)} on"
+                yield Run(name, "", "left out", f"not tried: {why}", count)
                 return
             begun = time.monotonic()
             status, said = _outcome(job, process, compare)
@@ -140,13 +144,13 @@ def _planned(
         for each in choice[number % len(choice) :][:1] if choice else ():
             jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
     if listed.left_out:
-        left_out.append(Run("listed values", "", "left out", listed.left_out))
+        left_out.append(Run("listed values", "", "left out", listed.left_out, 0))
     planned = [(job.problem, job.configuration) for job in jobs]
     of_macros = macro_runs(spec, planned, small) if drawn else MacroRuns()
     for problem, each in of_macros.runs:
         jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
     if of_macros.left_out:
-        left_out.append(Run("macros", "", "left out", of_macros.left_out))
+        left_out.append(Run("macros", "", "left out", of_macros.left_out, 0))
     for wide in wide_problems(spec, small) if drawn else ():
         if wide.too_large:
             left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))

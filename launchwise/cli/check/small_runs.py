@@ -64,15 +64,20 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
             kind = [value for value in problem.values() if isinstance(value, str)]
             kinds.setdefault(json.dumps(kind), problem)
         return list(kinds.values())[:MOST_PROBLEMS]
-    sizes = {name: _sizes(spec, name, place) for place, name in enumerate(spec.problem)}
+    found = _drawn(spec, all(one.is_triton for one in spec.variants.values())) or _drawn(spec)
+    found += _for_others(spec, found)
+    return [*found, *_for_single_blocks(spec, found)]
+
+
+def _drawn(spec: Spec, in_triton: bool = False) -> list[Problem]:
+    """The smallest sizes, odd ones, and one with several blocks."""
+    sizes = {name: _sizes(spec, name, place, in_triton) for place, name in enumerate(spec.problem)}
     smallest = {name: small for name, (small, _) in sizes.items()}
     odd = {name: larger for name, (_, larger) in sizes.items()}
     corner = corners.corner_configurations(spec)
     wanted = [smallest, odd, with_several_blocks(spec, [odd, smallest], corner)]
     found = drawn_problems(spec, list({json.dumps(each): each for each in wanted}.values()))
-    found = found[:MOST_PROBLEMS]
-    found += _for_others(spec, found)
-    return [*found, *_for_single_blocks(spec, found)]
+    return found[:MOST_PROBLEMS]
 
 
 def _for_others(spec: Spec, drawn: list[Problem]) -> list[Problem]:
@@ -104,13 +109,18 @@ def _for_single_blocks(spec: Spec, drawn: list[Problem]) -> list[Problem]:
     return found
 
 
-def _sizes(spec: Spec, name: str, place: int) -> tuple[Any, Any]:
-    """Smallest value of a parameter, and an odd one near it, another one for each ``place``."""
+def _sizes(spec: Spec, name: str, place: int, in_triton: bool) -> tuple[Any, Any]:
+    """Smallest value of a parameter, and an odd one near it, another one for each ``place``.
+
+    ``in_triton``: the interpreter runs all variants, which does not compute in bfloat16.
+    """
     parameter = spec.problem[name]
     if parameter.values is not None:
         listed = parameter.values
         if parameter.type == "integer":
             listed = sorted(listed)
+        elif in_triton:
+            listed = [each for each in listed if each != "bfloat16"] or listed
         return listed[0], listed[min(1, len(listed) - 1)]
     low = parameter.minimum if parameter.minimum is not None else 1
     odd = low + (1 + place) * ODD
