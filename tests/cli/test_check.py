@@ -200,6 +200,28 @@ def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
         )
 
 
+def test_open_questions_of_a_draft_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = folder / "spec.yaml"
+    title, *rest = spec.read_text().splitlines()
+    told = []
+    for head, count in (
+        ([f'{title}  # A question? "# ?"'], 0),
+        ([f"{title}  # ? name"], 1),
+        (["# ? one", f"{title}  # ? name", *(f"# ? number {n}" for n in range(5))], 7),
+    ):
+        spec.write_text("\n".join([*head, *rest]) + "\n")
+        assert main(["check", str(folder)]) in (0, None)
+        lines = [one for one in capsys.readouterr().out.splitlines() if one.startswith("open")]
+        told.append(lines)
+        assert len(lines) == (count > 0)
+    assert told[1] == ["open     spec: 1 line is to be decided: # ? in line 1 of spec.yaml"]
+    assert told[2] == [
+        "open     spec: 7 lines are to be decided: # ? in lines 1, 2, 3, 4, 5, ... of spec.yaml"
+    ]
+
+
 def test_nothing_compiled_is_no_success(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,11 @@ from launchwise.workloads.workload import Workload
 MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""
 
+MOST_LINES = 5
+"""Lines with a question that are named."""
+
+_ASKS = re.compile(r"(^|\s)# \? ")
+
 MOST_REASONS = 3
 """Reasons of the last line for what was left out."""
 
@@ -38,12 +44,13 @@ SEED = 2026
 
 
 OK = "ok"
+OPEN = "open"
 LEFT_OUT = "left out"
 REFUSED = "refused"
 SOME_REFUSED = "some refused"
 WRONG = "wrong"
 FAILED = "failed"
-"""Statuses of steps; ``wrong`` and ``failed`` are those of runs on the CPU."""
+"""Statuses of steps; ``open``: a draft with questions; ``wrong``, ``failed``: runs on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class Step:
     def as_facts(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         facts = {"name": self.name, "status": self.status, "said": self.said}
-        return {**facts, "passed": self.status == OK}
+        return {**facts, "passed": self.status in (OK, OPEN)}
 
 
 def checked(
@@ -109,6 +116,8 @@ def checked(
     given = problems_of(spec, words, "check") if words else None
     check_signatures(folder, spec)
     yield Step("spec", OK, known)
+    if said := open_questions(folder):
+        yield Step("spec", OPEN, said)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)
     problems = corners.corner_problems(spec)
@@ -193,6 +202,18 @@ def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
     yield Step("compile", SOME_REFUSED, f"{found.taken} of {whole} builds compile for {arch}")
     for name, why in found.refused.items():
         yield Step("compile", REFUSED, f"{name}: {why}")
+
+
+def open_questions(folder: Path) -> str:
+    """Number of lines that a draft leaves to a person, and which; '' for none."""
+    lines = (folder / SPEC_FILE).read_text(encoding="utf-8").splitlines()
+    asking = [str(number) for number, line in enumerate(lines, 1) if _ASKS.search(line)]
+    if not asking:
+        return ""
+    few = ", ".join(asking[:MOST_LINES]) + (", ..." if asking[MOST_LINES:] else "")
+    is_one = len(asking) == 1
+    said = f"{len(asking)} {'line is' if is_one else 'lines are'} to be decided"
+    return f"{said}: # ? in {'line' if is_one else 'lines'} {few} of {SPEC_FILE}"
 
 
 def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
