@@ -470,7 +470,7 @@ UNREAD = {
     ),
     "a parameter that there is not": (
         "", "[triton.Config({'BLOCKS': 64})]",
-        "line 4: configs of @triton.autotune: the function has no parameter BLOCKS",
+        "line 4: configs of @triton.autotune: the kernel has no constexpr BLOCKS (did you mean BLOCK?)",
     ),
     "a value that some lack": (
         "", "[triton.Config({'BLOCK': 64}), triton.Config({})]",
@@ -513,6 +513,25 @@ def test_configurations_that_are_not_constant_are_told_with_their_line(
     assert f"# ? {line}" in (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
     assert 1024 in spec["tunables"]["BLOCK"]["values"]
     assert not (tmp_path / "mine" / "usual.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("{'BLOCK_X': 32}", "the kernel has no constexpr BLOCK_X (did you mean BLOCK?)"),
+        ("{'BLOCK': 32, 'STEPS': 2}", "the kernel has no constexpr STEPS"),
+        ("{}", "it does not give BLOCK"),
+    ],
+)
+def test_a_wrong_configuration_is_told_with_its_line_and_the_others_stay(
+    wrong: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = [f"triton.Config({{'BLOCK': {block}}}, num_warps=4)" for block in (64, 128, 256)]
+    configs = ",\n".join([*right[:2], f"triton.Config({wrong}, num_warps=4)", right[2]])
+    spec = of_text(tmp_path, f"{HEAD}@triton.autotune(configs=[{configs}], key=['n']){BODY}")
+    assert spec["tunables"]["BLOCK"]["values"] == [64, 128, 256]
+    note = f"kernel.py: line 5: a configuration of @triton.autotune is left out: {said}"
+    assert note in capsys.readouterr().out.splitlines()
 
 
 @settings(max_examples=20)

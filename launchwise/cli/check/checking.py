@@ -116,8 +116,8 @@ def checked(
     given = problems_of(spec, words, "check") if words else None
     check_signatures(folder, spec)
     yield Step("spec", OK, known)
-    if said := open_questions(folder):
-        yield Step("spec", OPEN, said)
+    if questions := open_questions(folder):
+        yield Step("spec", OPEN, questions)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)
     problems = corners.corner_problems(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -19,6 +20,8 @@ _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value
 """Parameters of ``triton.autotune`` in their order."""
 
 MOST_CONFIGS = 5_000
+MOST_LETTERS = 60
+"""Of a name that is told."""
 
 
 @dataclass
@@ -159,12 +162,11 @@ def _take(
     configs: Sequence[Config], tuning: Tuning, names: Sequence[str], constants: Constants
 ) -> None:
     """Configurations that all state the same tunables."""
+    configs = _without_mistakes(configs, tuning, names)
     own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
     stated = {name for each in configs for name in each.options}
     options = [name for name in CONFIG_OPTIONS if name in stated]
     for each in configs:
-        if strange := [name for name in each.kwargs if name not in names]:
-            raise NotConstant(each.line, f"the function has no parameter {strange[0]}")
         if missing := [name for name in own if name not in each.kwargs]:
             raise NotConstant(each.line, f"a configuration does not give {missing[0]}")
         values = {name: each.kwargs[name] for name in own}
@@ -181,6 +183,41 @@ def _take(
     for name in own:
         if len({type(each[name]) for each in tuning.configs}) > 1:
             raise NotConstant(configs[0].line, f"the values of {name} mix numbers and texts")
+
+
+def _without_mistakes(
+    configs: Sequence[Config], tuning: Tuning, names: Sequence[str]
+) -> list[Config]:
+    """Configurations that give constexprs of the function, all of them, where most do.
+
+    Raises
+    ------
+    NotConstant
+        Where none gives constexprs of the function alone.
+    """
+    kept, said = [], []
+    for each in configs:
+        strange = next((name for name in each.kwargs if name not in names), None)
+        if strange is None:
+            kept.append(each)
+            continue
+        strange = str(strange)[:MOST_LETTERS]
+        close = difflib.get_close_matches(strange, names, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        said.append((each.line, f"the kernel has no constexpr {strange}{hint}"))
+    if not kept:
+        raise NotConstant(*said[0])
+    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in kept)))
+    whole = [each for each in kept if len(each.kwargs) == len(own)]
+    if 2 * len(whole) > len(kept):
+        for each in kept:
+            missing = next((name for name in own if name not in each.kwargs), None)
+            said += [(each.line, f"it does not give {missing}")] if missing else []
+        kept = whole
+    tuning.notes += [
+        f"line {line}: a configuration of @triton.autotune is left out: {why}" for line, why in said
+    ]
+    return kept
 
 
 def _value(value: Any, line: int) -> Value:
