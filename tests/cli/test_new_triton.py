@@ -470,7 +470,7 @@ UNREAD = {
     ),
     "a parameter that there is not": (
         "", "[triton.Config({'BLOCKS': 64})]",
-        "line 4: configs of @triton.autotune: the kernel has no constexpr BLOCKS (did you mean BLOCK?)",
+        "line 4: configs of @triton.autotune: the kernel has no constexpr BLOCKS",
     ),
     "a value that some lack": (
         "", "[triton.Config({'BLOCK': 64}), triton.Config({})]",
