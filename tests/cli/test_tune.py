@@ -508,9 +508,15 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
     done = tune(workload, "w=32", "h=16", cards=empty)
     assert done.returncode == 1
     assert done.stdout == ""
-    _, said = done.stderr.splitlines()
+    (said,) = done.stderr.splitlines()
     lacking = "this machine has no NVIDIA GPU, or no driver of one"
     assert said == f"launchwise: tune: {lacking}; check --cpu and tune --dry-run need none"
+    assert not list((tmp_path / "here").iterdir())
+    strange = tune(workload, "w=32", "h=16", "--device", "A100")
+    assert strange.returncode == 1
+    (said,) = strange.stderr.splitlines()
+    assert said.startswith("launchwise: tune: --device: name one model: this machine has ")
+    assert not list((tmp_path / "here").iterdir())
     preview = tune(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert preview.returncode == 0, preview.stderr
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr

@@ -97,7 +97,14 @@ def _run(
     inputs = pool.submit(lambda: record.inputs_of(known, present.result()))
     from launchwise.cli.tune import tuning
 
-    project = tuning.prepared(asked, _arch(asked, present))
+    refusal = None if asked.dry_run else _refusal(asked, present.result())
+    try:
+        project = tuning.prepared(asked, _arch(asked, present), refusal)
+    except UserError as error:
+        if error is not refusal:
+            raise
+        print(f"launchwise: {error}", file=sys.stderr)
+        return FAILED
     if project.why:
         print(f"launchwise: searches, since {project.why} (--all measures all)", file=sys.stderr)
     if project.known:
@@ -124,6 +131,18 @@ def _arch(asked: Question, present: Future[list[Card]]) -> str:
         return arch_here(asked.device, present.result())
     except ValueError:
         return ""
+
+
+def _refusal(asked: Question, present: list[Card]) -> UserError | None:
+    """Why nothing can be measured on this machine; None where a card is there."""
+    if not present:
+        return UserError(COMMAND, "", f"{NO_GPU}; check --cpu and tune --dry-run need none")
+    try:
+        arch_here(asked.device, present)
+    except ValueError:
+        message = f"name one model: this machine has {in_words(present)}"
+        return UserError(COMMAND, "--device", message)
+    return None
 
 
 def _answered(
@@ -168,13 +187,7 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     from launchwise.cli.tune.stages import Stages
     from launchwise.cli.tune.tuning import answers_line
 
-    if not present:
-        raise UserError(COMMAND, "", f"{NO_GPU}; check --cpu and tune --dry-run need none")
-    try:
-        arch = arch_here(asked.device, present)
-    except ValueError as error:
-        message = f"name one model: this machine has {in_words(present)}"
-        raise UserError(COMMAND, "--device", message) from error
+    arch = arch_here(asked.device, present)
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
         run_snakemake(answers_line(project, asked), say=False)

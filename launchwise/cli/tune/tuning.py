@@ -79,13 +79,15 @@ class Project:
         return found
 
 
-def prepared(asked: Question, arch: str) -> Project:
+def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Project:
     """Write the settings of a question.
 
     Parameters
     ----------
     arch
         Architecture of this machine's card (see :func:`strategy_of`).
+    refusal
+        Raised before anything is written, once the question has no mistake.
 
     Raises
     ------
@@ -110,6 +112,8 @@ def prepared(asked: Question, arch: str) -> Project:
         known = known_sweeps(workload, spec, asked.gpu, asked.known)
         _search_by(strategy, known, settings, spec.workload)
         experiment = load_experiment(settings, [], folder.resolve())
+    if refusal is not None:
+        raise refusal
     text = yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=100)
     folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
