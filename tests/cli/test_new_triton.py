@@ -338,6 +338,51 @@ def test_a_second_matrix_has_rows_of_the_same_length(case: str, tmp_path: Path) 
     assert spec["macros"]["HAS_RES"] == "1"
 
 
+PAGED = """
+@triton.jit
+def paged(out_ptr, table_ptr, pages_ptr, n, d, stride_page, stride_out, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    page = tl.load(table_ptr + row)
+    i = tl.arange(0, BLOCK)
+    value = tl.load(pages_ptr + page * stride_page + i, mask=i < d)
+    tl.store(out_ptr + row * stride_out + i, value, mask=(i < d) & (row < n))
+
+
+def run(table, pages):
+    count, d = pages.shape
+    n = table.numel()
+    dtype = pages.dtype
+    out = MADE
+    paged[(n,)](out, table, pages, n, d, pages.stride(0), out.stride(0), BLOCK=256)
+
+
+pages = torch.randn(512, 256, dtype=torch.float16)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.empty((n, d), dtype=pages.dtype, device=pages.device)",
+        "torch.empty((n, d), dtype=dtype)",
+        "torch.zeros(n, d).to(pages.dtype)",
+        "pages.new_empty((n, d))",
+    ],
+)
+def test_an_output_has_the_type_and_words_are_no_dimensions(made: str, tmp_path: Path) -> None:
+    spec = of_text(tmp_path, f"import torch\n{HEAD}{PAGED.replace('MADE', made)}")
+    out = spec["arguments"]["out_ptr"]
+    assert (out["type"], out["shape"]) == ("float16", ["n", "d"])
+    assert spec["arguments"]["stride_page"]["value"] == "d"
+    assert set(spec["problem"]) == {"n", "d", "count"}
+
+
+def test_strides_that_are_words_name_no_size_without_a_launch(tmp_path: Path) -> None:
+    kernel = PAGED.partition("\n\ndef run")[0]
+    problem = of_text(tmp_path, f"{HEAD}{kernel}")["problem"]
+    assert not any(name.startswith("size_") for name in problem)
+
+
 def test_an_array_that_the_launch_leaves_out_is_not_there(tmp_path: Path) -> None:
     text = NORM.replace("    RES\n", "").replace("(x, res, y", "(x, None, y")
     text = text.replace("res.stride(0)", "0")

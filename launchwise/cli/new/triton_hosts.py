@@ -26,6 +26,7 @@ from launchwise.cli.new.triton_tensors import (
     shape_of,
     size_of,
     stride_of,
+    typed_like,
     viewed_by,
 )
 
@@ -257,7 +258,8 @@ class Host:
         elif made := made_tensor(value, self._constants):
             sizes, dtype = made[1:]
             tensor = self.tensors.setdefault(name, Tensor())
-            tensor.dtype = dtype or tensor.dtype
+            tensor.typed_like = typed_like(value, self._assigned)
+            tensor.dtype = "" if tensor.typed_like else dtype or tensor.dtype
             if isinstance(sizes, str):
                 tensor.like = sizes if sizes != name else ""
                 return
@@ -329,7 +331,7 @@ class Host:
                     )
                     if made is not None and tensor is not None:
                         self.tensors.setdefault(name, tensor)
-                        tensor.dtype = tensor.dtype or made[2]
+                        tensor.dtype = tensor.dtype or ("" if tensor.typed_like else made[2])
 
     # Meaning
 

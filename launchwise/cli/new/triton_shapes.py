@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from launchwise.cli.new.triton_files import last_name
 from launchwise.cli.new.triton_pointers import Flow
@@ -12,7 +12,26 @@ from launchwise.cli.new.triton_pointers import Flow
 ROWS = "rows"
 """Problem parameter for what a program instance per row is launched for."""
 
-_STRIDE = re.compile(r"stride_?(?P<tensor>[a-z])_?(?P<dimension>[a-z0-9]+)", re.IGNORECASE)
+_STRIDE = re.compile(
+    r"stride_?(?P<tensor>[a-z])(?:_(?P<long>[a-z0-9]+)|(?P<short>[a-z0-9]{1,2}))", re.IGNORECASE
+)
+"""``stride_am``, ``stride_qbs`` and ``stride_x_row``; no word, such as ``stride_page``."""
+
+
+def _strides(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """First letter of a tensor to its dimensions and their strides."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        if match := _STRIDE.fullmatch(name):
+            dimension = match["long"] or match["short"]
+            found.setdefault(match["tensor"].lower(), {})[dimension.lower()] = name
+    # Two letters alone are the end of a word: `stride_row`, `stride_out`.
+    alone = re.compile(r"stride_?[a-z]{3}", re.IGNORECASE)
+    return {
+        tensor: strides
+        for tensor, strides in found.items()
+        if len(strides) > 1 or not any(map(alone.fullmatch, strides.values()))
+    }
 
 
 def is_stride(name: str) -> bool:
@@ -42,11 +61,7 @@ class Layout:
     ) -> None:
         self._function, self._flow = function, flow
         self._sizes, self._pointers = sizes, pointers
-        self._strides: dict[str, dict[str, str]] = {}
-        for name in flow.parameters:
-            if match := _STRIDE.fullmatch(name):
-                tensor = self._strides.setdefault(match["tensor"].lower(), {})
-                tensor[match["dimension"].lower()] = name
+        self._strides = _strides(flow.parameters)
 
     def shape(self, pointer: str) -> list[str]:
         """Sizes of the array of a pointer."""
@@ -75,9 +90,10 @@ class Layout:
 
     def stride(self, name: str) -> str:
         """Value of a stride; '1' where nothing says more."""
-        if match := _STRIDE.fullmatch(name):
-            strides = self._strides[match["tensor"].lower()]
-            after = [*strides][[*strides].index(match["dimension"].lower()) + 1 :]
+        for strides in self._strides.values():
+            if name not in strides.values():
+                continue
+            after = [*strides][[*strides.values()].index(name) + 1 :]
             return " * ".join(self._size(one) for one in after) or "1"
         for pointer in self._pointers:
             use = self._flow.reading.uses.get(pointer)

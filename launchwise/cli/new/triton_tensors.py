@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -43,6 +44,8 @@ class Tensor:
         Number of elements, where the host asks for that.
     like
         Another tensor with the same shape.
+    typed_like
+        Another tensor with the same type, where that is not the one with the same shape.
     made_of
         Sizes as the host's code has them.
     is_whole
@@ -54,6 +57,7 @@ class Tensor:
     length: str = ""
     like: str = ""
     dtype: str = ""
+    typed_like: str = ""
     made_of: list[ast.expr] = field(default_factory=list)
     is_whole: bool = False
 
@@ -123,9 +127,9 @@ class Tensors(dict[str, Tensor]):
         """Type of the elements; ``usual`` where the host does not say it."""
         tensor = self.get(name)
         for _ in range(DEEPEST):
-            if tensor is None or tensor.dtype or not tensor.like:
+            if tensor is None or tensor.dtype or not (tensor.typed_like or tensor.like):
                 break
-            tensor = self.get(tensor.like)
+            tensor = self.get(tensor.typed_like or tensor.like)
         return (tensor.dtype if tensor is not None else "") or usual
 
 
@@ -221,6 +225,31 @@ def _of_chain(node: ast.Call, constants: Any) -> tuple[str, list[ast.expr] | str
     if name == "to" and node.args:
         dtype = element_type(node.args[0])
     return made[0], made[1], dtype or made[2]
+
+
+def typed_like(node: ast.expr, assigned: Mapping[str, ast.expr]) -> str:
+    """Tensor whose type a tensor is made with: ``dtype=x.dtype``, ``x.new_empty``; '' for none.
+
+    Parameters
+    ----------
+    assigned
+        What names of the host stand for.
+    """
+    if not isinstance(node, ast.Call):
+        return ""
+    given = [one.value for one in node.keywords if one.arg == "dtype"]
+    name = last_name(node.func)
+    if name in ("to", "type") and node.args:
+        given = node.args[:1]
+    kind = given[0] if given else None
+    if isinstance(kind, ast.Name):
+        kind = assigned.get(kind.id, kind)
+    match kind, node.func:
+        case ast.Attribute(value=ast.Name(id=owner), attr="dtype"), _:
+            return owner
+        case None, ast.Attribute(value=ast.Name(id=owner)) if name in _NEW:
+            return owner
+    return ""
 
 
 def element_type(node: ast.expr) -> str:
