@@ -194,3 +194,6 @@ def test_conditions_cost_few_runs_and_what_constraints_rule_out_is_no_line(folde
     found = macro_runs(spec, planned, drawn)
     assert found.left_out == ""
     assert 0 < len(found.runs) <= MOST_RUNS
+    # Listed values have runs, or a line, of their own.
+    flags = write(folder, macros={"FLIP": "1 if negate else 0"})
+    assert macro_runs(flags, planned[:1], drawn).runs == []

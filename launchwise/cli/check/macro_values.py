@@ -102,12 +102,16 @@ def macro_runs(spec: Spec, planned: Sequence[Run], drawn: Sequence[Problem]) -> 
 
 
 def _cases(spec: Spec) -> Iterator[_Case]:
-    """Conditions of macros and their opposites, as far as they read sizes or tunables."""
+    """Conditions of macros and their opposites, as far as they read sizes or tunables.
+
+    Listed values run anyway, or are told (see :mod:`launchwise.cli.check.listed_values`).
+    """
+    free = {name for name in spec.problem if name not in spec.listed_columns}
     for name, text in spec.macros.items():
         whole = inlined(text, spec.derived)
         for test in dict.fromkeys(_tests(ast.parse(whole.strip(), mode="eval").body)):
             read = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
-            if read & {*spec.problem, *spec.tunables}:
+            if read & {*free, *spec.tunables}:
                 yield _Case(name, test)
                 yield _Case(name, _opposite(test))
 
