@@ -180,6 +180,10 @@ def test_each_value_of_a_macro_that_is_a_condition_runs_or_is_told(
     assert main(["check", str(folder), "--cpu"]) == 0
     (told,) = [line for line in capsys.readouterr().out.splitlines() if "cpu: macros" in line]
     assert told == "left out cpu: macros: LARGE was not run by both where n > 1000000"
+    (folder / "sweep.yaml").write_text("problems: [{n: [100], rows: [33, 65], negate: [0]}]\n")
+    assert main(["check", str(folder), "--cpu"]) == 0
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if "cpu: macros" in line]
+    assert "EVEN was not run by both where rows % SIDE == 0, and 2 more" in told
 
 
 def test_conditions_cost_few_runs_and_what_constraints_rule_out_is_no_line(folder: Path) -> None:

@@ -14,7 +14,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
 from launchwise.cli.check.listed_values import Listed, listed_problems
-from launchwise.cli.check.macro_values import MacroRuns, macro_runs
+from launchwise.cli.check.macro_values import MOST_RUNS, MacroRuns, macro_runs
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
@@ -146,7 +146,8 @@ def _planned(
     if listed.left_out:
         left_out.append(Run("listed values", "", "left out", listed.left_out, 0))
     planned = [(job.problem, job.configuration) for job in jobs]
-    of_macros = macro_runs(spec, planned, small) if drawn else MacroRuns()
+    most = MOST_RUNS if drawn else 0
+    of_macros = macro_runs(spec, planned, small, most) if given is None else MacroRuns()
     for problem, each in of_macros.runs:
         jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
     if of_macros.left_out:

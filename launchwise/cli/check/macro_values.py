@@ -62,7 +62,9 @@ class _Case:
             return False
 
 
-def macro_runs(spec: Spec, planned: Sequence[Run], drawn: Sequence[Problem]) -> MacroRuns:
+def macro_runs(
+    spec: Spec, planned: Sequence[Run], drawn: Sequence[Problem], most: int = MOST_RUNS
+) -> MacroRuns:
     """Few runs for conditions, and their opposites, that hold in no planned run of a variant.
 
     A run with the smallest problem counts only where no larger one is found: its loops have one
@@ -74,6 +76,8 @@ def macro_runs(spec: Spec, planned: Sequence[Run], drawn: Sequence[Problem]) -> 
         Runs that are made anyway.
     drawn
         The smallest problem, then larger ones.
+    most
+        Most runs to add; 0 where ``sweep.yaml`` says which problems there are.
     """
     cases = list(_cases(spec))
     if not cases or not drawn:
@@ -90,7 +94,7 @@ def macro_runs(spec: Spec, planned: Sequence[Run], drawn: Sequence[Problem]) -> 
             continue
         wanted = itertools.islice(_wanted(spec, case, variant, runs, drawn), searches)
         new = None
-        for start, configuration in wanted if len(found) < MOST_RUNS else ():
+        for start, configuration in wanted if len(found) < most else ():
             searches -= 1
             if (new := _near(spec, case, start, configuration, drawn[0])) is not None:
                 found.append((new, configuration))
