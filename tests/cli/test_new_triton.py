@@ -579,6 +579,19 @@ def test_a_wrong_configuration_is_told_with_its_line_and_the_others_stay(
     assert note in capsys.readouterr().out.splitlines()
 
 
+def test_the_name_that_is_meant_is_one_that_the_configuration_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = BODY.replace("BLOCK:", "BLOCK_M: tl.constexpr, BLOCK_N:").replace(
+        "* BLOCK ", "* BLOCK_N "
+    )
+    body = body.replace("(0, BLOCK)", "(0, BLOCK_N)")
+    right, wrong = "{'BLOCK_M': 1, 'BLOCK_N': 64}", "{'BLOCK_X': 1, 'BLOCK_N': 64}"
+    configs = f"[triton.Config({right}), triton.Config({wrong})]"
+    of_text(tmp_path, f"{HEAD}@triton.autotune(configs={configs}, key=['n']){body}")
+    assert "no constexpr BLOCK_X (did you mean BLOCK_M?)" in capsys.readouterr().out
+
+
 @settings(max_examples=20)
 @given(
     st.lists(

@@ -202,7 +202,8 @@ def _without_mistakes(
             kept.append(each)
             continue
         strange = str(strange)[:MOST_LETTERS]
-        close = difflib.get_close_matches(strange, names, 1)
+        free = [name for name in names if name not in each.kwargs]
+        close = difflib.get_close_matches(strange, free, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         said.append((each.line, f"the kernel has no constexpr {strange}{hint}"))
     if not kept:
