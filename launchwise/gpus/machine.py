@@ -205,6 +205,16 @@ def _l2_bytes_per_cycle(profile: GpuProfile) -> float:
     return float(min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * profile.sms))
 
 
+def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
+    """Rate of tensor cores in a type at the highest clock, 1e9 FLOP/s; 0 where it is unknown.
+
+    No kernel is faster. The ceilings of a profile are measured with instructions of one warp, which
+    reach a part of it from Hopper on (:func:`tensor_share`).
+    """
+    rates = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
+    return rates.get(name, 0.0) * profile.sms * profile.clock_mhz / 1e3
+
+
 @dataclass(frozen=True)
 class Fastest:
     """Upper limits of any kernel on a GPU.

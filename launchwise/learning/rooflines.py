@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from launchwise.gpus.machine import Machine
+from launchwise.gpus.machine import Machine, full_tensor_gflops
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus
 from launchwise.learning.vectors import Columns
@@ -75,7 +75,10 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     facts = {}
     for gpu, profile in profiles.items():
         machine = Machine.of(profile)
-        rates = {name: getattr(machine, name) for name in arithmetic_types(spec, precision)}
+        rates = {
+            name: max(getattr(machine, name), full_tensor_gflops(profile, name))
+            for name in arithmetic_types(spec, precision)
+        }
         facts[gpu] = {
             "l2_bytes": float(profile.l2_bytes),
             "l2_gbs": machine.l2_gbs,

@@ -133,7 +133,8 @@ BAD: dict[str, tuple[Any, ...]] = {
     ),
     "a function that does not exist": (
         put("work", "flop", value="sqrt(n)"),
-        "work.flop: 'sqrt(n)' calls 'sqrt' (allowed: abs, ceil_div, log2, max, min, round_up)",
+        "work.flop: 'sqrt(n)' calls 'sqrt' (allowed: abs, ceil_div, log2, max, min, "
+        "next_power_of_2, round_up)",
     ),
     "work that depends on a tunable": (put("work", "flop", value="bx"), "work.flop: unknown name"),
     "work that depends on a tunable through a derived name": (

@@ -11,6 +11,9 @@ import numpy as np
 from launchwise.learning.design.kriging import NUGGET, Kriging
 from launchwise.learning.splits import Case
 
+SAME = 1e-9
+"""Relative difference of two gains that rounding may make."""
+
 LEAST_GAIN = 1e-4
 """Expected gain of all targets below which a case is not worth measuring: .01 % of the time."""
 
@@ -92,10 +95,12 @@ def design(
     budget
         Most that all steps cost together.
     """
-    both = [
+    by_cost, by_gain = (
         _greedy(model, measured, candidates, targets, costs, budget, by) for by in (costs, None)
-    ]
-    return max(both, key=lambda one: one.gain)
+    )
+    # The same cases in another order tell as much, but for rounding.
+    tells_more = by_gain.gain > by_cost.gain * (1 + SAME)
+    return by_gain if tells_more else by_cost
 
 
 def _greedy(

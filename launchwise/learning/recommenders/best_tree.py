@@ -29,7 +29,7 @@ class BestTreeRecommender(Recommender):
     Where the configuration of a leaf is infeasible, the baseline is the answer.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"max_depth": None, "min_samples_leaf": 1, "seed": 0}
+    defaults: ClassVar[dict[str, Any]] = {"max_depth": 20, "min_samples_leaf": 1, "seed": 0}
     allowed: ClassVar[dict[str, Any]] = {
         "max_depth": [(1, None), None],
         "min_samples_leaf": [(1, None)],
