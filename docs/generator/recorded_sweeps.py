@@ -11,12 +11,11 @@ import pyarrow.parquet
 
 from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS, as_rows
 from launchwise.base.storage import read_json
-from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.method import Method
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.profile import read_profile
+from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.usual import UsualChoices, usual_configuration
 
 DTYPES = ("float32", "float64")
 
@@ -145,16 +144,9 @@ def experts() -> dict[str, Any]:
     """
     rows = _sweep("expert_product", "h100")
     spec = load_spec(KERNELS / "expert_product")
-    usual = KERNELS / "expert_product" / "usual.yaml"
-    rules = validated(UsualChoices, read_yaml(usual), usual).choices
-    problem, tunables = spec.problem_columns, spec.tunable_columns
+    problem = spec.problem_columns
     best = rows.pivot_table("time_ms", problem, "variant", aggfunc="min")
-    timed = rows.dropna(subset=["time_ms"]).set_index([*problem, *tunables])["time_ms"]
-    best["usual choice"] = [
-        timed.loc[(*key, *(chosen[name] for name in tunables))]
-        for key in best.index
-        if (chosen := usual_configuration(rules, dict(zip(problem, key, strict=True)), spec))
-    ]
+    best["usual choice"] = rows[Domain(spec, {}).is_usual(rows)].set_index(problem)["time_ms"]
     kinds = [each for each in spec.variants if each in best]
     gain = best["usual choice"] / best[kinds].min(axis="columns")
     layers = "dtype == 'float16' and (n == 4096 or n == 1792) and rows not in (32, 512, 2048)"

@@ -17,6 +17,7 @@ from launchwise.cli.check.compiling import CHECK, Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.check.small_runs import SEED
 from launchwise.cli.problems import problems_of
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
@@ -38,9 +39,6 @@ _ASKS = re.compile(r"(^|\s)# \? ")
 
 MOST_REASONS = 3
 """Reasons of the last line for what was left out."""
-
-SEED = 2026
-"""Of the configuration that a variant has in place of corners."""
 
 
 OK = "ok"

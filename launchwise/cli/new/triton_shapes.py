@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from launchwise.cli.new.triton_files import last_name
 from launchwise.cli.new.triton_pointers import Flow
@@ -116,15 +116,24 @@ class Layout:
 
     def _ranging(self, block: str) -> set[str]:
         """Variables that go through a block: ``tl.arange(0, BLOCK)``."""
+
+        def goes(call: ast.Call) -> bool:
+            ends = {one.id for one in call.args if isinstance(one, ast.Name)}
+            return last_name(call.func) == "arange" and block in ends
+
+        return self._following(goes)
+
+    def _following(self, begins: Callable[[ast.Call], bool]) -> set[str]:
+        """Variables that follow from calls."""
         found: set[str] = set()
         for _ in range(4):
             for name, value in self._flow.values.items():
-                for node in ast.walk(value):
-                    if isinstance(node, ast.Name) and node.id in found:
-                        found.add(name)
-                    elif isinstance(node, ast.Call) and last_name(node.func) == "arange":
-                        ends = {one.id for one in node.args if isinstance(one, ast.Name)}
-                        found |= {name} if block in ends else set()
+                if any(
+                    node.id in found if isinstance(node, ast.Name) else begins(node)
+                    for node in ast.walk(value)
+                    if isinstance(node, ast.Name | ast.Call)
+                ):
+                    found.add(name)
         return found
 
     def _bounds(self, names: set[str]) -> list[str]:
@@ -173,17 +182,13 @@ class Layout:
 
     def _from_program(self, axis: int) -> set[str]:
         """Variables that follow from the index of a program instance."""
-        found: set[str] = set()
-        for _ in range(4):
-            for name, value in self._flow.values.items():
-                for node in ast.walk(value):
-                    if isinstance(node, ast.Name) and node.id in found:
-                        found.add(name)
-                    if isinstance(node, ast.Call) and last_name(node.func) == "program_id":
-                        given = [*node.args, *(one.value for one in node.keywords)]
-                        if getattr(given[0] if given else None, "value", 0) == axis:
-                            found.add(name)
-        return found
+
+        def is_index(call: ast.Call) -> bool:
+            given = [*call.args, *(one.value for one in call.keywords)]
+            of_axis = getattr(given[0] if given else None, "value", 0) == axis
+            return last_name(call.func) == "program_id" and of_axis
+
+        return self._following(is_index)
 
     def _divisions(self) -> Iterator[tuple[str, str]]:
         """Sizes that the function itself divides by a block: ``tl.cdiv(M, BLOCK_M)``."""
