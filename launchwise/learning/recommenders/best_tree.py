@@ -17,8 +17,9 @@ from launchwise.base.errors import UserError
 from launchwise.learning.baselines import comparable
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
-from launchwise.learning.splits import case_codes
+from launchwise.learning.splits import case_numbers
 from launchwise.learning.tree_files import LEAF, Trees, load_trees, save_trees
+from launchwise.tables.rows import fastest_rows
 
 MODEL_FILE = "model.npz"
 
@@ -55,10 +56,9 @@ class BestTreeRecommender(Recommender):
 
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
-        rows, regret = comparable(measurements, self.domain)
-        order = np.argsort(regret, kind="stable")
-        codes, _ = case_codes(rows, self.domain.spec)
-        best = rows.iloc[order[np.unique(codes[order], return_index=True)[1]]]
+        spec = self.domain.spec
+        rows, _ = comparable(measurements, self.domain)
+        best = fastest_rows(rows, ["gpu", *spec.problem_columns], spec)
         tree = DecisionTreeClassifier(
             max_depth=self.parameters["max_depth"],
             min_samples_leaf=self.parameters["min_samples_leaf"],
@@ -81,7 +81,7 @@ class BestTreeRecommender(Recommender):
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the configuration of a problem's leaf, 1 for every other row."""
-        cases, _ = case_codes(rows, self.domain.spec)
+        cases = case_numbers(rows, self.domain.spec)
         first = np.unique(cases, return_index=True)[1]
         chosen = self._trees.predict(self._features(rows.iloc[first]))[cases]
         other = (self._choices(rows) != chosen).astype(float)
