@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
 """What is said of an array without elements."""
+
+PART = 1 << 18
+"""Elements that are drawn at a time."""
 
 
 @dataclass
@@ -228,9 +231,9 @@ def drawn(
     if fill == "iota":
         return np.arange(math.prod(shape)).reshape(shape).astype(dtype)
     if fill == "normal":
-        return generator.standard_normal(shape).astype(dtype)
+        return _normal(0, 1, shape, dtype, generator)
     if is_float(dtype):
-        return generator.uniform(-1, 1, shape).astype(dtype)
+        return _uniform(-1, 1, shape, dtype, generator)
     return generator.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
 
 
@@ -245,8 +248,64 @@ def _filled(
         return np.full(shape, numbers[0], dtype)
     low, high = numbers
     if fill.normal is not None:
-        return generator.normal(low, high, shape).astype(dtype)
-    return generator.uniform(low, high, shape).astype(dtype)
+        return _normal(low, high, shape, dtype, generator)
+    return _uniform(low, high, shape, dtype, generator)
+
+
+def _uniform(
+    low: float,
+    high: float,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """Content between two numbers."""
+    if not _is_narrow(dtype):
+        return generator.uniform(low, high, shape).astype(dtype)
+
+    def draw(part: np.ndarray) -> None:
+        generator.random(dtype=part.dtype, out=part)
+        part *= high - low
+        part += low
+
+    return _in_parts(draw, shape, dtype)
+
+
+def _normal(
+    mean: float,
+    deviation: float,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """Normally distributed content."""
+    if not _is_narrow(dtype):
+        return generator.normal(mean, deviation, shape).astype(dtype)
+
+    def draw(part: np.ndarray) -> None:
+        generator.standard_normal(dtype=part.dtype, out=part)
+        part *= deviation
+        part += mean
+
+    return _in_parts(draw, shape, dtype)
+
+
+def _is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Whether float32 has more digits than elements keep."""
+    return is_float(dtype) and dtype.itemsize < np.dtype(np.float32).itemsize
+
+
+def _in_parts(
+    draw: Callable[[np.ndarray], None], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Drawn in float32, by parts that a cache holds: float64 of the whole takes twice as long."""
+    found = np.empty(shape, dtype)
+    flat, part = found.reshape(-1), np.empty(min(PART, found.size), np.float32)
+    for begin in range(0, found.size, PART):
+        these = flat[begin : begin + PART]
+        draw(part[: these.size])
+        these[:] = part[: these.size]
+    return found
 
 
 def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
