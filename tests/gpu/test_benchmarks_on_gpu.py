@@ -134,6 +134,14 @@ def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
     assert result["rate"] > 0
 
 
+def test_a_shipped_configuration_is_timed_beside_a_swept_one(tmp_path: Path) -> None:
+    result = result_on_gpu("shipped_configurations", tmp_path)
+    (case,) = result["results"]
+    assert case["times_ms"].keys() == {"launchwise", "shipped", "default"}
+    assert min(case["times_ms"].values()) > 0
+    assert min(each["worst_time_over_fastest"] for each in result["figures"].values()) == 1
+
+
 def test_devito_and_launchwise_step_the_same_equation(tmp_path: Path) -> None:
     for row in result_on_gpu("against_devito", tmp_path)["results"]:
         assert row["devito"]["step_ms"] > 0

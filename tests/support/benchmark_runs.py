@@ -56,6 +56,7 @@ ON_GPU = {
     "pytorch_modes": "torch",
     "scaling": "pycuda",
     "sentiment_peers": "torch",
+    "shipped_configurations": "triton",
     "simulation": "cupy",
     "solve_as_called": "cupy",
     "triton_decorator": "torch",

@@ -1,0 +1,169 @@
+"""The function of Triton of the workload ``expert_product``: swept by launchwise, and launched.
+
+A shape has the numbers ``rows``, ``experts``, ``n`` and ``k``, and the text ``dtype``. A
+configuration has a value for each tunable of the function.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from harness.projects import ROOT
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.rows import selected
+from launchwise.workloads.spec import load_spec
+
+WORKLOAD = ROOT / "kernels" / "expert_product"
+TUNABLES = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_warps", "num_stages")
+OPTIONS = ("num_warps", "num_stages")
+"""Tunables that Triton takes beside the function's own."""
+
+MOST_EXPERTS = 128
+ROUNDS = 5
+
+Shape = Mapping[str, Any]
+
+
+def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None) -> None:
+    """Write a workload that has the function of Triton alone.
+
+    Parameters
+    ----------
+    values
+        Values of its tunables, each combination of which is a configuration; those of the
+        workload, and its constraints, when left out.
+    """
+    left_out = shutil.ignore_patterns(
+        *("studies", "tests", "sweep.yaml", "features.yaml", "cost.yaml", "usual.yaml"),
+        "predecessors.yaml",
+    )
+    shutil.copytree(WORKLOAD, folder, ignore=left_out)
+    spec = yaml.safe_load((folder / "spec.yaml").read_text())
+    triton = spec["variants"]["triton"]
+    spec["variants"] = {"triton": triton}
+    if values is not None:
+        triton["constraints"] = []
+        spec["tunables"] = {
+            name: {"kind": "build", "values": [*values[name]], "neutral": values[name][0]}
+            for name in TUNABLES
+        }
+        spec["baseline"] = {name: values[name][0] for name in TUNABLES}
+    spec["baseline"] = {**spec["baseline"], "variant": "triton"}
+    if values is None:
+        spec["baseline"]["GROUP_M"] = 1
+    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+
+
+def swept(
+    shapes: Sequence[Shape], scratch: Path, values: Mapping[str, Sequence[int]] | None = None
+) -> tuple[float, pd.DataFrame]:
+    """Sweep of shapes by Snakemake, from sources to the table.
+
+    Returns
+    -------
+    Seconds of the whole process, and the rows (:mod:`launchwise.tables.measurements`).
+    """
+    folder, project = scratch / "expert_product", scratch / "project"
+    workload_of(folder, values)
+    project.mkdir()
+    settings = {
+        "seed": 2026,
+        "workloads": [str(folder)],
+        "gpus": {"local": {"source": "live", "workloads": ["expert_product"], "shards": 1}},
+        "sweeps": {
+            "expert_product": {
+                "energy_ms": 0,
+                "problems": [{name: [value] for name, value in each.items()} for each in shapes],
+            }
+        },
+    }
+    (project / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    target = Path("results", "sweeps", "local", "expert_product.parquet")
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    command += ["--directory", str(project), "--cores", "all", "--quiet", "rules", "progress"]
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [*command, "--", str(target)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(scratch / "ours")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - begin
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return seconds, read_table(project / target, measurement_schema(load_spec(folder)))
+
+
+def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:
+    """The fastest configuration of a shape in a sweep."""
+    of_shape = rows[selected(rows, {name: [value] for name, value in shape.items()})]
+    timed = of_shape[of_shape["status"] == "ok"]
+    best = timed.sort_values("time_ms", kind="stable").iloc[0]
+    return {name: int(best[name]) for name in TUNABLES}
+
+
+def function() -> Any:
+    """The workload's function of Triton."""
+    known = importlib.util.spec_from_file_location("product", WORKLOAD / "product.py")
+    assert known is not None
+    assert known.loader is not None
+    module = importlib.util.module_from_spec(known)
+    known.loader.exec_module(module)
+    return module.expert_product
+
+
+def given(shape: Shape) -> tuple[Any, ...]:
+    """Arguments of a launch: random rows, divided evenly among the experts."""
+    import torch
+
+    rows, experts, n, k = (shape[name] for name in ("rows", "experts", "n", "k"))
+    kind = getattr(torch, shape["dtype"])
+    here = {"device": "cuda", "dtype": kind}
+    first = torch.arange(experts + 1, device="cuda") * rows // experts
+    return (
+        *(torch.empty(rows, n, **here), torch.rand(rows, k, **here) - 0.5),
+        *(torch.rand(experts, n, k, **here) - 0.5, torch.rand(experts, n, **here)),
+        *(torch.rand(rows, device="cuda"), first.to(torch.int32), experts, n, k),
+    )
+
+
+def launch(kernel: Any, shape: Shape, arrays: tuple[Any, ...], **chosen: Any) -> None:
+    """Launch the function, whatever chooses its configuration."""
+
+    def grid(meta: Mapping[str, Any]) -> tuple[int]:
+        down = min(shape["rows"], -(-shape["rows"] // meta["BLOCK_M"]) + shape["experts"] - 1)
+        return (down * -(-shape["n"] // meta["BLOCK_N"]),)
+
+    kernel[grid](*arrays, EVEN_K=1, MOST_EXPERTS=MOST_EXPERTS, **chosen)
+
+
+def times_ms(shape: Shape, choices: Sequence[Mapping[str, int]]) -> list[float]:
+    """Times of configurations of a shape in turns: medians of rounds, ms.
+
+    Every k that is timed is a multiple of ``BLOCK_K``: ``EVEN_K`` holds.
+    """
+    from triton.testing import do_bench_cudagraph
+
+    kernel, arrays = function(), given(shape)
+
+    def run(choice: Mapping[str, int]) -> float:
+        assert shape["k"] % choice["BLOCK_K"] == 0
+        chosen = {name: choice[name] for name in TUNABLES}
+        return float(do_bench_cudagraph(lambda: launch(kernel, shape, arrays, **chosen)))
+
+    rounds = [[run(each) for each in choices] for _ in range(ROUNDS)]
+    return [statistics.median(one) for one in zip(*rounds, strict=True)]
