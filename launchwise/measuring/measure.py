@@ -322,15 +322,16 @@ class LayoutRun:
 
         Returns
         -------
-        Status, times, times of stages, begin and end; ``slow`` with the first launch only if it
-        exceeds the early-stop threshold.
+        Status, times, times of stages, begin and end; ``slow`` with the shorter of two launches
+        only if both exceed the early-stop threshold.
         """
         context, device = self._context, self.device
         by_host = isinstance(work, HostRun)
         # The baseline is what everything is compared with: always known well.
         compared_with = configuration == context.baseline
-        if by_host and first > context.method.slow_factor * context.mark_ms:
-            # A host has hiccups that a card has not, and touches its memory for the first time.
+        if first > context.method.slow_factor * context.mark_ms:
+            # A busy host delays a launch, also between its events; work that it drives touches
+            # memory for the first time.
             with context.spending("time"):
                 first = min(first, *times_ms(device, work, 1))
         if first > context.method.slow_factor * context.mark_ms and not compared_with:
