@@ -184,7 +184,10 @@ class Method(Strict, title="method"):
     graph_below_us: float = Field(
         20.0,
         ge=0,
-        description="launches shorter than this are timed as replayed CUDA graphs, us; 0: none",
+        description=(
+            "launches shorter than this are timed as replayed CUDA graphs, and up to ten times as "
+            "long where others of the problem may be as short, us; 0: none"
+        ),
     )
     control_s: float = Field(
         2.0,

@@ -30,6 +30,13 @@ GRAPH_MS = 0.2
 
 MOST_LAUNCHES_PER_GRAPH = 200
 
+REPLAYED = 10
+"""Times ``graph_below_us`` up to which launches are replayed where others of a problem may be short.
+
+Events add some microseconds to a launch: of two configurations that take 16 us, one that is
+replayed and one that is not would differ by a third.
+"""
+
 LONGEST_REST = 1.5
 """Longest pause divided by the busy time before it.
 
@@ -191,8 +198,9 @@ class ProblemContext:
 
         A kernel as short as the events' own cost is timed as a replayed graph, whose launches
         follow each other at once: L2 cannot be emptied between them. So it is emptied for no
-        configuration of a problem that may have such a kernel. What is put back before each launch
-        cannot be replayed either; its L2 is emptied, so that every configuration finds the same.
+        configuration of a problem that may have such a kernel, and its longer ones are replayed,
+        too. What is put back before each launch cannot be replayed; its L2 is emptied, so that
+        every configuration finds the same.
         """
         device, repeats = self.device, self.method.repeats
         if isinstance(work, HostRun):
@@ -205,6 +213,8 @@ class ProblemContext:
         begun: list[float] = []
         # The host needs some microseconds for each launch, too.
         limit_ms = len(work.launches) * self.method.graph_below_us / 1e3
+        if not self.empties_l2:
+            limit_ms *= REPLAYED
         # A first launch is slow; only one that is far too long for a graph is believed.
         if first_ms < 10 * limit_ms and not flush:
             begun = times_ms(device, work, min(repeats.few, repeats.minimum))

@@ -275,7 +275,7 @@ def test_short_kernels_are_timed_many_at_a_time(
     method = STEADY.model_copy(update={"graph_below_us": 2000.0})
     rows, _ = run(make_shard(PROBLEM, script=STAGED, method=method), tmp_path / "j")
     assert {row["launches_per_repeat"] for row in rows} == {1}
-    long = STEADY.model_copy(update={"graph_below_us": 900.0})
+    long = STEADY.model_copy(update={"graph_below_us": 90.0})
     rows, _ = run(make_shard(PROBLEM, script=STAGED, method=long), tmp_path / "k")
     assert {row["timer"] for row in rows} == {"events"}
     short = STEADY.model_copy(update={"graph_below_us": 20.0})
@@ -285,7 +285,7 @@ def test_short_kernels_are_timed_many_at_a_time(
     assert statistics.median(row["time_ms"] for row in rows) == pytest.approx(0.005)
 
 
-@pytest.mark.parametrize("time_ms", [0.005, 0.05])
+@pytest.mark.parametrize("time_ms", [0.005, 0.05, 0.5])
 def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
     make_shard: Callable[..., Shard], tmp_path: Path, time_ms: float
 ) -> None:
@@ -303,7 +303,8 @@ def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
         )
         rows, _ = run(shard, tmp_path / f"{gbs}-{l2_bytes}")
         assert {row["l2"] for row in rows} == {"cold" if emptied else "warm"}
-        graphs = time_ms < 0.02 and not emptied
+        # At 10 GB/s others may take less than 20 us: up to 200 us all are replayed.
+        graphs = time_ms < (0.2 if gbs == 10 else 0.02) and not emptied
         assert {row["timer"] for row in rows} == {"graph" if graphs else "events"}
 
 
