@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Text
-from launchwise.report.fields import of_texts
+from launchwise.report.blocks import Block
 
+from ..checks import Check, blocks_of
 from .predicted import CARDS
 
 NOT_MEASURED = "not measured"
 """What table IV says of float64 at a size that float64 does not have."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that the paper says in two places.
-
-    Parameters
-    ----------
-    agree
-        Whether both say the same.
-    conflict
-        What follows where they do not.
-    """
-
-    subject: str
-    here: str
-    there: str
-    agree: bool
-    conflict: str = ""
-
-
 def contradictions(published: Mapping[str, Records]) -> Iterator[Block]:
     """A table of what does not agree, and a sentence on what does; nothing without tables."""
     if not all(published.get(name) for name in ("optima_float64", "optima_float32", "transfer")):
         return
-    every = list(checks(published))
-    against = [one for one in every if not one.agree]
-    if against:
-        rows = [(one.subject, one.here, one.there, one.conflict) for one in against]
-        titles = ("subject", "here", "there", "conflict")
-        yield of_texts("Contradictions in the paper", titles, rows, role="")
-    held = [one.subject for one in every if one.agree]
-    if held:
-        yield Text(
-            f"Of {len(every)} things that the paper says twice, {len(held)} agree: "
-            f"{wording.listed(held)}.",
-            "note",
-        )
+    yield from blocks_of(list(checks(published)))
 
 
 def checks(published: Mapping[str, Records]) -> Iterator[Check]:
