@@ -353,7 +353,7 @@ def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
     def said(noisy: tuple[int, ...]) -> str:
         rows = sweep("one", sizes, serial=0.9)
         rows.loc[rows["n"].isin(noisy), "t1_comp_ms"] *= 10
-        (table,) = tables(section(own(study_of(rows), published), "conclusion").blocks)
+        table, *_ = tables(section(own(study_of(rows), published), "conclusion").blocks)
         return next(row[2] for row in texts(table) if row[0].startswith(claim))
 
     shares = [re.findall(r"(\d+\.\d) % of the time", said(noisy)) for noisy in ((), (100_000_000,))]
@@ -388,14 +388,14 @@ def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> Non
     gains = [one.gains.set_index("n").loc[80_000_000, "gain"] for one in found]
     # Less other work, so more of the time can overlap.
     assert gains[1] > gains[0] == gains[2]
-    (table,) = tables(section(own(study, published), "conclusion").blocks)
+    table, *_ = tables(section(own(study, published), "conclusion").blocks)
     assert [column.title for column in table.columns[2:]] == [one.title for one in found]
 
 
 def verdicts(study: StudyData, published: Published) -> list[str]:
     """What is said of each claim, in order."""
     conclusion = section(own(study, published), "conclusion")
-    (table,) = tables(conclusion.blocks)
+    table, *_ = tables(conclusion.blocks)
     return [row.cells[2].detail for row in table.rows]
 
 

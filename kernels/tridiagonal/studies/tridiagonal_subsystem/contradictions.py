@@ -9,6 +9,11 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block
 
+from ...recommenders.stream_law.laws import (
+    PUBLISHED_OVERHEAD,
+    PUBLISHED_SUM,
+    predicted_streams,
+)
 from ..checks import Check, blocks_of
 from .predicted import CARDS
 
@@ -32,6 +37,7 @@ def checks(published: Mapping[str, Records]) -> Iterator[Check]:
     yield from _corrections(facts, double)
     yield _times(facts, double)
     yield _alignment(facts, double)
+    yield _streams(double)
     yield _most_blocks(double)
     yield from _tables(double, single, cards)
     yield from _losses(facts, cards)
@@ -130,6 +136,21 @@ def _alignment(facts: Mapping[str, str], double: Records) -> Check:
         + (f": {listed} (table I)" if odd else ""),
         not odd,
         "it holds for corrected optima alone",
+    )
+
+
+def _streams(double: Records) -> Check:
+    """Streams of table I beside what the laws of the authors' paper on streams ask for."""
+    known = {int(row["n"]): int(row["streams"]) for row in double if row["n"]}
+    asked = {n: predicted_streams(n, PUBLISHED_SUM, PUBLISHED_OVERHEAD) for n in known}
+    other = [n for n in known if asked[n] != known[n]]
+    said = wording.listed(f"{asked[n]}, not {known[n]}, at n = {wording.count(n)}" for n in other)
+    return Check(
+        "streams by the earlier rule",
+        "numbers of streams follow from the heuristic of reference 5 (section 2)",
+        f"its laws ask for {said} (table I)" if said else "so they do (table I)",
+        not other,
+        "the rule was fitted for m = 10, and these numbers are not the rule's",
     )
 
 
