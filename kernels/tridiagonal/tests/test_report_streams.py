@@ -455,3 +455,28 @@ def test_too_little_has_no_laws_or_no_page(made: StudyData, published: Published
     assert "No laws for one, float64, pinned, batch=1" in render("x", "x", found, figures=False)
     single = {gpu: rows[rows["streams"] == 1] for gpu, rows in made.sweeps.items()}
     assert own(dataclasses.replace(made, sweeps=single, _known={}), {}) == []
+
+
+def test_laws_rest_on_times_of_the_sweep_alone(published: Published) -> None:
+    plain = sweep("one")
+    (before,) = series_of(study_of(plain))
+    # In pairs everything took half as long; one stream was in them and four, nothing else.
+    paired = plain["streams"].isin([1, 4])
+    times = plain["time_ms"]
+    judged = plain.assign(
+        sweep_ms=times,
+        time_ms=times.where(~paired, times / 2),
+        basis=paired.map({True: "pairs", False: "sweep"}),
+        time_low_ms=np.nan,
+        time_high_ms=np.nan,
+    )
+    study = study_of(judged)
+    (after,) = series_of(study)
+    assert after.rows.equals(before.rows)
+    assert set(after.compared["streams"]) == {1, 4}
+    assert after.compared["sum_ms"].notna().all()
+    assert (after.gains["gain"] >= 1).all()
+    assert set(after.gains["best_streams"]) == {1, 4}
+    claims = tables(section(own(study, published), "conclusion").blocks)[0]
+    (said,) = (row for row in texts(claims) if row[0].startswith("Laws of sum and overhead"))
+    assert "without a time to compare" in said[2]

@@ -18,7 +18,7 @@ from launchwise.report.numbers import records
 from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
-from launchwise.tables.times import SWEEP
+from launchwise.tables.times import by_sweep
 
 LIMIT = "best candidate of each problem"
 """Row of tables 4 and 5 that no model can exceed."""
@@ -79,16 +79,6 @@ def readings(study: StudyData) -> list[Reading]:
     return [each for each in READINGS if each.variant != PROGRAM or PROGRAM in measured]
 
 
-def by_sweep(study: StudyData) -> pd.DataFrame:
-    """Rows with a time, each with that of its row of the sweep.
-
-    Pairs hold untiled loops but few walked tiles, and take place at other clocks than a sweep: a
-    ratio of a judged time of each kind would compare clocks as well.
-    """
-    rows = study.timed
-    return rows.assign(time_ms=rows["sweep_ms"], basis=SWEEP) if "sweep_ms" in rows else rows
-
-
 def with_program(study: StudyData) -> list[str]:
     """GPUs with rows of the paper's program."""
     own = study.timed[study.timed["variant"] == PROGRAM]
@@ -105,7 +95,7 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
     shown = readings(study)
-    measured = by_sweep(study)
+    measured = by_sweep(study.timed)
     measured = measured[measured["gpu"] == gpu]
     for record in published["best_tiles"]:
         n, order = int(record["n"]), int(record["order"])
@@ -162,7 +152,7 @@ def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
     """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
-    measured = by_sweep(study)
+    measured = by_sweep(study.timed)
     measured = measured[measured["gpu"] == gpu]
     found = [measured.iloc[:0]]
     for record in published["best_tiles"]:
@@ -198,7 +188,7 @@ def program(study: StudyData) -> Table | None:
     """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
     reading = READINGS[-1]
     rows = []
-    own = by_sweep(study)
+    own = by_sweep(study.timed)
     own = own[own["variant"].isin([PROGRAM, "linear"])]
     for (gpu, order), part in own.groupby(["gpu", "order"], observed=True):
         problems = [one for _, one in part.groupby(["n", "dtype"], observed=True)]
@@ -356,7 +346,7 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
         candidates; ``blocks``, the mean with thread blocks among them, where there are any. All by
         the times of the sweep (:func:`by_sweep`). Empty without measurements.
     """
-    rows = by_sweep(study)
+    rows = by_sweep(study.timed)
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
     rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
     by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
