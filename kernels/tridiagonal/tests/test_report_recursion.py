@@ -279,6 +279,19 @@ def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
     assert chosen_levels(rule, 20, 4, spec) is None
 
 
+def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule() -> None:
+    times = {
+        10**6: {32: 10.0, 64: 5.0, 128: 7.0},
+        # m = 32 is the largest that was tried: the best may be larger.
+        2 * 10**6: {16: 10.0, 32: 8.0},
+        4 * 10**6: {64: 19.0, 128: 16.0, 256: 18.0},
+    }
+    rows = pd.DataFrame([row(n, (m,), ms) for n, of_m in times.items() for m, ms in of_m.items()])
+    rule = SizeRule.of(rows)
+    assert rule == SizeRule((10**6, 4 * 10**6), (64, 128))
+    assert SizeRule.of(rows[rows["n"] == 2 * 10**6]) is None
+
+
 def test_the_rule_is_looked_up_among_measured_rows(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
