@@ -365,7 +365,10 @@ def test_times_of_other_conditions_are_not_compared(
     assert (last[2], last[3], last[-1]) == ("1.06", "2", "–")
     notes = [block.text for block in sections[0].blocks if isinstance(block, Text)]
     assert len(notes) == 1
-    assert notes[0].startswith(f"{CASE}: times with and without recursion are not compared at 100")
+    assert notes[0].startswith(
+        f"{CASE}: times with and without recursion are not compared at 1 size"
+    )
+    assert "At 100\u202f000\u202f000 rows the copy" in notes[0]
     assert "took 1.06 times as long" in notes[0]
     assert "1.00 to 1.04" in notes[0]
     (fold,) = [block for block in sections[0].blocks if isinstance(block, Fold)]
@@ -380,6 +383,32 @@ def test_times_of_other_conditions_are_not_compared(
     (case,) = cases(dataclasses.replace(made, sweeps={"one": quick}, _known={}))
     assert case.overall.set_index("n").loc[10**8, "depth"] == 0
     assert 10**8 not in case.comparable.overall["n"].tolist()
+
+
+def test_a_size_without_the_fastest_variant_is_not_compared(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    # The other variant is the fastest without recursion at 1e8 rows, and was not tried at 1e7.
+    scratch = [
+        {**row(n, (32,), 1e-6 * n * (0.9 if n == 10**8 else 1.1)), "variant": "strided_scratch"}
+        for n in SIZES
+        if n != 10**7
+    ]
+    study = with_rows(made, scratch)
+    (case,) = cases(study)
+    assert (case.busy, case.lacking, case.unlike) == ([], [10**7], [10**7])
+    assert 10**7 not in case.speed_up().index
+    assert np.isclose(case.speed_up().loc[10**8, 2], 1.25 * 0.9)
+    notes = [block.text for block in own(study, published)[0].blocks if isinstance(block, Text)]
+    assert "At 10\u202f000\u202f000 rows the best time without recursion is not known" in notes[0]
+    # One that is the fastest nowhere is not missed.
+    slower = [{**one, "time_ms": one["time_ms"] * 2} for one in scratch]
+    (case,) = cases(with_rows(made, slower))
+    assert case.unlike == []
+    # Three m at the other sizes, one at 1e7 rows.
+    more = [row(n, (m,), 1e-5 * n) for n in SIZES if n != 10**7 for m in (16, 64)]
+    (case,) = cases(with_rows(made, more))
+    assert case.unlike == [10**7]
 
 
 def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:

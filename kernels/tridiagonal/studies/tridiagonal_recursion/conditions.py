@@ -1,4 +1,8 @@
-"""Sizes at which times with and without recursion were measured under other conditions.
+"""Sizes at which times with and without recursion do not compare.
+
+Without recursion a size needs every variant that is the fastest without it somewhere, and about as
+many m as other sizes have: else the time without recursion is not the best one, and recursion gains
+what another variant or m would.
 
 The copy of the system to the device is the same with any number of recursions. Where it took longer
 in runs with recursion than in runs without, so may have everything else: the sweeps of both ran at
@@ -28,6 +32,10 @@ UNLIKE = 0.05
 """Relative difference of the copies from which conditions are called different."""
 
 
+LEAST_CHOICES = 0.5
+"""Share of the most choices without recursion (variants and m) below which a size has too few."""
+
+
 def copy_ratios(rows: pd.DataFrame, size: str, choice: str) -> pd.Series:
     """Median copy of rows with recursion over that of rows without, by size (index).
 
@@ -53,6 +61,21 @@ def unlike_sizes(ratios: pd.Series) -> list[int]:
     return [int(size) for size in ratios.index[np.abs(np.log(ratios)) > np.log1p(UNLIKE)]]
 
 
+def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
+    """Sizes without a variant which is the fastest at another size, or with too few choices.
+
+    Parameters
+    ----------
+    flat
+        Rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
+    """
+    fastest = flat.sort_values("time_ms").drop_duplicates(size)["variant"].unique()
+    tried = flat.groupby(size)["variant"].agg(set)
+    counts = flat.drop_duplicates([size, "variant", "m"])[size].value_counts()
+    few = set(counts.index[counts < LEAST_CHOICES * counts.max()])
+    return [int(str(n)) for n, had in tried.items() if n in few or not had.issuperset(fastest)]
+
+
 def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
     """Which sizes no comparison with and without recursion uses, and the settings to repeat them.
 
@@ -61,25 +84,44 @@ def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
     for case in every:
         if not case.unlike:
             continue
-        ratios = case.copy_ratios.loc[case.unlike]
-        ends = [wording.fixed(value, 2) for value in (ratios.min(), ratios.max())]
-        others = case.copy_ratios.drop(index=case.unlike).dropna()
-        rest = ""
-        if len(others):
-            low, high = (wording.fixed(value, 2) for value in (others.min(), others.max()))
-            rest = f" (at the other sizes {low} to {high})"
-        sizes = wording.listed(map(wording.count, case.unlike))
+        said = [*_busy(case), *_fewer(case)]
         yield Text(
-            f"{case.title}: times with and without recursion are not compared at {sizes} rows. "
-            "There the copy of the system to the device, which recursion does not change, took "
-            f"{' to '.join(dict.fromkeys(ends))} times as long in runs with recursion as in runs "
-            f"without{rest}: they were measured under different conditions. Numbers of recursions "
+            f"{case.title}: times with and without recursion are not compared at "
+            f"{wording.plural(len(case.unlike), 'size')}. {' '.join(said)} Numbers of recursions "
             "other than 0 are compared there.",
             "note",
         )
         yield Fold(
             f"{case.title}: settings that measure these sizes again",
             [Text(_again(case), "code")],
+        )
+
+
+def _busy(case: RecursionSeries) -> Iterator[str]:
+    """Sizes whose copies differ."""
+    if not case.busy:
+        return
+    ratios = case.copy_ratios.loc[case.busy]
+    ends = dict.fromkeys(wording.fixed(value, 2) for value in (ratios.min(), ratios.max()))
+    others = case.copy_ratios.drop(index=case.busy).dropna()
+    rest = ""
+    if len(others):
+        low, high = (wording.fixed(value, 2) for value in (others.min(), others.max()))
+        rest = f" (at the other sizes {low} to {high})"
+    yield (
+        f"At {wording.listed(map(wording.count, case.busy))} rows the copy of the system to the "
+        f"device, which recursion does not change, took {' to '.join(ends)} times as long in runs "
+        f"with recursion as in runs without{rest}: they were measured under different conditions."
+    )
+
+
+def _fewer(case: RecursionSeries) -> Iterator[str]:
+    """Sizes without one of the variants."""
+    if case.lacking:
+        yield (
+            f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
+            "recursion is not known: a variant that is the fastest at other sizes was not tried, "
+            f"or fewer than {100 * LEAST_CHOICES:g} % of their choices were."
         )
 
 

@@ -27,7 +27,7 @@ from ..host_runs import fastest, ties
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
 from .conditions import conditions
-from .series import CHOICE, SIZE, RecursionSeries, cases, said_levels, stages
+from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, said_levels, stages
 
 __all__ = ["cases", "sections"]
 
@@ -192,7 +192,7 @@ def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[L
     return [
         Learnt(case.title, name, optima_of(best, SIZE, CHOICE), best, paper, SIZE, CHOICE)
         for case, best in ((each, each.comparable.best) for each in every)
-        if len(best)
+        if best[SIZE].nunique() >= FEWEST
         for name, optima_of in (("corrected", corrected_optima), ("observed", observed_optima))
     ]
 

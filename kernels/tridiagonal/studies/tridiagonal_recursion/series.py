@@ -24,7 +24,7 @@ from launchwise.workloads.spec import Spec
 from ...learning.series import choices_in
 from ..disturbed import repeats_disagree, undisturbed
 from ..host_runs import LEVELS, fastest, host_runs, known_well, repeated, ties
-from .conditions import copy_ratios, unlike_sizes
+from .conditions import copy_ratios, lacking_sizes, unlike_sizes
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4
@@ -69,9 +69,19 @@ class RecursionSeries(KindOnGpu):
         return copy_ratios(self.rows, SIZE, CHOICE)
 
     @cached_property
+    def busy(self) -> list[int]:
+        """Sizes measured with and without recursion under different conditions."""
+        return unlike_sizes(self.copy_ratios)
+
+    @cached_property
+    def lacking(self) -> list[int]:
+        """Sizes whose time without recursion lacks a variant."""
+        return lacking_sizes(self.rows[self.rows[CHOICE] == 0], SIZE)
+
+    @cached_property
     def unlike(self) -> list[int]:
         """Sizes at which no time with recursion is compared with one without."""
-        return unlike_sizes(self.copy_ratios)
+        return sorted({*self.busy, *self.lacking})
 
     @cached_property
     def comparable(self) -> RecursionSeries:
