@@ -62,7 +62,8 @@ def paper(
             "thread blocks are among the candidates, which the paper does not have as a kernel of "
             "its own; models of the paper's tiles alone, one of which a thread walks as in the "
             "paper's listing, stand under “The paper's recipe on our sweeps”. The last row knows "
-            "every measured time.",
+            "every measured time. Times here are those of pairs where a configuration was in any, "
+            "else of the sweep; elsewhere in this section they are the sweep's.",
             "note",
         ),
         *_program(study, results),
