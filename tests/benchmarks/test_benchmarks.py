@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import yaml
 from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, WITH_JAVA, result_of, start
+from samples import ROOT
 
 from launchwise.base.storage import read_json
 from launchwise.learning.summary import HEURISTICS
@@ -216,6 +219,21 @@ def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
         for each in figures.values():
             assert each["worst_speed_up"] <= each["improvement_coefficient"]
             assert each["percent_slower"] + each["percent_improved"] <= 100 + 1e-9
+    for gpu, figures in run["gpus"].items():
+        best = figures["oracle"]["improvement_coefficient"]
+        assert best == pytest.approx(best_tile_of_sweep(gpu, figures["oracle"]["problems"]))
+
+
+def best_tile_of_sweep(gpu: str, problems: int) -> float:
+    """Mean speed-up of the best walked tile, or none, by rows of the recorded sweep alone."""
+    rows = pd.read_parquet(ROOT / "data" / "recorded" / gpu / "acoustic.parquet")
+    study = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    sizes = yaml.safe_load(study.read_text())["splits"]["paper"]["test"]["n"]
+    rows = rows[rows["time_ms"].notna() & rows["n"].isin(sizes)]
+    least = rows.groupby(["n", "dtype", "order", "variant"])["time_ms"].min().unstack()
+    gains = (least["linear"] / least["omp_tile"]).dropna()
+    assert len(gains) == problems
+    return float(gains.clip(lower=1).mean())
 
 
 def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import RATIOS, pairs_schema
 from launchwise.tables.times import (
     JUDGED,
+    by_sweep,
     judged_times,
     median_limits,
     not_in_sweep,
@@ -233,3 +234,13 @@ def test_a_gpu_that_measured_nothing_of_a_study_has_no_times(
     none = judged_times(recorded.sweep.iloc[:0], None, spec)
     write_table(tmp_path / "times.parquet", none, times_schema(spec))
     assert read_table(tmp_path / "times.parquet", times_schema(spec)).empty
+
+
+def test_the_times_of_the_sweep_come_back(recorded: Recorded) -> None:
+    joined = with_judged_times(recorded.sweep, recorded.times, recorded.spec)
+    assert (joined["basis"] == "pairs").any()
+    again = by_sweep(joined)
+    assert again["time_ms"].equals(recorded.sweep["time_ms"])
+    assert set(again["basis"]) <= {"sweep", ""}
+    assert again[["time_low_ms", "time_high_ms"]].isna().all(axis=None)
+    assert by_sweep(recorded.sweep) is recorded.sweep

@@ -100,8 +100,35 @@ def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
     )
     limit = paper_tables.walked_limit(data, "sizes", "big")
     # Speed-ups 2 and .5; 512 is a training size, and blocks are no tiles of a thread.
-    assert limit == {"coefficient": 1.5, "forced": 1.25}
+    assert limit == {"coefficient": 1.5, "forced": 1.25, "blocks": 10.5}
     assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
+
+
+def test_speed_ups_of_tiles_compare_rows_of_the_sweep(published: dict[str, Records]) -> None:
+    # In pairs untiled loops took 1.2 ms; the walked tiles were in none.
+    paired = {**LINEAR, "time_ms": 1.2, "sweep_ms": 2.0, "basis": "pairs"}
+    tiles = walked(1.6, 1, 2, 4, sweep_ms=1.6, basis="sweep"), block(0.5, 32, 2, 1)
+    program_rows = program(4.0, 0, 0, 0), program(2.5, 16, 1, 1)
+    others = [{"sweep_ms": row["time_ms"], "basis": "sweep", **row} for row in program_rows]
+    data = measured(paired, tiles[0], {"sweep_ms": 0.5, "basis": "sweep", **tiles[1]}, *others)
+    limit = paper_tables.walked_limit(data, "sizes", "big")
+    assert limit == {"coefficient": 1.25, "forced": 1.25, "blocks": 4.0}
+    assert first_row(paper_tables.best_tiles(data, published, "big"))[6:8] == ["4×2×1", "1.25"]
+    table = paper_tables.program(data)
+    assert table is not None
+    assert first_row(table)[-1] == "2.00"
+
+
+def test_the_program_says_at_how_many_problems_untiled_cuda_is_known() -> None:
+    rows = [program(4.0, 0, 0, 0, dtype=dtype) for dtype in ("float32", "float64")]
+    tiled = [program(2.0, 8, 1, 4, dtype=dtype) for dtype in ("float32", "float64")]
+    details = []
+    for status in ("ok", "slow"):
+        loops = [LINEAR, {**LINEAR, "dtype": "float32", "status": status}]
+        table = paper_tables.program(measured(*loops, *rows, *tiled))
+        assert table is not None
+        details.append(table.rows[0].cells[-1].detail)
+    assert details == ["", "1 of 2 problems"]
 
 
 def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
@@ -313,7 +340,9 @@ def test_the_recorded_recipe_stands_beside_the_paper(published: dict[str, Record
     run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.GLOBAL]
     assert [table.rows[0].cells[0].text for table in tables(found)[:2]] == ["J48", "J48"]
     for table in tables(found):
-        assert [group for group, _ in table.groups][1:3] == ["paper, RTX 2080 Super", "paper, V100"]
+        groups = [group for group, _ in table.groups][1:]
+        assert groups[:2] == ["paper, RTX 2080 Super: 60 problems", "paper, V100: 114 problems"]
+        assert all(group.endswith(" problems") for group in groups)
         assert table.rows[-1].cells[0].text == "best tile of each problem"
         # Six models of the paper, and no model beats the best tile.
         assert len(table.rows) >= 7

@@ -1,12 +1,13 @@
 """Training the network on the CPU with PyTorch.
 
 As published: Adam with a step of 0.001, cross-entropy, 8 reviews a step, 5 epochs, a fifth of the
-units dropped; embeddings are learnt with it, because none come with the reviews.
+units dropped. The network that comes with the project learns its embeddings, because none come with
+its reviews; :func:`train_as_published` takes vectors of words as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from .reviews import PADDING, Review, encoded, vocabulary, word_counts
 EPOCHS, BATCH, STEP, DROPOUT = 5, 8, 1e-3, 0.2
 HELD_OUT = 0.1
 WORDS = 4096
+MOST_WORDS = 2**16
+"""Words that a uint16 can number."""
 SPREAD = 0.1
 """Standard deviation of the embeddings before training."""
 
@@ -64,13 +67,62 @@ def train(
         "words": WORDS,
         "unknown_share": float((held_out.tokens == 1).sum() / held_out.lengths.sum()),
         "longest": int(max(learnt.lengths.max(), held_out.lengths.max())),
-        "accuracy_trained": accuracy(logits(network, learnt.tokens, learnt.lengths), learnt.labels),
-        "accuracy_held_out": accuracy(
-            logits(network, held_out.tokens, held_out.lengths), held_out.labels
-        ),
+        "accuracy_trained": _accuracy(network, learnt),
+        "accuracy_held_out": _accuracy(network, held_out),
         "positive_share_held_out": float(held_out.labels.mean()),
         "torch": str(torch.__version__),
     }
+
+
+def train_as_published(
+    learnt: Sequence[Review],
+    tested: Sequence[Review],
+    vectors: Mapping[str, np.ndarray],
+    seed: int,
+    epochs: int = EPOCHS,
+) -> tuple[Trained, dict[str, Any]]:
+    """Train on reviews whose words have given vectors, and test on others.
+
+    Parameters
+    ----------
+    vectors
+        Word to its vector, float32 (300,), which training leaves as it is. Other words have zeros.
+
+    Returns
+    -------
+    The network with the tested reviews, and figures: reviews, words, accuracies (by the float64
+    reference, with vectors rounded to float16).
+
+    Raises
+    ------
+    UserError
+        When PyTorch is not there.
+    """
+    torch = _torch()
+    every = (*learnt, *tested)
+    named = (Review(tuple(w for w in one.words if w in vectors), one.positive) for one in every)
+    numbers = vocabulary(named, MOST_WORDS)
+    table = np.zeros((len(numbers) + 2, EMBEDDING), np.float32)
+    for word, number in numbers.items():
+        table[number] = vectors[word]
+    parts = encoded(learnt, numbers), encoded(tested, numbers)
+    model = _fit(torch, parts[0], seed, epochs, table)
+    network = Network(**{name: _plain(model[name]) for name in model})
+    known = [int((part.tokens > 1).sum()) / int(part.lengths.sum()) for part in parts]
+    return Trained(network, parts[1], word_counts(parts[0], len(table))), {
+        "reviews_trained": len(learnt),
+        "reviews_tested": len(tested),
+        "words": len(table),
+        "known_share_trained": known[0],
+        "known_share_tested": known[1],
+        "accuracy_trained": _accuracy(network, parts[0]),
+        "accuracy_tested": _accuracy(network, parts[1]),
+        "torch": str(torch.__version__),
+    }
+
+
+def _accuracy(network: Network, cases: Cases) -> float:
+    return accuracy(logits(network, cases.tokens, cases.lengths), cases.labels)
 
 
 def _torch() -> Any:
@@ -82,20 +134,33 @@ def _torch() -> Any:
     return torch
 
 
-def _fit(torch: Any, cases: Cases, seed: int, epochs: int) -> dict[str, Any]:
-    """Weights by their names in :class:`Network`, as tensors."""
+def _fit(
+    torch: Any, cases: Cases, seed: int, epochs: int, vectors: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Weights by their names in :class:`Network`, as tensors.
+
+    Parameters
+    ----------
+    vectors
+        Embeddings that stay as they are, float32 (words, 300); without them they are learnt.
+    """
     torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True)
     nn = torch.nn
-    table = nn.Embedding(WORDS, EMBEDDING, padding_idx=PADDING)
-    with torch.no_grad():
-        table.weight.mul_(SPREAD)
+    if vectors is None:
+        table = nn.Embedding(WORDS, EMBEDDING, padding_idx=PADDING)
+        with torch.no_grad():
+            table.weight.mul_(SPREAD)
+    else:
+        given = torch.from_numpy(vectors)
+        table = nn.Embedding.from_pretrained(given, freeze=True, padding_idx=PADDING)
     dense = [nn.Linear(*shape) for shape in (
         (EMBEDDING, FIRST), (FIRST, SECOND), (SECOND, THIRD), (THIRD, CLASSES)
     )]  # fmt: skip
     drop = nn.Dropout(DROPOUT)
     everything = nn.ModuleList([table, *dense])
-    optimiser = torch.optim.Adam(everything.parameters(), lr=STEP)
+    learnt = [weight for weight in everything.parameters() if weight.requires_grad]
+    optimiser = torch.optim.Adam(learnt, lr=STEP)
     tokens = torch.from_numpy(cases.tokens.astype(np.int64))
     lengths = torch.from_numpy(cases.lengths.astype(np.int64))
     labels = torch.from_numpy(cases.labels.astype(np.int64))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from kernels.tridiagonal.studies.host_runs import LEVELS
 from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
@@ -22,7 +23,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections a
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
 from launchwise.experiment.published import read_tables
 from launchwise.report import wording
-from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table
+from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -34,6 +35,8 @@ TRIDIAGONAL = Path(__file__).resolve().parents[1]
 SIZES = [10**5, 10**6, 2 * 10**6, 5 * 10**6, 10**7, 10**8]
 ERROR = 0.01
 """Relative standard error of each time: two differ by 2.8 % beyond error."""
+
+CASE = "one, float64, pinned, batch=1"
 
 GAIN = {0: 1.0, 1: 1.1, 2: 1.25}
 """Speed-up of each depth from 5e6 rows on; below, each recursion costs 10 %."""
@@ -139,14 +142,15 @@ def test_the_sections_say_where_it_pays(
     claims = {line[0]: line[1:] for line in rows_of(sections, "Conclusions")}
     assert claims["Recursion pays at large sizes"] == [
         "up to 1.17x (size lost in the text)",
+        CASE,
         "up to 1.25x, at n = 5\u202f000\u202f000",
         "yes",
     ]
     speed_up = next(block for block in worth.blocks if isinstance(block, Figure))
     assert [trace["name"] for trace in speed_up.panels[0].data] == ["1 recursion", "2 recursions"]
     optima = rows_of(sections, "Best depth of")
-    assert [line[2] for line in optima] == ["0", "0", "0", "2", "2", "2"]
-    assert optima[-1][4] == "32, 5, 10"
+    assert [line[3] for line in optima] == ["0", "0", "0", "2", "2", "2"]
+    assert optima[-1][5] == "32, 5, 10"
     learnt = rules.blocks[0]
     assert isinstance(learnt, Table)
     assert [cell.text for cell in learnt.rows[0].cells[-2:]] == ["1.0", "0.5"]
@@ -208,8 +212,8 @@ def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
     assert case.ties[10**7] == [2, 4]
     assert case.ties[10**8] == [4]
     sections = own(study, published)
-    assert [line[3] for line in rows_of(sections, "Best depth of")][-2:] == ["2", "–"]
-    conclusions = {line[0]: line[2:] for line in rows_of(sections, "Conclusions")}
+    assert [line[4] for line in rows_of(sections, "Best depth of")][-2:] == ["2", "–"]
+    conclusions = {line[0]: line[3:] for line in rows_of(sections, "Conclusions")}
     assert conclusions["More than 3 recursions are never the fastest"] == [
         "fastest at 2 of 6 sizes, beyond error at 1",
         "no",
@@ -275,6 +279,19 @@ def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
     assert chosen_levels(rule, 20, 4, spec) is None
 
 
+def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule() -> None:
+    times = {
+        10**6: {32: 10.0, 64: 5.0, 128: 7.0},
+        # m = 32 is the largest that was tried: the best may be larger.
+        2 * 10**6: {16: 10.0, 32: 8.0},
+        4 * 10**6: {64: 19.0, 128: 16.0, 256: 18.0},
+    }
+    rows = pd.DataFrame([row(n, (m,), ms) for n, of_m in times.items() for m, ms in of_m.items()])
+    rule = SizeRule.of(rows)
+    assert rule == SizeRule((10**6, 4 * 10**6), (64, 128))
+    assert SizeRule.of(rows[rows["n"] == 2 * 10**6]) is None
+
+
 def test_the_rule_is_looked_up_among_measured_rows(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
@@ -293,7 +310,7 @@ def test_the_rule_is_looked_up_among_measured_rows(
     fixed = looked_up(case, rule, first=10).set_index(["n", "depth"])
     assert fixed.loc[(10**5, 1), "state"] == ""
     assert fixed.loc[(10**5, 1), "levels"] == (32, 10)
-    claims = {line[0]: line[2:] for line in rows_of(own(study, published), "Conclusions")}
+    claims = {line[0]: line[3:] for line in rows_of(own(study, published), "Conclusions")}
     assert claims["m per level follows from the rule by size, with m1 by the rule"] == [
         "1 of 24 choices have a time, 0 of 6 at the best number of recursions",
         "–",
@@ -306,13 +323,110 @@ def test_stage_times_show_what_recursion_saves(
     sections = own(made, published)
     stages = rows_of(sections, "Stage times, one")
     assert len(stages) == 3 * len(SIZES)
-    conclusions = {line[0]: line[2:] for line in rows_of(sections, "Conclusions")}
+    conclusions = {line[0]: line[3:] for line in rows_of(sections, "Conclusions")}
     assert conclusions["Each recursion saves copies and stage 2 on the host"][1] == "yes"
     assert (
         "1.20, 0.700, 0.533 ms"
         in conclusions["Each recursion saves copies and stage 2 on the host"][0]
     )
-    assert conclusions["Each recursion adds an overhead on the device"][1] == "yes"
+    said, holds = conclusions["Each recursion adds an overhead on the device"]
+    assert holds == "yes"
+    assert "with 0 to 2 recursions" in said
+
+
+def test_stage_times_name_the_numbers_of_recursions_that_have_one(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    table = sweep()
+    one = (table["n"] == 10**5) & (table["m1"] > 0) & (table["m2"] == 0)
+    lacking = dataclasses.replace(made, sweeps={"one": table[~one]}, _known={})
+    conclusions = {line[0]: line[3] for line in rows_of(own(lacking, published), "Conclusions")}
+    said = conclusions["Each recursion adds an overhead on the device"]
+    assert said.endswith("take 0, 0.400 ms with 0 and 2 recursions")
+
+
+def test_times_of_other_conditions_are_not_compared(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    # At 1e8 rows the system's copy took 6 % longer in runs with recursion, at 1e7 rows 4 %.
+    table = sweep()
+    longer = table["n"].map({10**8: 1.06, 10**7: 1.04}).fillna(1.0).where(table["m1"] > 0, 1.0)
+    disturbed = table.assign(t1_h2d_ms=table["t1_h2d_ms"] * longer)
+    study = dataclasses.replace(made, sweeps={"one": disturbed}, _known={})
+    (case,) = cases(study)
+    assert case.unlike == [10**8]
+    assert list(case.speed_up().index) == SIZES[:-1]
+    sections = own(study, published)
+    assert (
+        rows_of(sections, "Best number of recursions, one")[2][1:3]
+        == [", ".join(wording.count(n) for n in SIZES[3:-1])] * 2
+    )
+    last = rows_of(sections, "Best depth of")[-1]
+    assert (last[2], last[3], last[-1]) == ("1.06", "2", "–")
+    notes = [block.text for block in sections[0].blocks if isinstance(block, Text)]
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        f"{CASE}: times with and without recursion are not compared at 1 size"
+    )
+    assert "At 100\u202f000\u202f000 rows the copy" in notes[0]
+    assert "took 1.06 times as long" in notes[0]
+    assert "1.00 to 1.04" in notes[0]
+    (fold,) = [block for block in sections[0].blocks if isinstance(block, Fold)]
+    (again,) = fold.blocks
+    assert isinstance(again, Text)
+    (entries,) = yaml.safe_load(again.text)["sweeps"].values()
+    assert {n for entry in entries["anew"] for n in entry["n"]} == {10**8}
+    # Without recursion is the fastest there, but under better conditions: no size says so.
+    quick = disturbed.assign(
+        time_ms=disturbed["time_ms"].where((disturbed["n"] < 10**8) | (disturbed["m1"] > 0), 1.0)
+    )
+    (case,) = cases(dataclasses.replace(made, sweeps={"one": quick}, _known={}))
+    assert case.overall.set_index("n").loc[10**8, "depth"] == 0
+    assert 10**8 not in case.comparable.overall["n"].tolist()
+
+
+def test_a_size_without_the_fastest_variant_is_not_compared(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    # The other variant is the fastest without recursion at 1e8 rows, and was not tried at 1e7.
+    scratch = [
+        {**row(n, (32,), 1e-6 * n * (0.9 if n == 10**8 else 1.1)), "variant": "strided_scratch"}
+        for n in SIZES
+        if n != 10**7
+    ]
+    study = with_rows(made, scratch)
+    (case,) = cases(study)
+    assert (case.busy, case.lacking, case.unlike) == ([], [10**7], [10**7])
+    assert 10**7 not in case.speed_up().index
+    assert np.isclose(case.speed_up().loc[10**8, 2], 1.25 * 0.9)
+    notes = [block.text for block in own(study, published)[0].blocks if isinstance(block, Text)]
+    assert "At 10\u202f000\u202f000 rows the best time without recursion is not known" in notes[0]
+    # One that is the fastest nowhere is not missed.
+    slower = [{**one, "time_ms": one["time_ms"] * 2} for one in scratch]
+    (case,) = cases(with_rows(made, slower))
+    assert case.unlike == []
+    # Three m at the other sizes, one at 1e7 rows.
+    more = [row(n, (m,), 1e-5 * n) for n in SIZES if n != 10**7 for m in (16, 64)]
+    (case,) = cases(with_rows(made, more))
+    assert case.unlike == [10**7]
+
+
+def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:
+    table = sweep().assign(t1_h2d_ms=np.nan)
+    (case,) = cases(dataclasses.replace(made, sweeps={"one": table}, _known={}))
+    assert case.unlike == []
+    assert case.comparable is case
+
+
+def test_conclusions_name_what_they_were_measured_on(
+    made: StudyData, published: dict[str, list[dict[str, str]]]
+) -> None:
+    both = {gpu: sweep().assign(gpu=gpu) for gpu in ("one", "two")}
+    study = sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, both)
+    lines = rows_of(own(study, published), "Conclusions")
+    pairs = [(line[0], line[2].partition(",")[0]) for line in lines]
+    assert [gpu for _, gpu in pairs] == ["one", "two"] * (len(pairs) // 2)
+    assert [claim for claim, _ in pairs[::2]] == [claim for claim, _ in pairs[1::2]]
 
 
 def test_without_recursion_there_is_nothing_to_say(made: StudyData) -> None:

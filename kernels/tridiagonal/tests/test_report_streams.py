@@ -353,7 +353,7 @@ def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
     def said(noisy: tuple[int, ...]) -> str:
         rows = sweep("one", sizes, serial=0.9)
         rows.loc[rows["n"].isin(noisy), "t1_comp_ms"] *= 10
-        (table,) = tables(section(own(study_of(rows), published), "conclusion").blocks)
+        table, *_ = tables(section(own(study_of(rows), published), "conclusion").blocks)
         return next(row[2] for row in texts(table) if row[0].startswith(claim))
 
     shares = [re.findall(r"(\d+\.\d) % of the time", said(noisy)) for noisy in ((), (100_000_000,))]
@@ -388,14 +388,14 @@ def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> Non
     gains = [one.gains.set_index("n").loc[80_000_000, "gain"] for one in found]
     # Less other work, so more of the time can overlap.
     assert gains[1] > gains[0] == gains[2]
-    (table,) = tables(section(own(study, published), "conclusion").blocks)
+    table, *_ = tables(section(own(study, published), "conclusion").blocks)
     assert [column.title for column in table.columns[2:]] == [one.title for one in found]
 
 
 def verdicts(study: StudyData, published: Published) -> list[str]:
     """What is said of each claim, in order."""
     conclusion = section(own(study, published), "conclusion")
-    (table,) = tables(conclusion.blocks)
+    table, *_ = tables(conclusion.blocks)
     return [row.cells[2].detail for row in table.rows]
 
 
@@ -455,3 +455,28 @@ def test_too_little_has_no_laws_or_no_page(made: StudyData, published: Published
     assert "No laws for one, float64, pinned, batch=1" in render("x", "x", found, figures=False)
     single = {gpu: rows[rows["streams"] == 1] for gpu, rows in made.sweeps.items()}
     assert own(dataclasses.replace(made, sweeps=single, _known={}), {}) == []
+
+
+def test_laws_rest_on_times_of_the_sweep_alone(published: Published) -> None:
+    plain = sweep("one")
+    (before,) = series_of(study_of(plain))
+    # In pairs everything took half as long; one stream was in them and four, nothing else.
+    paired = plain["streams"].isin([1, 4])
+    times = plain["time_ms"]
+    judged = plain.assign(
+        sweep_ms=times,
+        time_ms=times.where(~paired, times / 2),
+        basis=paired.map({True: "pairs", False: "sweep"}),
+        time_low_ms=np.nan,
+        time_high_ms=np.nan,
+    )
+    study = study_of(judged)
+    (after,) = series_of(study)
+    assert after.rows.equals(before.rows)
+    assert set(after.compared["streams"]) == {1, 4}
+    assert after.compared["sum_ms"].notna().all()
+    assert (after.gains["gain"] >= 1).all()
+    assert set(after.gains["best_streams"]) == {1, 4}
+    claims = tables(section(own(study, published), "conclusion").blocks)[0]
+    (said,) = (row for row in texts(claims) if row[0].startswith("Laws of sum and overhead"))
+    assert "without a time to compare" in said[2]

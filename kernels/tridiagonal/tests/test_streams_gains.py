@@ -65,6 +65,46 @@ def test_a_single_launch_is_no_gain() -> None:
     assert (found["well_measured"], found["best_streams"]) == (True, 2)
 
 
+def judged(*lines: tuple[Line, float, str]) -> pd.DataFrame:
+    """Rows with judged times; with each the time in the sweep, and what judged it."""
+    table = runs(*(line for line, _, _ in lines))
+    table["sweep_ms"] = [time for _, time, _ in lines]
+    table["basis"] = [basis for _, _, basis in lines]
+    paired = table["basis"] == "pairs"
+    # 95 % intervals of pairs: 2 * 1.96 standard errors of 1 %.
+    table["time_low_ms"] = (table["time_ms"] * (1 - 0.0196)).where(paired)
+    table["time_high_ms"] = (table["time_ms"] * (1 + 0.0196)).where(paired)
+    return table
+
+
+def test_times_of_pairs_are_compared_with_times_of_pairs() -> None:
+    # In the sweep one stream took 12 ms and four took 9; in pairs one took 10 and eight 9.9.
+    rows = judged(
+        ((10, 1, 10.0, "ok", 0.5), 12.0, "pairs"),
+        ((10, 4, 9.0, "ok", 0.5), 9.0, "sweep"),
+        ((10, 8, 9.9, "slow", math.nan), 9.5, "pairs"),
+    )
+    found = only(gain_table(rows))
+    assert (found["best_streams"], found["alone_ms"], found["best_ms"]) == (8, 10.0, 9.9)
+    # Errors are those of pairs, too, and a row of pairs has repeats.
+    assert found["gain_error"] == pytest.approx(0.01 * math.sqrt(2))
+    assert (found["rows"], found["single_launches"], found["well_measured"]) == (3, 1, True)
+
+
+def test_without_one_stream_in_pairs_the_sweep_tells() -> None:
+    rows = judged(
+        ((10, 1, 10.0, "ok", 0.003), 10.0, "sweep"),
+        ((10, 4, 8.0, "ok", 0.004), 9.5, "pairs"),
+        ((20, 1, 7.0, "ok", 0.003), 8.0, "pairs"),
+        ((20, 4, 5.0, "ok", 0.003), 5.0, "sweep"),
+    )
+    found = gain_table(rows).set_index("n")
+    assert found.loc[10, "gain"] == pytest.approx(10 / 9.5)
+    assert found.loc[10, "gain_error"] == pytest.approx(0.005)
+    # No other number was in pairs: one stream is the best that is known.
+    assert (found.loc[20, "best_streams"], found.loc[20, "gain"]) == (1, 1.0)
+
+
 def test_without_a_repeated_time_of_one_stream_there_is_no_gain() -> None:
     once = gain_table(runs((10, 1, 10.0, "slow", math.nan), (10, 2, 5.0, "ok", 0.0)))
     never = gain_table(runs((10, 2, 10.0, "ok", 0.0), (10, 4, 5.0, "ok", 0.0)))

@@ -18,6 +18,7 @@ from launchwise.report.numbers import records
 from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import selected
+from launchwise.tables.times import by_sweep
 
 LIMIT = "best candidate of each problem"
 """Row of tables 4 and 5 that no model can exceed."""
@@ -94,7 +95,7 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
     shown = readings(study)
-    measured = study.timed
+    measured = by_sweep(study.timed)
     measured = measured[measured["gpu"] == gpu]
     for record in published["best_tiles"]:
         n, order = int(record["n"]), int(record["order"])
@@ -151,7 +152,8 @@ def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
     """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
-    measured = study.timed[study.timed["gpu"] == gpu]
+    measured = by_sweep(study.timed)
+    measured = measured[measured["gpu"] == gpu]
     found = [measured.iloc[:0]]
     for record in published["best_tiles"]:
         same = (measured["n"] == int(record["n"])) & (measured["dtype"] == record["dtype"])
@@ -186,7 +188,8 @@ def program(study: StudyData) -> Table | None:
     """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
     reading = READINGS[-1]
     rows = []
-    own = study.timed[study.timed["variant"].isin([PROGRAM, "linear"])]
+    own = by_sweep(study.timed)
+    own = own[own["variant"].isin([PROGRAM, "linear"])]
     for (gpu, order), part in own.groupby(["gpu", "order"], observed=True):
         problems = [one for _, one in part.groupby(["n", "dtype"], observed=True)]
         found = [one for one in (_gain(each, reading) for each in problems) if one is not None]
@@ -205,7 +208,7 @@ def program(study: StudyData) -> Table | None:
                     Cell(wording.fixed(float(gains["gain"].min()), 2)),
                     Cell(wording.fixed(float(gains["gain"].max()), 2)),
                     Cell(most, detail=f"{tiles.iloc[0]} of {len(gains)} problems"),
-                    Cell(wording.fixed(float(gains["linear"].mean()), 2)),
+                    Cell(wording.fixed(float(gains["linear"].mean()), 2), detail=_of(gains)),
                 ]
             )
         )
@@ -223,6 +226,12 @@ def program(study: StudyData) -> Table | None:
         Column("untiled CUDA", "× untiled program"),
     ]
     return Table("Tiles of the paper's program, C with OpenMP", columns, rows)
+
+
+def _of(gains: pd.DataFrame) -> str:
+    """How many problems have untiled CUDA, where not all have."""
+    known = int(gains["linear"].notna().sum())
+    return "" if known == len(gains) else f"{known} of {len(gains)} problems"
 
 
 def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
@@ -333,20 +342,30 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     Returns
     -------
     dict
-        ``coefficient`` (mean speed-up over untiled) and ``forced``, the mean without untiled among
-        the candidates; empty without measurements.
+        ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without untiled among the
+        candidates; ``blocks``, the mean with thread blocks among them, where there are any. All by
+        the times of the sweep (:func:`by_sweep`). Empty without measurements.
     """
-    rows = study.timed
-    rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, "linear"])]
+    rows = by_sweep(study.timed)
+    rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
     rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
     by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
     if not {WALKED, "linear"} <= set(by_variant):
         return {}
     gains = (by_variant["linear"] / by_variant[WALKED]).dropna()
-    return {
+    found = {
         "coefficient": float(gains.clip(lower=1).mean()),
         "forced": float(gains.mean()),
     }
+    if BLOCK in by_variant:
+        best = by_variant.loc[gains.index, [WALKED, BLOCK, "linear"]].min(axis=1)
+        found["blocks"] = float((by_variant["linear"] / best).mean())
+    return found
+
+
+def with_problems(part: str, problems: int | str | None) -> str:
+    """Title of a GPU's columns with its number of test problems, where that is known."""
+    return part if problems in (None, "") else f"{part}: {wording.plural(int(problems), 'problem')}"
 
 
 def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:

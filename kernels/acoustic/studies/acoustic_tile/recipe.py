@@ -15,6 +15,8 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text, table
 from launchwise.report.study import StudyData
 
+from .paper_tables import with_problems
+
 FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
 """Runs: the recipe as published, with one filter per problem, and our default models."""
@@ -68,7 +70,8 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             "without tiles). Speed-up: mean of untiled time over time "
             "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
             "measured time and may answer untiled: no model can reach more with these tiles. "
-            "Single rows of the sweep judged this run, its models and its best tile. "
+            "Single rows of the sweep judged this run, its models and its best tile: pairs hold "
+            "few walked tiles. "
             f"The filter over all times removes {wording.count(removed['global']['rows'])} of "
             f"{wording.count(counts['measured'])} training rows "
             f"({removed['global']['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
@@ -114,7 +117,13 @@ def _table(recipe: Recipe, run: str, results: Records, words: str) -> Table:
     searched = [name for name in dict.fromkeys(one["model"] for one in results) if name in models]
     printed = [name for name in models if name.endswith(PRINTED)]
     columns = [Column("model", number=False)]
-    for group in [f"paper, {gpu}" for gpu in papers] + [f"ours, {gpu}" for gpu in here]:
+    counts = {one["title"]: one.get("problems") for one in results}
+    groups = [with_problems(f"paper, {gpu}", counts[gpu]) for gpu in papers]
+    groups += [
+        with_problems(f"ours, {gpu}", found.get(ORACLE, {}).get("problems"))
+        for gpu, found in here.items()
+    ]
+    for group in groups:
         columns += [
             Column("improved", "% of runs", group=group),
             Column("speed-up", "× untiled", group=group),

@@ -62,7 +62,8 @@ def paper(
             "thread blocks are among the candidates, which the paper does not have as a kernel of "
             "its own; models of the paper's tiles alone, one of which a thread walks as in the "
             "paper's listing, stand under “The paper's recipe on our sweeps”. The last row knows "
-            "every measured time.",
+            "every measured time. Times here are those of pairs where a configuration was in any, "
+            "else of the sweep; elsewhere in this section they are the sweep's.",
             "note",
         ),
         *_program(study, results),
@@ -104,7 +105,7 @@ def _program(study: StudyData, results: Records) -> list[Block]:
             f"paper, whose tree recommends tiles that gain {theirs} in the mean. The variant "
             "omp_tile deals out tiles alike, in CUDA: it is another kernel. The last column "
             "compares untiled loops: time of the program divided by that of our CUDA kernel "
-            "(linear), which CUDA events time.",
+            "(linear), which CUDA events time. Times are single rows of the sweep.",
             "note",
         ),
     ]
@@ -120,7 +121,7 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
         *tiles,
         Text(
             "The third number of a printed tile is the contiguous axis, our x. “–”: not "
-            f"measured.{said}",
+            f"measured. Speed-ups of ours are of single rows of the sweep.{said}",
             "note",
         ),
         *(block for one in shown for block in _again(study, published, one)),
@@ -152,12 +153,14 @@ def _beside(study: StudyData, results: Records) -> Table:
     names = list(dict.fromkeys(record["model"] for record in results))
     columns = [Column("model", number=False)]
     for gpu in gpus:
+        part = paper_tables.with_problems(f"paper, {gpu}", _printed_problems(results, gpu))
         columns += [
-            Column("improved", "% of runs", group=f"paper, {gpu}"),
-            Column("coefficient", "× baseline", group=f"paper, {gpu}"),
+            Column("improved", "% of runs", group=part),
+            Column("coefficient", "× baseline", group=part),
         ]
     for gpu in here:
-        part = f"ours, {gpu}, all variants"
+        asked = scores[gpu].get("oracle", {}).get("problems")
+        part = paper_tables.with_problems(f"ours, {gpu}, all variants", asked)
         columns += [
             Column("improved", "% of runs", group=part),
             Column("improved", "% of problems", group=part),
@@ -188,6 +191,11 @@ def _beside(study: StudyData, results: Records) -> Table:
             ]
         rows.append(Row(cells))
     return Table("The paper's tables 4 and 5 beside ours, test sizes of the paper", columns, rows)
+
+
+def _printed_problems(results: Records, title: str) -> str | None:
+    """Number of test problems that the paper has for a GPU."""
+    return next((one.get("problems") for one in results if one["title"] == title), None)
 
 
 def _examples(found: Mapping[str, Any]) -> str:

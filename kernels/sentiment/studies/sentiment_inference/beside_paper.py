@@ -11,6 +11,7 @@ from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, 
 
 from ...host.launches import PERSISTENT
 from .measured import (
+    GIVEN,
     TOKENS,
     Measured,
     Row,
@@ -324,6 +325,10 @@ def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, c
     return f"{wording.percent(1 - second / first)} %"
 
 
+PUBLISHED_INPUT = "embeddings"
+"""Form of the input in the paper: another one is named."""
+
+
 @dataclass(frozen=True)
 class Saved:
     """Share of the time that a step saves, with the compared configurations."""
@@ -342,6 +347,8 @@ def _saved(before: Row | None, after: Row | None) -> Saved | None:
     what = f"{before['variant']} to {after['variant']}"
     if before["variant"] == after["variant"]:
         what = f"{before['variant']}, {before['streams']} to {after['streams']} streams"
+    if before["given"] != PUBLISHED_INPUT:
+        what += f", {GIVEN[str(before['given'])]}"
     return Saved(1 - time_of(after) / time_of(before), what)
 
 

@@ -26,31 +26,22 @@ def conclusions(
     facts: Mapping[str, str],
     fixed: int,
 ) -> Table:
-    """One row per conclusion and case."""
+    """One row per conclusion and case, those of a conclusion together."""
     said = {None: MISSING, True: "yes", False: "no"}
-    rows = []
+    by_claim: dict[str, list[tuple[str, ...]]] = {}
     for case in every:
         own = [entry for entry in entries if entry.title == case.title]
-        found = _of_case(case, own, facts, fixed)
-        rows += [(claim, paper, here, said[holds]) for claim, paper, here, holds in found]
-    titles = wording.listed(case.title for case in every)
-    caption = f"Conclusions of the paper and what is measured here: {titles}"
-    return of_texts(caption, ("conclusion", "paper", "here", "holds"), rows)
+        for claim, paper, here, holds in _of_case(case, own, facts, fixed):
+            by_claim.setdefault(claim, []).append((claim, paper, case.title, here, said[holds]))
+    rows = [row for found in by_claim.values() for row in found]
+    titles = ("conclusion", "paper", "measured on", "here", "holds")
+    return of_texts("Conclusions of the paper and what is measured here", titles, rows)
 
 
 def _of_case(
     case: RecursionSeries, entries: Sequence[Learnt], facts: Mapping[str, str], fixed: int
 ) -> Iterator[Row]:
-    gain = case.speed_up()
-    most = gain.max(axis=1)
-    size = int(str(most.idxmax()))
-    paper = facts.get("speed_up_recursion", MISSING)
-    yield (
-        "Recursion pays at large sizes",
-        f"up to {paper}x (size lost in the text)",
-        f"up to {wording.fixed(most.max(), 2)}x, at {SIZE} = {wording.count(size)}",
-        0 not in case.ties[size],
-    )
+    yield from _pays(case, facts)
     yield _four(case, facts)
     for entry in entries:
         classes = entry.classification
@@ -66,6 +57,20 @@ def _of_case(
     yield from _fixed(case, facts, fixed)
     yield from _rule(case, fixed)
     yield from _stages(case)
+
+
+def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
+    """The largest speed-up over no recursion, at sizes measured under like conditions."""
+    most = case.speed_up().max(axis=1)
+    if most.empty:
+        return
+    size = int(str(most.idxmax()))
+    yield (
+        "Recursion pays at large sizes",
+        f"up to {facts.get('speed_up_recursion', MISSING)}x (size lost in the text)",
+        f"up to {wording.fixed(most.max(), 2)}x, at {SIZE} = {wording.count(size)}",
+        0 not in case.ties[size],
+    )
 
 
 def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
@@ -120,6 +125,13 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
         yield claim, "formulated, without losses", text, holds
 
 
+def _depths(depths: Sequence[int]) -> str:
+    """``0 to 4``; one by one where some number between the ends has no time."""
+    if len(depths) == depths[-1] - depths[0] + 1:
+        return f"{depths[0]} to {depths[-1]}"
+    return wording.listed(map(wording.count, depths))
+
+
 def _stages(case: RecursionSeries) -> Iterator[Row]:
     """Time that a recursion saves at the largest size, and adds at the smallest.
 
@@ -140,6 +152,6 @@ def _stages(case: RecursionSeries) -> Iterator[Row]:
             title,
             "supposed, without figures",
             f"at {SIZE} = {wording.count(size)}, {wording.listed(names.values())} take {listed} ms "
-            f"with {times.index.min()} to {times.index.max()} recursions",
+            f"with {_depths(list(times.index))} recursions",
             bool((steps > 0).all() if grows else (steps < 0).all()),
         )

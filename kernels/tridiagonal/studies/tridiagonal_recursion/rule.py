@@ -40,8 +40,13 @@ class SizeRule:
 
     @classmethod
     def of(cls, flat: pd.DataFrame) -> SizeRule | None:
-        """From rows without recursion; None where no size has two m."""
+        """From rows without recursion; None where no size has two m and an optimum among them.
+
+        A size whose fastest m is the largest that was tried there has no known optimum. The trend
+        of the optima never falls, so such a size would hold down those of all smaller ones.
+        """
         rows = with_a_choice(flat, SIZE, "m")
+        rows = rows[rows[SIZE].isin(_bracketed(rows))]
         if rows.empty:
             return None
         optima = corrected_optima(rows, SIZE, "m")
@@ -50,6 +55,13 @@ class SizeRule:
     def m(self, rows: int) -> int:
         """For a system of that many rows."""
         return self.choices[int(by_nearness(self.sizes, rows)[0])]
+
+
+def _bracketed(rows: pd.DataFrame) -> pd.Index:
+    """Sizes at which a larger m than the fastest was tried."""
+    fastest = rows.sort_values("time_ms").drop_duplicates(SIZE).set_index(SIZE)["m"]
+    largest = rows.groupby(SIZE)["m"].max()
+    return largest.index[largest > fastest.reindex(largest.index)]
 
 
 def chosen_levels(

@@ -23,9 +23,11 @@ from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
 from ...learning.optima import corrected_optima, observed_optima
+from ..host_runs import fastest, ties
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .series import CHOICE, SIZE, RecursionSeries, cases, said_levels, stages
+from .conditions import conditions
+from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, said_levels, stages
 
 __all__ = ["cases", "sections"]
 
@@ -50,7 +52,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     parts: dict[str, tuple[str, list[Block]]] = {
         f"{study.name}-conclusions": (
             "The paper's conclusions, tested",
-            [conclusions(every, entries, facts, fixed)],
+            [conclusions(every, entries, facts, fixed), *conditions(every)],
         ),
         f"{study.name}-worth": ("Speed-up of recursion", worth),
         f"{study.name}-stages": ("Stage times by number of recursions", stages(every)),
@@ -72,7 +74,8 @@ def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
         id=f"{study.name}-speed-up",
         caption=(
             "Time without recursion / least time with it (figure 4 of the paper): above 1, "
-            "recursion pays. Each point has the fastest m per level that was measured."
+            "recursion pays. Each point has the fastest m per level that was measured. Sizes whose "
+            "times with and without recursion are not compared have none."
         ),
         alt=f"Lines: speed-up against {SIZE}, one line per number of recursions.",
         panels=panels,
@@ -116,8 +119,9 @@ def _intervals(
     ours.append(field("fewest that tie with the fastest, at n", "tied", unit="rows"))
     printed = field("best at n", "theirs", unit="rows")
     for case in every:
-        depths = case.overall.set_index(SIZE)[CHOICE]
-        fewest = {size: min(tied) for size, tied in case.ties.items()}
+        alike = case.comparable
+        depths = alike.overall.set_index(SIZE)[CHOICE]
+        fewest = {size: min(tied) for size, tied in alike.ties.items()}
         keys = sorted({*map(int, case.times().columns), *theirs})
         known = {
             depth: {
@@ -149,11 +153,15 @@ def _their_interval(record: Mapping[str, str]) -> str:
 
 def _tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
     for case in every:
-        alone, best = case.times()[0], case.overall
+        best = case.best
+        best = best[(best[CHOICE] > 0) | ~best[SIZE].isin(case.unlike)]
+        best, tied = fastest(best, [SIZE], case.spec), ties(best, SIZE, CHOICE)
+        alone = best[SIZE].map(case.times()[0])
         best = best.assign(
-            alone=best[SIZE].map(alone),
-            tied=[_others(case.ties[row[SIZE]], row[CHOICE]) for row in records(best)],
-            gain=best[SIZE].map(alone) / best["time_ms"],
+            alone=alone,
+            tied=[_others(tied[row[SIZE]], row[CHOICE]) for row in records(best)],
+            gain=(alone / best["time_ms"]).where(~best[SIZE].isin(case.unlike)),
+            copies=best[SIZE].map(case.copy_ratios),
         )
         yield Fold(case.title, [table_of(f"Best depth of {case.title}", BEST, best)])
 
@@ -161,6 +169,7 @@ def _tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
 BEST = [
     field(SIZE, SIZE, wording.count, "rows"),
     field("no recursion", "alone", significant(4), "ms"),
+    field("copy of the system", "copies", decimals(2), "with / without recursion"),
     *grouped(
         "best",
         field("recursions", CHOICE, wording.count),
@@ -181,8 +190,9 @@ def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[L
     names = ("accuracy_recursions_a5000", "null_accuracy_recursions_a5000")
     paper = (facts.get(names[0], MISSING), facts.get(names[1], MISSING))
     return [
-        Learnt(case.title, name, optima_of(case.best, SIZE, CHOICE), case.best, paper, SIZE, CHOICE)
-        for case in every
+        Learnt(case.title, name, optima_of(best, SIZE, CHOICE), best, paper, SIZE, CHOICE)
+        for case, best in ((each, each.comparable.best) for each in every)
+        if best[SIZE].nunique() >= FEWEST
         for name, optima_of in (("corrected", corrected_optima), ("observed", observed_optima))
     ]
 

@@ -7,7 +7,7 @@ that disagree, gives none of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from launchwise.workloads.spec import Spec
 from ...learning.series import choices_in
 from ..disturbed import repeats_disagree, undisturbed
 from ..host_runs import LEVELS, fastest, host_runs, known_well, repeated, ties
+from .conditions import copy_ratios, lacking_sizes, unlike_sizes
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4
@@ -62,13 +63,42 @@ class RecursionSeries(KindOnGpu):
         """Depths per size that are as fast as the fastest within the errors of their times."""
         return ties(self.best, SIZE, CHOICE)
 
+    @cached_property
+    def copy_ratios(self) -> pd.Series:
+        """What tells of the conditions of each size (:func:`.conditions.copy_ratios`)."""
+        return copy_ratios(self.rows, SIZE, CHOICE)
+
+    @cached_property
+    def busy(self) -> list[int]:
+        """Sizes measured with and without recursion under different conditions."""
+        return unlike_sizes(self.copy_ratios)
+
+    @cached_property
+    def lacking(self) -> list[int]:
+        """Sizes whose time without recursion lacks a variant."""
+        return lacking_sizes(self.rows[self.rows[CHOICE] == 0], SIZE)
+
+    @cached_property
+    def unlike(self) -> list[int]:
+        """Sizes at which no time with recursion is compared with one without."""
+        return sorted({*self.busy, *self.lacking})
+
+    @cached_property
+    def comparable(self) -> RecursionSeries:
+        """The same at the other sizes alone."""
+
+        def of(table: pd.DataFrame) -> pd.DataFrame:
+            return table[~table[SIZE].isin(self.unlike)]
+
+        return replace(self, rows=of(self.rows), timed=of(self.timed)) if self.unlike else self
+
     def times(self) -> pd.DataFrame:
         """Least time (ms) of each size (index) at each depth (columns)."""
         return self.best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
 
     def speed_up(self) -> pd.DataFrame:
-        """Time without recursion / least time at each depth: sizes by depths."""
-        times = self.times()
+        """Time without recursion / least time at each depth: comparable sizes by depths."""
+        times = self.comparable.times()
         return times.rdiv(times[0], axis=0)
 
 

@@ -123,7 +123,10 @@ def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
         return UNFITTED
     right = int((used["predicted_streams"] == used["measured_streams"]).sum())
     text = f"{right} of {len(used)} right, at most {wording.fixed(lost.max(), 2)} % lost (held out)"
-    return Cell(text, detail=HOLDS if lost.max() <= most_percent else FAILS)
+    unknown = len(used) - len(lost)
+    text += f", {unknown} without a time to compare" if unknown else ""
+    within = PARTLY if unknown else HOLDS
+    return Cell(text, detail=within if lost.max() <= most_percent else FAILS)
 
 
 def fit_claim(laws: FittedLaws, model: str) -> Cell:

@@ -14,6 +14,7 @@ from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
+from .like import of_one_kind
 
 SIZE, CHOICE = "n", "streams"
 STANDARD_ERRORS = 2.0
@@ -38,8 +39,9 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     """Best number of streams of every size and its speed-up over one stream.
 
     Rows of a single launch (``slow``) give no gain: they only say whether a size was measured well
-    enough. Overlap can hide the ``sum`` of the stages that streams can overlap and nothing else, so
-    no number of streams gains more than T / (T - sum), T the time with one stream.
+    enough. Times that are compared are of one kind (:func:`~like.of_one_kind`). Overlap can hide
+    the ``sum`` of the stages that streams can overlap and nothing else, so no number of streams
+    gains more than T / (T - sum), T the time with one stream.
 
     Parameters
     ----------
@@ -62,11 +64,15 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     """
     found = []
     columns = [*by, CHOICE, "status", "time_ms", "relative_error", *STAGES]
+    alike = dict(iter(of_one_kind(runs, by)[columns].groupby(list(by), sort=True)))
     for values, rows in runs[columns].groupby(list(by), sort=True):
         if rows[CHOICE].nunique() < 2:
             continue
         names = values if isinstance(values, tuple) else (values,)
-        found.append({**dict(zip(by, names, strict=True)), **_gain(rows)})
+        single = int((rows["status"] != REPEATED).sum())
+        counts = {"rows": len(rows), "single_launches": single}
+        system = dict(zip(by, names, strict=True))
+        found.append({**system, **counts, **_gain(alike[values])})
     made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound"]
     return pd.DataFrame(found, columns=[*by, *made])
 
@@ -76,10 +82,9 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     timed = [row for row in ordered if row["status"] == REPEATED]
     alone = next((row for row in timed if row[CHOICE] == 1), None)
     shortest = min(ordered, key=lambda row: float(row["time_ms"]))
-    counts = {"rows": len(ordered), "single_launches": len(ordered) - len(timed)}
     if alone is None or shortest["status"] != REPEATED:
         unknown = dict.fromkeys(GAIN_COLUMNS, float("nan"))
-        return {**counts, "well_measured": False, **unknown, "above_bound": False}
+        return {"well_measured": False, **unknown, "above_bound": False}
     alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
     sum_ms = sum(alone[name] for name in STAGES)
     gain = alone_ms / best_ms
@@ -89,7 +94,6 @@ def _gain(rows: pd.DataFrame) -> dict[str, object]:
     gain_error = float(np.hypot(*np.nan_to_num(errors)))
     bound = alone_ms / (alone_ms - sum_ms) if sum_ms < alone_ms else float("nan")
     return {
-        **counts,
         "well_measured": True,
         "alone_ms": alone_ms,
         "sum_ms": sum_ms,
@@ -168,7 +172,7 @@ def gain_figure(
     panels = []
     for title, runs, gains in series:
         well = gains[gains["well_measured"]].set_index(SIZE)
-        timed = repeated(runs)
+        timed = repeated(of_one_kind(runs, [SIZE]))
         times = timed[timed[SIZE].isin(well.index)].set_index([SIZE, CHOICE])["time_ms"]
         faster = well["alone_ms"].to_numpy()[:, None] / times.unstack().reindex(
             well.index, columns=counts
@@ -194,7 +198,8 @@ def gain_figure(
         caption=(
             "Speed-up over one stream: below 1, streams cost more than they hide. The black dotted "
             f"line is the most that overlap can give, where that is below {BOUND_DRAWN}. Rows of a "
-            f"single launch and sizes that are {NOT_WELL} are not drawn."
+            f"single launch and sizes that are {NOT_WELL} are not drawn. Where one stream was "
+            "compared in pairs, only numbers of streams in them are."
         ),
         alt=f"Lines: speed-up over one stream against {SIZE}, one line per number of streams.",
         panels=panels,

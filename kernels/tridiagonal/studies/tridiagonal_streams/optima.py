@@ -70,9 +70,9 @@ def optima_table(
         and losses are NaN where a size is not measured well enough, losses also where the predicted
         number has no repeated time.
     """
-    ours = compare_optima(series.rows, laws.sum.law, laws.overhead.law, laws.creation)
+    ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
     if laws.published:
-        form = compare_optima(series.rows, *laws.published, laws.creation)
+        form = compare_optima(series.compared, *laws.published, laws.creation)
         for name in ("streams", "lost_ms", "lost_percent"):
             ours[f"form_{name}"] = form[f"predicted_{name}"]
     else:

@@ -12,6 +12,7 @@ from launchwise.report.study import StudyData
 from . import gains
 from .batches import batch_blocks
 from .conclusion import conclusion_blocks
+from .contradictions import contradictions
 from .fits import fit_blocks
 from .gains import FIELDS, gain_figure
 from .optima import optima_blocks, optima_table
@@ -32,7 +33,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     parts: dict[str, tuple[str, Iterable[Block]]] = {
         f"{study.name}-conclusion": (
             "The paper's conclusion on our measurements",
-            conclusion_blocks(study, every, optima, published),
+            [*conclusion_blocks(study, every, optima, published), *contradictions(published)],
         ),
         f"{study.name}-gain": ("Speed-up of streams", _gain(study, every)),
         f"{study.name}-overlap": (

@@ -12,6 +12,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.study import StudyData
+from launchwise.tables.times import by_sweep
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -33,6 +34,7 @@ from ...recommenders.stream_law.laws import (
     SumLaw,
 )
 from .gains import CHOICE, SIZE, gain_table
+from .like import of_one_kind
 
 FEWEST = 8
 """Sizes with several numbers of streams below which no law can be split into training and test."""
@@ -72,7 +74,10 @@ class StreamSeries(KindOnGpu):
     stages
         ``n`` and the times of the stages with one stream, ms: repeated rows only.
     rows
-        Those of ``overhead_rows``: repeated rows only.
+        Those of ``overhead_rows``: repeated rows only, by their times in the sweep.
+    compared
+        ``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
+        one stream's, of one kind at each size (:func:`~like.of_one_kind`).
     laws
         None where there is too little to fit.
     creation_ms
@@ -83,6 +88,7 @@ class StreamSeries(KindOnGpu):
     gains: pd.DataFrame
     stages: pd.DataFrame
     rows: pd.DataFrame
+    compared: pd.DataFrame
     laws: FittedLaws | None
     creation_ms: float | None
 
@@ -137,12 +143,15 @@ def _series(study: StudyData, gpu: str, kind: str, measured: pd.DataFrame) -> St
     runs = runs_of_one_design(measured, study.spec)
     if runs.empty:
         return None
-    usable = runs_that_differ_in_streams(repeated(runs), SIZE, study.spec)
+    usable = runs_that_differ_in_streams(repeated(by_sweep(runs)), SIZE, study.spec)
     stages = usable.loc[
         usable[CHOICE] == 1, [SIZE, *(f"{name}_ms" for name in (*OVERLAPPED, *SERIAL))]
     ]
     stages = stages.rename(columns=lambda name: name.removesuffix("_ms")).sort_values(SIZE)
     rows = overhead_rows(stages, usable)
+    alike = repeated(of_one_kind(runs, [SIZE]))
+    alike = alike[alike[SIZE].isin(rows[SIZE])][[SIZE, CHOICE, "time_ms"]]
+    sums = rows.drop_duplicates(SIZE).set_index(SIZE)["sum_ms"]
     creation_us = study.profiles[gpu].ceilings.stream_creation_us
     return StreamSeries(
         gpu,
@@ -151,6 +160,7 @@ def _series(study: StudyData, gpu: str, kind: str, measured: pd.DataFrame) -> St
         gains=gain_table(runs),
         stages=stages.reset_index(drop=True),
         rows=rows,
+        compared=alike.assign(sum_ms=alike[SIZE].map(sums)),
         laws=_laws(rows),
         creation_ms=None if creation_us is None else creation_us / 1e3,
     )

@@ -15,12 +15,15 @@ from launchwise.report.study import StudyData
 
 from ..neighbours import Learnt
 from .borrowed import lost, precisions, transfers
-from .resources import block_losses
+from .resources import block_losses, chosen_by_occupancy
 from .series import CHOICE, SIZE, SubsystemSeries
 
 SMALL_PERCENT = 5.0
 """Loss up to which following the trend is called cheap: the paper's largest is 4.0 %."""
 
+
+RANKS = {"second": 2, "third": 3, "fourth": 4}
+"""Ranks of corrected optima that the paper counts."""
 
 Conclusion = tuple[str, str, str, str]
 """Claim, the paper's figure, ours, and in how many of how many cases it holds."""
@@ -55,6 +58,7 @@ def conclusions(
         *_transferred(study, every, facts),
         *_precisions(every),
         *_occupancy(occupancy, facts),
+        *_guide(study, every),
         *_threads(study, facts),
     )
     titles = ("conclusion", "paper", "here", "holds in")
@@ -69,17 +73,30 @@ def _trend(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclu
         for case in every
     ]
     most = max(worst, key=lambda title: worst[title])
-    moved = sum(
-        int((case.corrected[CHOICE] != case.corrected["observed_m"]).sum()) for case in every
-    )
+    moved = pd.concat([case.corrected for case in every])
+    moved = moved[moved[CHOICE] != moved["observed_m"]]
     sizes = sum(len(case.corrected) for case in every)
     return (
         f"The best {CHOICE} grows with the size; to follow the trend is cheap",
-        f"{facts.get('corrected_optima', MISSING)} of {facts.get('sizes', MISSING)} corrected",
-        f"{moved} of {sizes} corrected; at most {wording.fixed(worst[most], 2)} % lost ({most}); "
+        f"{facts.get('corrected_optima', MISSING)} of {facts.get('sizes', MISSING)} corrected"
+        + _to_ranks({rank: int(facts.get(f"corrected_to_{rank}_best", 0)) for rank in RANKS}),
+        f"{len(moved)} of {sizes} corrected"
+        + _to_ranks(
+            {
+                **{rank: int((moved["rank"] == at).sum()) for rank, at in RANKS.items()},
+                "fifth or later": int((moved["rank"] > max(RANKS.values())).sum()),
+            }
+        )
+        + f"; at most {wording.fixed(worst[most], 2)} % lost ({most}); "
         f"cheap: at most {SMALL_PERCENT:g} %",
         cases(sum(grows), len(grows)),
     )
+
+
+def _to_ranks(counts: Mapping[str, int]) -> str:
+    """How many were corrected to the second best m, to the third and so on."""
+    said = [f"{count} to the {rank} best" for rank, count in counts.items() if count]
+    return f" ({wording.listed(said)})" if said else ""
 
 
 def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
@@ -245,6 +262,27 @@ def _occupancy(
     )
     claim = "Registers and shared memory leave room for all threads of an SM at the optimum"
     yield claim, f"{theirs} % for both stages (figure 1)", said, cases(held, len(shares))
+
+
+def _guide(study: StudyData, every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
+    """Whether the m of the highest occupancy is far from the fastest."""
+    found = {case.title: chosen_by_occupancy(study, case) for case in every}
+    found = {title: one for title, one in found.items() if len(one)}
+    if not found:
+        return
+    sizes = pd.concat(found.values())
+    title = max(found, key=lambda name: found[name]["loss_percent"].max())
+    worst = found[title].iloc[int(found[title]["loss_percent"].to_numpy().argmax())]
+    held = sum(one["loss_percent"].max() > SMALL_PERCENT for one in found.values())
+    yield (
+        f"Occupancy is no guide to the best {CHOICE}",
+        "stated: less than 100 % is achieved up to a size (lost in the text)",
+        f"the {CHOICE} of the highest occupancy is the fastest at "
+        f"{int((sizes['loss_percent'] == 0).sum())} of {wording.plural(len(sizes), 'size')}; it "
+        f"loses {wording.fixed(sizes['loss_percent'].mean(), 2)} % in the mean, at most "
+        f"{wording.fixed(worst['loss_percent'], 2)} % (n = {wording.count(worst[SIZE])}, {title})",
+        cases(held, len(found)),
+    )
 
 
 def _threads(study: StudyData, facts: Mapping[str, str]) -> Iterator[Conclusion]:

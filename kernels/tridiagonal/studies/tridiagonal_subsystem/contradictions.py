@@ -3,56 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Text
-from launchwise.report.fields import of_texts
+from launchwise.report.blocks import Block
 
+from ...recommenders.stream_law.laws import (
+    PUBLISHED_OVERHEAD,
+    PUBLISHED_SUM,
+    predicted_streams,
+)
+from ..checks import Check, blocks_of
 from .predicted import CARDS
 
 NOT_MEASURED = "not measured"
 """What table IV says of float64 at a size that float64 does not have."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that the paper says in two places.
-
-    Parameters
-    ----------
-    agree
-        Whether both say the same.
-    conflict
-        What follows where they do not.
-    """
-
-    subject: str
-    here: str
-    there: str
-    agree: bool
-    conflict: str = ""
-
-
 def contradictions(published: Mapping[str, Records]) -> Iterator[Block]:
     """A table of what does not agree, and a sentence on what does; nothing without tables."""
     if not all(published.get(name) for name in ("optima_float64", "optima_float32", "transfer")):
         return
-    every = list(checks(published))
-    against = [one for one in every if not one.agree]
-    if against:
-        rows = [(one.subject, one.here, one.there, one.conflict) for one in against]
-        titles = ("subject", "here", "there", "conflict")
-        yield of_texts("Contradictions in the paper", titles, rows, role="")
-    held = [one.subject for one in every if one.agree]
-    if held:
-        yield Text(
-            f"Of {len(every)} things that the paper says twice, {len(held)} agree: "
-            f"{wording.listed(held)}.",
-            "note",
-        )
+    yield from blocks_of(list(checks(published)))
 
 
 def checks(published: Mapping[str, Records]) -> Iterator[Check]:
@@ -64,6 +37,7 @@ def checks(published: Mapping[str, Records]) -> Iterator[Check]:
     yield from _corrections(facts, double)
     yield _times(facts, double)
     yield _alignment(facts, double)
+    yield _streams(double)
     yield _most_blocks(double)
     yield from _tables(double, single, cards)
     yield from _losses(facts, cards)
@@ -162,6 +136,21 @@ def _alignment(facts: Mapping[str, str], double: Records) -> Check:
         + (f": {listed} (table I)" if odd else ""),
         not odd,
         "it holds for corrected optima alone",
+    )
+
+
+def _streams(double: Records) -> Check:
+    """Streams of table I beside what the laws of the authors' paper on streams ask for."""
+    known = {int(row["n"]): int(row["streams"]) for row in double if row["n"]}
+    asked = {n: predicted_streams(n, PUBLISHED_SUM, PUBLISHED_OVERHEAD) for n in known}
+    other = [n for n in known if asked[n] != known[n]]
+    said = wording.listed(f"{asked[n]}, not {known[n]}, at n = {wording.count(n)}" for n in other)
+    return Check(
+        "streams by the earlier rule",
+        "numbers of streams follow from the heuristic of reference 5 (section 2)",
+        f"its laws ask for {said} (table I)" if said else "so they do (table I)",
+        not other,
+        "the rule was fitted for m = 10, and these numbers are not the rule's",
     )
 
 

@@ -42,7 +42,6 @@ def optimum_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame:
     """
     rows, profile = case.optimum_rows, study.profiles[case.gpu]
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
-    full = profile.sms * profile.max_threads_per_sm
     return pd.DataFrame(
         {
             SIZE: rows[SIZE],
@@ -53,9 +52,41 @@ def optimum_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame:
                 _shared_limit(columns.value("kept_bytes"), rows["threads"], profile),
                 np.nan,
             ),
-            "launched": np.minimum(1, columns.value("subsystems") / full),
+            "launched": _launched(columns, profile),
         }
     )
+
+
+def chosen_by_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame:
+    """What the m of the highest occupancy loses at each size.
+
+    Occupancy is the share of the GPU's threads that stage 1 can have at work: what its registers
+    leave room for, and no more than the threads of its grid. Of several m with the highest, the
+    fastest is taken.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``n``, ``m``, ``occupancy`` (0..1) and ``loss_percent`` against the fastest m. Sizes where
+        the occupancy of a row is not known have no row.
+    """
+    rows = case.best
+    columns = Columns(study.spec.derived, arrays(rows, study.spec))
+    share = np.minimum(rows["occupancy"], _launched(columns, study.profiles[case.gpu]))
+    rows = rows.assign(share=share)
+    rows = rows[rows.groupby(SIZE)["share"].transform(lambda one: one.notna().all())]
+    least = rows.groupby(SIZE)["time_ms"].transform("min")
+    rows = rows.assign(loss_percent=100 * (rows["time_ms"] / least - 1))
+    highest = rows[rows["share"] == rows.groupby(SIZE)["share"].transform("max")]
+    first = highest.sort_values("time_ms").drop_duplicates(SIZE).sort_values(SIZE)
+    found = first[[SIZE, CHOICE, "share", "loss_percent"]].rename(columns={"share": "occupancy"})
+    return found.reset_index(drop=True)
+
+
+def _launched(columns: Columns, profile: GpuProfile) -> np.ndarray:
+    """Threads of a grid over those that fill every SM, at most 1: float64, shape (rows,)."""
+    full = profile.sms * profile.max_threads_per_sm
+    return np.asarray(np.minimum(1, columns.value("subsystems") / full), dtype=float)
 
 
 def _shared_limit(kept: np.ndarray, threads: pd.Series, profile: GpuProfile) -> np.ndarray:

@@ -45,7 +45,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     entries = learnt(every, published)
     found = {case.title: optimum_occupancy(study, case) for case in every}
     optima = [
-        _times(study, every),
+        _times(study, every, facts_of(published)),
         _trend(study, every, published),
         *optima_tables(every, published),
     ]
@@ -66,9 +66,13 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     return [Section(name, *part) for name, part in parts.items() if part[1]]
 
 
-def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
+def _times(study: StudyData, every: list[SubsystemSeries], facts: Mapping[str, str]) -> Figure:
     """Time against m, by its best, for some sizes."""
     panels = []
+    counts = [count for case in every for count in case.best.groupby(SIZE)[CHOICE].nunique()]
+    ends = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    theirs = [facts.get(f"sub_system_sizes_tested_{end}", "") for end in ("least", "most")]
+    paper = f" (paper: {' to '.join(theirs)})" if all(theirs) else ""
     for case in every:
         sizes = sorted(case.rows[SIZE].unique())
         step = max(1, -(-len(sizes) // DRAWN))
@@ -87,7 +91,8 @@ def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
         caption=(
             f"Time against {CHOICE}, relative to the best of the size: "
             "where a line is flat, the choice "
-            "hardly matters. Beyond 4 times the best it is cut off."
+            "hardly matters. Beyond 4 times the best it is cut off. "
+            f"{ends} {CHOICE} have a time per size{paper}."
         ),
         alt=f"Lines: time divided by the best time against {CHOICE}, one line per size.",
         panels=panels,

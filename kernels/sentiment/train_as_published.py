@@ -1,0 +1,28 @@
+"""Train the network on the published data, with PyTorch, on the CPU."""
+
+from pathlib import Path
+
+from launchwise.base.provenance import commit, now
+from launchwise.base.scripting import run
+from launchwise.base.storage import write_json
+from launchwise.workloads.packages import import_from
+
+
+def main(
+    folder: Path, reviews: Path, vectors: Path, seed: int, network: Path, figures: Path
+) -> None:
+    """Write the network and what it reached on as many reviews as published."""
+    imdb, training = (import_from(folder, f"host.{name}") for name in ("imdb", "training"))
+    write_trained = import_from(folder, "host.network").write_trained
+    parts = imdb.read_imdb(reviews)
+    learnt = imdb.subset(parts["train"], imdb.TRAINED, seed)
+    tested = imdb.subset(parts["test"], imdb.TESTED, seed)
+    words = {word for review in (*learnt, *tested) for word in review.words}
+    known = imdb.read_vectors(vectors, words)
+    trained, found = training.train_as_published(learnt, tested, known, seed)
+    write_trained(network, trained)
+    write_json(figures, {**found, "seed": seed, "commit": commit(), "trained_at": now()})
+
+
+if __name__ == "__main__":
+    run(main)

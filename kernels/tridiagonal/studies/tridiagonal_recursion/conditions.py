@@ -1,0 +1,133 @@
+"""Sizes at which times with and without recursion do not compare.
+
+Without recursion a size needs every variant that is the fastest without it somewhere, and about as
+many m as other sizes have: else the time without recursion is not the best one, and recursion gains
+what another variant or m would.
+
+The copy of the system to the device is the same with any number of recursions. Where it took longer
+in runs with recursion than in runs without, so may have everything else: the sweeps of both ran at
+other times, and something else kept the host busy during one of them. The ratio of their times then
+tells of the host, not of recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import wording
+from launchwise.report.anew import anew_settings
+from launchwise.report.blocks import Block, Fold, Text
+
+if TYPE_CHECKING:
+    from .series import RecursionSeries
+
+COPY = "t1_h2d_ms"
+"""Time of the copy of the system to the device."""
+
+UNLIKE = 0.05
+"""Relative difference of the copies from which conditions are called different."""
+
+
+LEAST_CHOICES = 0.5
+"""Share of the most choices without recursion (variants and m) below which a size has too few."""
+
+
+def copy_ratios(rows: pd.DataFrame, size: str, choice: str) -> pd.Series:
+    """Median copy of rows with recursion over that of rows without, by size (index).
+
+    Parameters
+    ----------
+    rows
+        Rows with ``choice`` recursions and, where stages were timed, :data:`COPY`.
+
+    Returns
+    -------
+    pandas.Series
+        float64; NaN where the copies of either were not timed.
+    """
+    if COPY not in rows:
+        return pd.Series(np.nan, index=np.sort(rows[size].unique()))
+    deep = rows[choice] > 0
+    medians = rows.groupby([size, deep])[COPY].median().unstack()
+    return (medians[True] / medians[False]).rename(None)
+
+
+def unlike_sizes(ratios: pd.Series) -> list[int]:
+    """Sizes whose copies differ by more than :data:`UNLIKE`; unknown ones are none of them."""
+    return [int(size) for size in ratios.index[np.abs(np.log(ratios)) > np.log1p(UNLIKE)]]
+
+
+def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
+    """Sizes without a variant which is the fastest at another size, or with too few choices.
+
+    Parameters
+    ----------
+    flat
+        Rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
+    """
+    fastest = flat.sort_values("time_ms").drop_duplicates(size)["variant"].unique()
+    tried = flat.groupby(size)["variant"].agg(set)
+    counts = flat.drop_duplicates([size, "variant", "m"])[size].value_counts()
+    few = set(counts.index[counts < LEAST_CHOICES * counts.max()])
+    return [int(str(n)) for n, had in tried.items() if n in few or not had.issuperset(fastest)]
+
+
+def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
+    """Which sizes no comparison with and without recursion uses, and the settings to repeat them.
+
+    Nothing where conditions were alike at every size.
+    """
+    for case in every:
+        if not case.unlike:
+            continue
+        said = [*_busy(case), *_fewer(case)]
+        yield Text(
+            f"{case.title}: times with and without recursion are not compared at "
+            f"{wording.plural(len(case.unlike), 'size')}. {' '.join(said)} Numbers of recursions "
+            "other than 0 are compared there.",
+            "note",
+        )
+        yield Fold(
+            f"{case.title}: settings that measure these sizes again",
+            [Text(_again(case), "code")],
+        )
+
+
+def _busy(case: RecursionSeries) -> Iterator[str]:
+    """Sizes whose copies differ."""
+    if not case.busy:
+        return
+    ratios = case.copy_ratios.loc[case.busy]
+    ends = dict.fromkeys(wording.fixed(value, 2) for value in (ratios.min(), ratios.max()))
+    others = case.copy_ratios.drop(index=case.busy).dropna()
+    rest = ""
+    if len(others):
+        low, high = (wording.fixed(value, 2) for value in (others.min(), others.max()))
+        rest = f" (at the other sizes {low} to {high})"
+    yield (
+        f"At {wording.listed(map(wording.count, case.busy))} rows the copy of the system to the "
+        f"device, which recursion does not change, took {' to '.join(ends)} times as long in runs "
+        f"with recursion as in runs without{rest}: they were measured under different conditions."
+    )
+
+
+def _fewer(case: RecursionSeries) -> Iterator[str]:
+    """Sizes without one of the variants."""
+    if case.lacking:
+        yield (
+            f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
+            "recursion is not known: a variant that is the fastest at other sizes was not tried, "
+            f"or fewer than {100 * LEAST_CHOICES:g} % of their choices were."
+        )
+
+
+def _again(case: RecursionSeries) -> str:
+    """Settings that measure every row of the sizes again, as YAML."""
+    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
+    rows = case.rows[case.rows["n"].isin(case.unlike)]
+    keys = rows[columns].itertuples(index=False, name=None)
+    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
