@@ -21,8 +21,10 @@ from harness.projects import (
     copy_project,
     find_studies,
     keep_studies,
+    read_settings,
     snakemake,
     workload_folder,
+    write_settings,
 )
 
 from launchwise.base.storage import read_json, write_json
@@ -33,6 +35,8 @@ from launchwise.workloads.spec import Spec, load_spec
 
 ANSWERING, ORACLE = "chosen", "oracle"
 SMALLEST = "tridiagonal_streams"
+FEW = "knn, nearest_size, best_on_average"
+"""Members of the answering model of the smallest run."""
 
 FIGURES = (
     *("problems", "fraction_geometric_mean", "fraction_interval", "fraction_p5", "fraction_worst"),
@@ -44,6 +48,13 @@ LEAST_GAINS = (0.9, 0.95, 0.98, 1.0)
 """Gains that a careful person may ask to be sure of."""
 
 HOW_HARD = ("configurations_median", "needle_index_median")
+
+
+def answer_with(folder: Path, members: str) -> None:
+    """Give the answering model of a copy of the project some members alone."""
+    settings = read_settings(folder)
+    model = {**settings["models"][ANSWERING], "parameters": {"members": members}}
+    write_settings(folder, {**settings, "models": {**settings["models"], ANSWERING: model}})
 
 
 def run(folder: Path, studies: Iterable[str]) -> None:
@@ -188,6 +199,7 @@ def main() -> None:
         copy_project(folder)
         if given.smallest:
             keep_studies(folder, [SMALLEST], ["knn", ANSWERING])
+            answer_with(folder, FEW)
         studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
         run(folder, studies)
         evaluation = folder / "results" / "evaluation"

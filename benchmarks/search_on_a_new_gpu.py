@@ -24,6 +24,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ PART = 20
 PUBLIC = ROOT / "data" / "public"
 
 
+@cache
 def sweeps_of(workload: str) -> tuple[Spec, dict[str, Path]]:
     """Spec of a public workload, and the sweep of each card of its study (none in doubt)."""
     settings = ROOT / "config.yaml"

@@ -111,10 +111,13 @@ def recorded(workload: str) -> dict[tuple[Any, ...], pd.DataFrame]:
         rows = read_table(path, measurement_schema(spec))
         rows = rows[rows["status"] != UNVERIFIED]
         rows = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED), np.inf))
+        # A group has a part of every column: of the many columns of a sweep these alone.
+        keys = [*spec.problem_columns, *spec.tunable_columns]
+        rows = rows[[*keys, "time_ms"]].drop_duplicates(keys)
         groups: Any = rows.groupby(spec.problem_columns, observed=True)
         for problem, part in groups:
-            times = part.drop_duplicates(spec.tunable_columns).set_index(spec.tunable_columns)
-            found.setdefault(problem, {})[path.parent.name] = times["time_ms"]
+            times = part.set_index(spec.tunable_columns)["time_ms"]
+            found.setdefault(problem, {})[path.parent.name] = times
     tables = {
         problem: pd.DataFrame(each).dropna(subset=["h100", "h200"])
         for problem, each in found.items()

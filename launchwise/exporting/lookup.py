@@ -7,7 +7,7 @@ answered by the nearest, as in :mod:`launchwise.exporting.table`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from launchwise.exporting.problems import asked_cases
@@ -118,7 +118,8 @@ class LookupEntry:
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        # asdict copies every value of thousands of entries.
+        return {**vars(self), "others": [{**vars(one)} for one in self.others]}
 
 
 def lookup_entries(

@@ -12,7 +12,7 @@ Lookup, the same in every exported form:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -63,6 +63,11 @@ class Entry:
     interval_ms: Interval | None = None
     gain_interval: Interval | None = None
     usual: tuple[Value, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        # asdict copies every value of thousands of entries.
+        return {**vars(self), "launches": tuple(asdict(one) for one in self.launches)}
 
 
 @dataclass(frozen=True)
@@ -184,7 +189,8 @@ class AnswerTable:
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
         return {
-            **asdict(self),
+            **asdict(replace(self, entries=())),
+            "entries": tuple(one.plain() for one in self.entries),
             "day": self.day,
             "texts": sorted(self.texts),
         }

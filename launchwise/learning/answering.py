@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -103,11 +104,12 @@ def answers(
         for rows in in_parallel(of_group, np.unique(groups[asked]).tolist(), processes):
             for row in rows:
                 suggested.setdefault(_key(row, final.spec), []).append(row)
+    measured = _measured_rows(final, defaults)
     found = []
     for case in cases:
         default = used(_plain(defaults[case.key], final.spec.tunable_columns), final.spec)
-        if final.has_measured(case):
-            found.append(_of_measured(case, default, final, top, least_gain))
+        if known := measured.get(case.key):
+            found.append(_of_measured(case, known, default, final.spec, top, least_gain))
         else:
             found.append(_of_model(case, suggested[case.key], default, final, least_gain))
     return found
@@ -188,14 +190,25 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
 
 
+def _measured_rows(
+    final: Final, keys: Iterable[tuple[Any, ...]]
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Key of each measured case among ``keys`` to its rows, the fastest first."""
+    places = {key: final.places[key] for key in keys if key in final.places}
+    # Made at once: pandas takes milliseconds for a table, however few its rows are.
+    rows = iter(_records(final.fastest.iloc[[each for some in places.values() for each in some]]))
+    return {key: list(islice(rows, len(some))) for key, some in places.items()}
+
+
 def _of_measured(
     case: Case,
+    rows: list[dict[str, Any]],
     default: dict[str, Value],
-    final: Final,
+    spec: Spec,
     top: int,
     least_gain: float | None,
 ) -> Answer:
-    rows = _records(final.fastest.iloc[list(final.places[case.key])])
+    """The answer to a case of these measured rows."""
     usual = next((row for row in rows if row["is_usual"]), None)
     baseline_row = next((row for row in rows if row["is_baseline"]), None)
     first, reference = rows[0], usual or baseline_row
@@ -207,7 +220,7 @@ def _of_measured(
         why += ", in a blind test of answers to this problem"
     listed = [first, *(row for row in rows if row is not first)][:top]
     suggestions = [
-        _measured_one(rank, row, reference, baseline_row, default, final.spec)
+        _measured_one(rank, row, reference, baseline_row, default, spec)
         for rank, row in enumerate(listed, start=1)
     ]
     blind = bool(first["blind"])

@@ -12,6 +12,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.vectors import Columns
 from launchwise.workloads import space
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
@@ -106,17 +107,20 @@ def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> n
     codes = np.zeros(len(rows), dtype=np.int64)
     for name in columns:
         if name == "variant":
-            allowed = pd.Index(list(spec.variants), dtype=object)
+            allowed: list[Value] = list(spec.variants)
         else:
             tunable = spec.tunables[name]
-            allowed = pd.Index(list(dict.fromkeys([tunable.neutral, *tunable.values])))
-        values = rows[name]
+            allowed = list(dict.fromkeys([tunable.neutral, *tunable.values]))
+        places = {value: place for place, value in enumerate(allowed)}
         # Few distinct values: find those in the spec, then spread them.
-        numbers, distinct = pd.factorize(values)
-        digits = allowed.get_indexer(pd.Index(distinct, dtype=allowed.dtype))[numbers]
-        if len(digits) and digits.min() < 0:
-            raise ValueError(
-                f"{name} holds {values.iloc[int(digits.argmin())]}, unknown to the spec"
-            )
-        codes = codes * len(allowed) + digits
+        numbers, distinct = pd.factorize(rows[name].array)
+        found = [places.get(value, -1) for value in distinct.tolist()]
+        if -1 in found:
+            strange = rows[name].iloc[int((numbers == found.index(-1)).argmax())]
+            raise ValueError(f"{name} holds {strange}, unknown to the spec")
+        codes *= len(allowed)
+        if len(found) > 1:
+            codes += np.array(found, dtype=np.int64)[numbers]
+        elif found:
+            codes += found[0]
     return codes

@@ -147,10 +147,12 @@ class Process:
     @ONE_THREAD
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> None:
         """Take the scales of the largest posterior density, and condition on nothing."""
+        points, deviations = self.points[rows], self._deviations[rows]
+        apart = (points.T[:, :, None] - points.T[:, None, :]) ** 2
         found = minimize(
             self._density,
             self.scales.logs,
-            args=(np.asarray(rows, dtype=int), targets),
+            args=(apart, deviations @ deviations.T, targets),
             jac=True,
             method="L-BFGS-B",
             bounds=[(SMALLEST, LARGEST)] * len(self._medians),
@@ -172,26 +174,34 @@ class Process:
         return self._covariance(rows, rows, scales) + single
 
     def _density(
-        self, logs: np.ndarray, rows: np.ndarray, targets: np.ndarray
+        self, logs: np.ndarray, apart: np.ndarray, shared: np.ndarray, targets: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Negative logarithm of the posterior density of scales, and its gradient."""
-        scales = Scales.of(logs)
+        """Negative logarithm of the posterior density of scales, and its gradient.
+
+        Parameters
+        ----------
+        apart
+            Squared differences of measured candidates: (tunables, measured, measured).
+        shared
+            Products of their deviations: (measured, measured).
+        """
+        scales, count = Scales.of(logs), len(targets)
+        steps = ROOT_OF_5 * np.sqrt(np.tensordot(scales.lengths**-2, apart, axes=1))
+        decay = scales.own**2 * np.exp(-steps)
+        own = (1 + steps + steps**2 / 3) * decay
+        shared = scales.shared**2 * shared
+        covariance = LEVEL**2 + shared + own
+        covariance.flat[:: count + 1] += scales.single**2 + JITTER
         try:
-            factor = cho_factor(self._noisy(rows, scales), lower=True)
+            factor = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             return 1e10, np.zeros_like(logs)
-        points = self.points[rows]
-        squares = ((points[:, None, :] - points[None, :, :]) / scales.lengths) ** 2
-        steps = ROOT_OF_5 * np.sqrt(squares.sum(axis=-1))
-        decay = np.exp(-steps)
-        inverse = cho_solve(factor, np.eye(len(rows)))
+        inverse = cho_solve(factor, np.eye(count), overwrite_b=True, check_finite=False)
         weights = inverse @ targets
         slope = 0.5 * (inverse - np.outer(weights, weights))
-        by_length = slope * (scales.own**2 * 5 / 3 * (1 + steps) * decay)
-        own = scales.own**2 * (1 + steps + steps**2 / 3) * decay
-        shared = scales.shared**2 * (self._deviations[rows] @ self._deviations[rows].T)
         gradient = np.empty_like(logs)
-        gradient[:-3] = np.einsum("ij,ijk->k", by_length, squares)
+        by_length = slope * (5 / 3 * (1 + steps) * decay)
+        gradient[:-3] = np.tensordot(apart, by_length, axes=2) / scales.lengths**2
         gradient[-3] = 2 * (slope * own).sum()
         gradient[-2] = 2 * scales.single**2 * np.trace(slope)
         gradient[-1] = 2 * (slope * shared).sum()

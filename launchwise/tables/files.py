@@ -164,7 +164,13 @@ def _read_if_fitting(
         table = pyarrow.parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ).read()
-        newer = _newer_metrics(table.column_names, version, schema)
+        tunables = _newer_tunables(table.column_names, schema)
+        if tunables and _needed(tunables, table["variant"].unique().to_pylist()):
+            return None
+        newer = {
+            **{name: known["neutral"] for name, known in tunables.items()},
+            **_newer_metrics(table.column_names, version, schema),
+        }
         for name, neutral in newer.items():
             table = table.append_column(name, pyarrow.repeat(neutral, len(table)))
         names = table.column_names
@@ -180,6 +186,25 @@ def _read_if_fitting(
         return None
     # Notes of pandas in the file may ask for other types, or for an index.
     return found if list(found) == wanted and _has_types(found, schema) else None
+
+
+def _newer_tunables(
+    present: Collection[str], schema: pa.DataFrameSchema
+) -> dict[str, Mapping[str, Any]]:
+    """Tunables that a table with these columns lacks: name to what it means (see ``columns``)."""
+    return {
+        name: one.metadata
+        for name, one in schema.columns.items()
+        if name not in present and "variants" in (one.metadata or {})
+    }
+
+
+def _needed(
+    newer: Mapping[str, Mapping[str, Any]], variants: Collection[str]
+) -> dict[str, list[str]]:
+    """Which of these tunables some variants of a table have: name to the variants, sorted."""
+    having = {name: sorted(set(known["variants"]) & set(variants)) for name, known in newer.items()}
+    return {name: each for name, each in having.items() if each}
 
 
 def _newer_metrics(
@@ -216,17 +241,12 @@ def _with_newer_tunables(
     UserError
         When a variant among its rows has such a tunable.
     """
-    newer = {
-        name: one.metadata
-        for name, one in schema.columns.items()
-        if name not in table and "variants" in (one.metadata or {})
-    }
+    newer = _newer_tunables(table.columns, schema)
     if not newer or "variant" not in table:
         return table
-    for name, known in newer.items():
-        for variant in sorted(set(known["variants"]) & set(table["variant"])):
-            message = f"is missing, but {variant} has this tunable: its rows must be measured anew"
-            raise UserError(path, name, message)
+    for name, variants in _needed(newer, table["variant"].unique()).items():
+        message = f"is missing, but {variants[0]} has this tunable: its rows must be measured anew"
+        raise UserError(path, name, message)
     table = table.assign(**{name: known["neutral"] for name, known in newer.items()})
     return _in_order(table, schema)
 

@@ -28,7 +28,9 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
     ordered
         Number values in ascending order, the first column counting most; else by first appearance.
     """
-    digits = (pd.factorize(rows[name], sort=ordered) for name in columns)
+    # Without an index of the distinct values: to make it takes longer than to find them.
+    keys = (rows[name] if ordered else rows[name].array for name in columns)
+    digits = (pd.factorize(each, sort=ordered) for each in keys)
     mixed = mixed_radix([(codes, len(values)) for codes, values in digits], len(rows))
     return np.asarray(pd.factorize(mixed, sort=ordered)[0], dtype=np.int64)
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forks import forked
+from python_forks import POPEN
 from samples import ROOT
 
 COPIED = (
@@ -36,80 +36,74 @@ SLOW = (
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
     *("test_explore", "test_explore_model", "test_explore_transfer", "test_faults"),
     *("test_random_kills",),
-    *("test_calibration", "test_datasheet_gpus", "test_tested_problems"),
+    *("test_calibration", "test_datasheet_gpus", "test_tested_problems", "test_feeding"),
+    *("test_units", "test_faults_files", "test_exports", "test_every_block", "test_openmp"),
+    *("test_folds", "test_learning_splits", "test_ranks", "test_learning_features"),
+    "test_telemetry",
 )
 """Files whose first test takes long, and is like those of others."""
 
-STARTED = """
-import sys
-sys.path[:] = [path for path in sys.path if path != {root!r}]
-import pytest
 
 class Selection:
+    """The first tests of the files in :data:`RUN`."""
+
     @staticmethod
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(config, items):
-        if {whole!r}:
-            return
-        kept, tried = list(), dict()
+    def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+        kept: list[pytest.Item] = []
+        tried: dict[Path, set[str]] = {}
         for item in items:
             names = tried.setdefault(item.path, set())
             name = getattr(item, "originalname", item.name)
-            wanted = item.path.stem not in {slow!r} and item.path.parent.name in {run!r}
-            if wanted and name not in names and len(names) < {first}:
+            wanted = item.path.stem not in SLOW and item.path.parent.name in RUN
+            if wanted and name not in names and len(names) < FIRST:
                 kept.append(item)
                 names.add(name)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
-sys.exit(pytest.main(sys.argv[1:], plugins=[Selection()]))
-"""
-"""An installation of the project would lend the copy the workloads that it lacks."""
 
-Copying = Callable[..., Path]
+def run_pytest(words: list[str]) -> int:
+    """pytest, with a :class:`Selection` where the first word says so."""
+    first, *options = words
+    # Tests start processes as they do outside of a fork.
+    subprocess.Popen = POPEN  # type: ignore[misc]
+    return int(pytest.main(options, plugins=[Selection()] if first == "some" else []))
 
 
-@pytest.fixture
-def copy_without(tmp_path: Path) -> Copying:
-    """Makes the project with its data and tests, but without some workloads."""
-
-    def make(*workloads: str) -> Path:
-        folder = tmp_path / "project"
-        # With its bytecode: times of files are copied, too.
-        ignored = shutil.ignore_patterns("*.parquet")
-        for name in (*COPIED, "tests"):
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
-        for path in ROOT.glob("[!.]*"):
-            if path.is_file():
-                shutil.copy(path, folder)
-        (folder / "data").symlink_to(ROOT / "data")
-        for name in workloads:
-            shutil.rmtree(folder / "kernels" / name)
-        return folder
-
-    return make
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with its data and tests, whose workloads lie beside it."""
+    folder = tmp_path_factory.mktemp("bare") / "project"
+    # With its bytecode: times of files are copied, too.
+    ignored = shutil.ignore_patterns("*.parquet")
+    for name in (*COPIED, "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for path in ROOT.glob("[!.]*"):
+        if path.is_file():
+            shutil.copy(path, folder)
+    (folder / "data").symlink_to(ROOT / "data")
+    for name in WORKLOADS:
+        (folder / "kernels" / name).rename(folder.parent / name)
+    return folder
 
 
 def run(folder: Path, *options: str, whole: bool = True) -> str:
-    """What pytest says in a copy; it must succeed."""
-    started = STARTED.format(root=str(ROOT), whole=whole, slow=SLOW, run=RUN, first=FIRST)
+    """What pytest says in a copy; it must succeed.
+
+    It is a fork: libraries are loaded, and the project is imported anew from the copy.
+    """
     marked = "not gpu and not slurm and not browser and not workloads"
-    done = subprocess.run(
-        [sys.executable, "-c", started, "-q", "-p", "no:cacheprovider", "-m", marked, *options],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["whole" if whole else "some", "-q", "-p", "no:cacheprovider", "-m", marked, *options]
+    variables = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    done = forked(run_pytest, words, folder, {**variables, "PYTHONPATH": str(folder)}, 600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     return done.stdout
 
 
 def test_without_any_workload_all_tests_are_collected_and_some_of_each_file_pass(
-    copy_without: Copying,
+    bare: Path,
 ) -> None:
-    bare = copy_without(*WORKLOADS)
     if os.environ.get("WITHOUT_WORKLOADS") == "all":
         said = run(bare, *(f"tests/{name}" for name in RUN))
     else:
@@ -118,9 +112,11 @@ def test_without_any_workload_all_tests_are_collected_and_some_of_each_file_pass
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_tests_of_a_workload_are_collected_without_all_others(
-    copy_without: Copying, workload: str
-) -> None:
-    others = [name for name in WORKLOADS if name != workload]
-    said = run(copy_without(*others), "--collect-only", "kernels")
+def test_tests_of_a_workload_are_collected_without_all_others(bare: Path, workload: str) -> None:
+    beside, inside = bare.parent / workload, bare / "kernels" / workload
+    beside.rename(inside)
+    try:
+        said = run(bare, "--collect-only", "kernels")
+    finally:
+        inside.rename(beside)
     assert f"kernels/{workload}/tests/test_" in said

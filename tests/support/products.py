@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from samples import ROOT, STENCIL
 from stencil import GPUS, TRAINED, slice_of_card, sweep
 
 from launchwise.cli.predict.answering import read_experiment
+from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
@@ -48,6 +50,12 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
     return Product(final, answer_table(final, name), study)
 
 
+@cache
+def _experiment() -> Experiment:
+    """The project's own, which nothing changes."""
+    return read_experiment([ROOT / "config.yaml"], ROOT)
+
+
 def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData]:
     """Fit the product of a study that has recorded sweeps, a committee of :data:`MEMBERS`.
 
@@ -60,7 +68,7 @@ def fitted(name: str, folder: Path, **only: list[Any]) -> tuple[Final, StudyData
     -------
     The product, and what the report knows of the study but its answers.
     """
-    experiment = read_experiment([ROOT / "config.yaml"], ROOT)
+    experiment = _experiment()
     asked, gpus = experiment.studies[name], experiment.gpus_of(name)
     spec = experiment.specs[asked.workload]
     profiles = {gpu: read_profile(RECORDED / gpu / "profile.json", gpu) for gpu in gpus}

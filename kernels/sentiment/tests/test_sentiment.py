@@ -147,7 +147,7 @@ QUEUED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("batch", "tokens", "given"), [(5, 27, "embeddings"), (41, 2, "tokens"), (1, 150, "tokens")]
+    ("batch", "tokens", "given"), [(5, 27, "embeddings"), (19, 2, "tokens"), (1, 150, "tokens")]
 )
 def test_reviews_from_a_queue_are_right(
     spec: Spec, kernel_cache: Path, batch: int, tokens: int, given: str

@@ -54,15 +54,18 @@ static inline uint16_t narrowed(double value, Rounding rounding = Rounding::NEAR
 template <typename Format>
 static inline float widened(uint16_t bits) {
     constexpr int FRACTION = Format::FRACTION, BIAS = Format::BIAS;
+    // The smallest number of the format.
+    constexpr float LEAST = 1.0f / (uint32_t(1) << (BIAS + FRACTION - 1));
     const int exponent = bits << 1 >> 1 >> FRACTION & (2 * BIAS + 1);
     const int fraction = bits & ((1 << FRACTION) - 1);
     float magnitude;
     if (exponent == 2 * BIAS + 1)
         magnitude = fraction ? __builtin_nanf("") : HUGE_VALF;
     else if (exponent)
-        magnitude = std::ldexp(static_cast<float>(fraction | 1 << FRACTION), exponent - BIAS - FRACTION);
+        magnitude = bits_as<float>(static_cast<uint32_t>(exponent + 127 - BIAS) << 23 |
+                                   static_cast<uint32_t>(fraction) << (23 - FRACTION));
     else
-        magnitude = std::ldexp(static_cast<float>(fraction), 1 - BIAS - FRACTION);
+        magnitude = static_cast<float>(fraction) * LEAST;
     return bits >> 15 ? -magnitude : magnitude;
 }
 template <>
