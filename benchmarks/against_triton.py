@@ -125,7 +125,7 @@ def main() -> None:
         theirs = triton_side(shapes, values, Path(name))
         print("triton.autotune", theirs, flush=True)
         seconds, rows = swept(shapes, Path(name), values)
-        print(f"launchwise: {len(rows)} rows, {seconds:.1f} s", flush=True)
+        print(f"launchwise: {len(rows)} rows, {seconds['ended']:.1f} s", flush=True)
     assert len(rows) == number * len(shapes)
     total = sum(theirs["seconds_of_shapes"])
     chosen = [
@@ -139,8 +139,8 @@ def main() -> None:
     result = {
         **{"device": card.device_name, "driver": card.driver, "configurations": number},
         "launchwise": {
-            **{"rows": len(rows), "seconds": seconds},
-            "ms_a_configuration": 1e3 * seconds / len(rows),
+            **{"rows": len(rows), "seconds": seconds["ended"], "seconds_until": seconds},
+            "ms_a_configuration": 1e3 * seconds["ended"] / len(rows),
         },
         "triton": {
             **theirs,
@@ -148,7 +148,7 @@ def main() -> None:
             "ms_a_configuration": 1e3 * total / len(rows),
             "first_ms_a_configuration": 1e3 * theirs["seconds_of_shapes"][0] / number,
         },
-        "rate": total / seconds,
+        "rate": total / seconds["ended"],
         "choices": chosen,
     }
     peers = {"torch": torch.__version__, "triton": triton.__version__}

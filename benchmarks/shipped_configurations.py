@@ -100,7 +100,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         shapes = [layer.shape(tokens) for layer, tokens in cases]
         seconds, rows = swept(shapes, Path(name), values if wanted.smallest else None)
-    print(f"{len(rows)} rows, {seconds:.1f} s", flush=True)
+    print(f"{len(rows)} rows, {seconds['ended']:.1f} s", flush=True)
     results = []
     for layer, tokens in cases:
         shape = layer.shape(tokens)

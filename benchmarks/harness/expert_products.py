@@ -33,6 +33,21 @@ OPTIONS = ("num_warps", "num_stages")
 
 MOST_EXPERTS = 128
 ROUNDS = 5
+EVEN_ROUTING = '''"""Which rows an expert has: as many as each other."""
+
+import numpy as np
+
+
+def routing(rows: int, experts: int) -> dict[str, np.ndarray]:
+    """First row of each expert, int32 of (experts + 1), the last one the number of rows."""
+    return {"first": (np.arange(experts + 1) * rows // experts).astype(np.int32)}
+'''
+STAGES = {
+    "described": "gpus/local.json",
+    "measured": "sweeps/local/expert_product/1.parquet",
+    "gathered": "sweeps/local/expert_product.parquet",
+}
+"""Files of a sweep by what is done once they are written."""
 
 Shape = Mapping[str, Any]
 
@@ -46,11 +61,13 @@ def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None)
         Values of its tunables, each combination of which is a configuration; those of the
         workload, and its constraints, when left out.
     """
+    # Rows divided as in a launch of the benchmark: the best tile depends on it.
     left_out = shutil.ignore_patterns(
         *("studies", "tests", "sweep.yaml", "features.yaml", "cost.yaml", "usual.yaml"),
-        "predecessors.yaml",
+        *("predecessors.yaml", "inputs.py"),
     )
     shutil.copytree(WORKLOAD, folder, ignore=left_out)
+    (folder / "inputs.py").write_text(EVEN_ROUTING)
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
     triton = spec["variants"]["triton"]
     spec["variants"] = {"triton": triton}
@@ -69,12 +86,14 @@ def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None)
 
 def swept(
     shapes: Sequence[Shape], scratch: Path, values: Mapping[str, Sequence[int]] | None = None
-) -> tuple[float, pd.DataFrame]:
+) -> tuple[dict[str, float], pd.DataFrame]:
     """Sweep of shapes by Snakemake, from sources to the table.
 
     Returns
     -------
-    Seconds of the whole process, and the rows (:mod:`launchwise.tables.measurements`).
+    Seconds from the start until the GPU was described, kernels compiled, rows measured and gathered
+    (``described``, ``compiled``, ``measured``, ``gathered``), and until the process had ended
+    (``ended``); and the rows (:mod:`launchwise.tables.measurements`).
     """
     folder, project = scratch / "expert_product", scratch / "project"
     workload_of(folder, values)
@@ -91,10 +110,11 @@ def swept(
         },
     }
     (project / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
-    target = Path("results", "sweeps", "local", "expert_product.parquet")
+    results = project / "results"
+    target = Path("results", STAGES["gathered"])
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
     command += ["--directory", str(project), "--cores", "all", "--quiet", "rules", "progress"]
-    begin = time.perf_counter()
+    begin = time.time()
     done = subprocess.run(
         [*command, "--", str(target)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(scratch / "ours")},
@@ -102,9 +122,13 @@ def swept(
         text=True,
         check=False,
     )
-    seconds = time.perf_counter() - begin
+    ended = time.time()
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
+    files = {stage: results / name for stage, name in STAGES.items()}
+    (files["compiled"],) = results.glob("build/expert_product/*.cubins")
+    seconds = {stage: path.stat().st_mtime - begin for stage, path in files.items()}
+    seconds["ended"] = ended - begin
     return seconds, read_table(project / target, measurement_schema(load_spec(folder)))
 
 
