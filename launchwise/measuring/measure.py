@@ -31,7 +31,7 @@ GRAPH_MS = 0.2
 MOST_LAUNCHES_PER_GRAPH = 200
 
 REPLAYED = 10
-"""Times ``graph_below_us`` up to which launches are replayed where others of a problem may be short.
+"""Times ``graph_below_us`` up to which launches are replayed where others may be short.
 
 Events add some microseconds to a launch: of two configurations that take 16 us, one that is
 replayed and one that is not would differ by a third.
