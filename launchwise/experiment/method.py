@@ -174,7 +174,7 @@ class Method(Strict, title="method"):
     slow_factor: float = Field(
         3.0,
         gt=1,
-        description="timing stops early if the first launch takes this many times the best time",
+        description="timing stops early if two launches take this many times the best time",
     )
     timeout_s: float = Field(
         60.0,

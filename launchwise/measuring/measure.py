@@ -345,7 +345,7 @@ class LayoutRun:
             with context.spending("time"):
                 first = min(first, *times_ms(device, work, 1))
         if first > context.method.slow_factor * context.mark_ms and not compared_with:
-            reason = f"first launch {first / context.mark_ms:.1f} times the best so far"
+            reason = f"two launches of {first / context.mark_ms:.1f} times the best so far"
             once = Repeated([first], "host" if by_host else "events", 1)
             return timed_row("slow", once, "warm") | {"reason": reason}
         best = math.inf if compared_with else context.best_ms

@@ -49,7 +49,7 @@ class Health:
     median_drift, largest_drift
         Of the reference kernel's time, relative to its first time; NaN without a reference kernel.
     slow
-        Rows that were stopped early, after one launch.
+        Rows that were stopped early, with the time of one launch.
     no_time, hung, wrong
         Rows without a time; of these those that hung or ran out of memory, and those with a wrong
         result.

@@ -194,7 +194,7 @@ def landscape(study: StudyData) -> Section:
             f"{wording.number(known.max() / times.iloc[0])} times as long as the best."
         )
     if "slow" in ended.index:
-        lead += " A slow configuration was stopped early, after one launch."
+        lead += " A slow configuration was stopped early: its time is that of one launch."
     figure = figures.landscape(study, rows, title, float(chosen["baseline_ms"]))
     found: list[Block] = [
         Text(

@@ -47,7 +47,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     ``folds`` names the folds that learn from a row, as ``split/fold`` with blanks between them (see
     :mod:`launchwise.tables.folds`). Stages keep their times here, and builds what the compiler said
     of them: models may learn of it. ``status`` tells times from those of ``slow`` rows, which are
-    their first launch and no more (of what the host drives, the shorter of two).
+    the shorter of two launches and no more (of rows before that rule, their first launch).
     """
     return pa.DataFrameSchema(
         {

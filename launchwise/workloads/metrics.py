@@ -140,8 +140,8 @@ RESULTS = (
         kind="text",
         made="always",
         one_of=STATUSES,
-        meaning="`ok`; `slow` (stopped early after one launch); `unverified`; `wrong`; `failed`; "
-        "`timeout`; `out_of_memory`",
+        meaning="`ok`; `slow` (stopped early: the time of one launch); `unverified`; `wrong`; "
+        "`failed`; `timeout`; `out_of_memory`",
         shown=Shown("status", row=1),
     ),
     Metric(name="reason", kind="text", meaning="why the status is not `ok`"),
@@ -150,7 +150,7 @@ RESULTS = (
         unit="ms",
         above=0,
         meaning="median of `times_ms`; the first launch is never in it, except in a `slow` row, "
-        "which has only that one",
+        "which has the shorter of two launches",
     ),
     Metric(name="times_ms", kind="times", unit="ms", meaning="all repeats"),
     Metric(
