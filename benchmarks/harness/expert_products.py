@@ -71,16 +71,16 @@ def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None)
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
     triton = spec["variants"]["triton"]
     spec["variants"] = {"triton": triton}
-    if values is not None:
+    if values is None:
+        baseline = {**spec["baseline"], "GROUP_M": 1}
+    else:
         triton["constraints"] = []
         spec["tunables"] = {
             name: {"kind": "build", "values": [*values[name]], "neutral": values[name][0]}
             for name in TUNABLES
         }
-        spec["baseline"] = {name: values[name][0] for name in TUNABLES}
-    spec["baseline"] = {**spec["baseline"], "variant": "triton"}
-    if values is None:
-        spec["baseline"]["GROUP_M"] = 1
+        baseline = {name: values[name][0] for name in TUNABLES}
+    spec["baseline"] = {**baseline, "variant": "triton"}
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -231,9 +231,9 @@ def drawn(
     if fill == "iota":
         return np.arange(math.prod(shape)).reshape(shape).astype(dtype)
     if fill == "normal":
-        return _normal(0, 1, shape, dtype, generator)
+        return _distributed(fill, (0, 1), shape, dtype, generator)
     if is_float(dtype):
-        return _uniform(-1, 1, shape, dtype, generator)
+        return _distributed("uniform", (-1, 1), shape, dtype, generator)
     return generator.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
 
 
@@ -246,65 +246,39 @@ def _filled(
 ) -> np.ndarray:
     if fill.value is not None:
         return np.full(shape, numbers[0], dtype)
-    low, high = numbers
-    if fill.normal is not None:
-        return _normal(low, high, shape, dtype, generator)
-    return _uniform(low, high, shape, dtype, generator)
+    name = "uniform" if fill.normal is None else "normal"
+    return _distributed(name, numbers, shape, dtype, generator)
 
 
-def _uniform(
-    low: float,
-    high: float,
+def _distributed(
+    fill: str,
+    numbers: Sequence[float],
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Content between two numbers."""
-    if not _is_narrow(dtype):
-        return generator.uniform(low, high, shape).astype(dtype)
+    """Content that is ``normal`` (mean and deviation) or ``uniform`` (least and largest number).
 
-    def draw(part: np.ndarray) -> None:
-        generator.random(dtype=part.dtype, out=part)
-        part *= high - low
-        part += low
-
-    return _in_parts(draw, shape, dtype)
-
-
-def _normal(
-    mean: float,
-    deviation: float,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> np.ndarray:
-    """Normally distributed content."""
-    if not _is_narrow(dtype):
-        return generator.normal(mean, deviation, shape).astype(dtype)
-
-    def draw(part: np.ndarray) -> None:
-        generator.standard_normal(dtype=part.dtype, out=part)
-        part *= deviation
-        part += mean
-
-    return _in_parts(draw, shape, dtype)
-
-
-def _is_narrow(dtype: np.dtype[Any]) -> bool:
-    """Whether float32 has more digits than elements keep."""
-    return is_float(dtype) and dtype.itemsize < np.dtype(np.float32).itemsize
-
-
-def _in_parts(
-    draw: Callable[[np.ndarray], None], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    """Drawn in float32, by parts that a cache holds: float64 of the whole takes twice as long."""
+    Elements with fewer digits than float32 are drawn in it, by parts that a cache holds: float64 of
+    the whole takes twice as long.
+    """
+    first, second = numbers
+    if not is_float(dtype) or dtype.itemsize >= np.dtype(np.float32).itemsize:
+        whole = generator.normal if fill == "normal" else generator.uniform
+        return whole(first, second, shape).astype(dtype)
+    factor = second if fill == "normal" else second - first
     found = np.empty(shape, dtype)
-    flat, part = found.reshape(-1), np.empty(min(PART, found.size), np.float32)
+    flat, buffer = found.reshape(-1), np.empty(min(PART, found.size), np.float32)
     for begin in range(0, found.size, PART):
         these = flat[begin : begin + PART]
-        draw(part[: these.size])
-        these[:] = part[: these.size]
+        part = buffer[: these.size]
+        if fill == "normal":
+            generator.standard_normal(dtype=np.float32, out=part)
+        else:
+            generator.random(dtype=np.float32, out=part)
+        part *= factor
+        part += first
+        these[:] = part
     return found
 
 
