@@ -20,6 +20,7 @@ from launchwise.learning.recommenders import (
     FOLDER,
     kinds,
     members_of,
+    parameters_of,
     recommender_class,
     source,
 )
@@ -46,15 +47,42 @@ def complaint(
     """
     if not parameters:
         return None
+    if kind == COMMITTEE:
+        return _complaint_of_committee(parameters, workload)
+    return _misfit_of(kind, parameters, workload)
+
+
+def _misfit_of(
+    kind: str, parameters: Mapping[str, Any], workload: Path | None
+) -> tuple[str, str] | None:
     defaults, allowed = _declared(kind, workload)
     for name, value in parameters.items():
         if said := misfit(name, value, defaults, allowed):
             return name, said
-    if kind == COMMITTEE:
-        known = {*kinds(workload), *module_constant(BASELINES_FILE, "BASELINES")} - {COMMITTEE}
-        for member in members_of(parameters):
-            if member not in known:
-                return "members", unknown("member", member, known)
+    return None
+
+
+def _complaint_of_committee(
+    parameters: Mapping[str, Any], workload: Path | None
+) -> tuple[str, str] | None:
+    own = {name: value for name, value in parameters.items() if "." not in name}
+    if said := _misfit_of(COMMITTEE, own, workload):
+        return said
+    heuristics = module_constant(BASELINES_FILE, "BASELINES")
+    known = {*kinds(workload), *heuristics} - {COMMITTEE}
+    members = members_of(parameters)
+    for member in members:
+        if member not in known:
+            return "members", unknown("member", member, known)
+    for name in parameters.keys() - own.keys():
+        if (member := name.partition(".")[0]) not in members:
+            return name, unknown("member", member, members)
+    for member in members:
+        theirs = parameters_of(member, parameters)
+        if theirs and member in heuristics:
+            return f"{member}.{next(iter(theirs))}", f"{member} has no parameters"
+        if theirs and (said := _misfit_of(member, theirs, workload)):
+            return f"{member}.{said[0]}", said[1]
     return None
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from samples import profile
 from spaces import made
 
+from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BestOnAverage, NearestSize
 from launchwise.learning.choosing.plans import (
     HeldOut,
@@ -221,6 +222,21 @@ def test_it_finds_what_changes_with_the_size_and_says_what_it_expects() -> None:
     expected, least, most = ranking.gains[ranking.order[0]]
     assert least < expected < most
     assert least < 1.6 < most
+
+
+def test_members_have_hyper_parameters_of_their_own(tmp_path: Path) -> None:
+    asked = {"members": "knn, tree", "tree.max_depth": 1}
+    committee = recommender_class("committee")(domain(), **asked)
+    committee.fit(measured(lambda m: 4)).save(tmp_path)
+    again = recommender_class("committee").load(tmp_path, domain())
+    assert again.get_params()["tree.max_depth"] == 1
+    written = {path.parent.name: path for path in tmp_path.glob("*/recommender.json")}
+    of = {name: json.loads(path.read_text())["parameters"] for name, path in written.items()}
+    assert of["tree"]["max_depth"] == 1
+    assert of["tree"].keys() == recommender_class("tree").defaults.keys()
+    assert of["knn"] == recommender_class("knn").defaults
+    with pytest.raises(UserError, match=r"models\.parameters\.forest\.seed: unknown member"):
+        recommender_class("committee")(domain(), members="knn", **{"forest.seed": 3})
 
 
 def test_beyond_the_sizes_it_learnt_from_it_states_no_interval() -> None:

@@ -83,6 +83,16 @@ def members_of(parameters: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in named.split(",")))
 
 
+def parameters_of(member: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Hyper-parameters of a committee's member, which are ``<member>.<name>`` of the committee."""
+    start = f"{member}."
+    return {
+        name.removeprefix(start): value
+        for name, value in parameters.items()
+        if name.startswith(start)
+    }
+
+
 def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Name of the model that answers: the committee of a study, or its first model."""
     chosen = [name for name, entry in models.items() if entry["kind"] == COMMITTEE]

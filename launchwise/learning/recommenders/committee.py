@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import validated
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
@@ -35,7 +35,12 @@ from launchwise.learning.choosing.stored_plans import CommitteeState
 from launchwise.learning.features import Domain
 from launchwise.learning.fits import Fits
 from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender, Tried
-from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
+from launchwise.learning.recommenders import (
+    MEMBERS,
+    members_of,
+    parameters_of,
+    recommender_class,
+)
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import read_recommender_facts
 
@@ -66,7 +71,8 @@ class CommitteeRecommender(Recommender):
     the study left out: it takes over their plans (see :meth:`inherit`).
 
     ``members`` names kinds of recommenders and heuristics, with commas between them; ``folds`` is
-    the number of folds of problems, ``most_rows`` how many rows members are validated on.
+    the number of folds of problems, ``most_rows`` how many rows members are validated on. A
+    hyper-parameter of a member is ``<member>.<name>``: ``xgboost.rounds``.
     """
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -88,6 +94,16 @@ class CommitteeRecommender(Recommender):
         self._names = list(dict.fromkeys([*members_of(self.parameters), FALLBACK]))
         self._expected: Sequence[Case] = ()
         self._tried: Sequence[Tried] = ()
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any], where: str | Path, key: str) -> None:
+        """As :meth:`Recommender.check_parameters`; members check theirs when they are made."""
+        own = {name: value for name, value in parameters.items() if "." not in name}
+        super().check_parameters(own, where, key)
+        members = members_of(own)
+        for name in parameters.keys() - own.keys():
+            if (member := name.partition(".")[0]) not in members:
+                raise UserError(where, f"{key}.{name}", unknown("member", member, members))
 
     def inherit(self, tried: Sequence[Tried]) -> None:
         """Take plans for known GPUs from these committees, and for new ones from what they say.
@@ -117,7 +133,7 @@ class CommitteeRecommender(Recommender):
             if issubclass(kind, CommitteeRecommender):
                 raise UserError(where, key, "a committee is no member of a committee")
             seeded = {"seed": self.parameters["seed"]} if "seed" in kind.defaults else {}
-            found[name] = kind(self.domain, **seeded)
+            found[name] = kind(self.domain, **seeded, **parameters_of(name, self.parameters))
         return found
 
     def fit(self, measurements: pd.DataFrame) -> Self:
