@@ -20,17 +20,24 @@ from harness.blind import Test, judged_by, read_test, recorded_tests
 from harness.command_line import arguments, provenance
 
 from launchwise.base.storage import write_json
+from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind.answering import problem_of, whole
 from launchwise.learning.final import learnt_from
 from launchwise.learning.intervals import Means, resampled_means
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
-from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommenders import COMMITTEE, recommender_class
 
 SMALLEST = ("h200", "tridiagonal_streams")
 SEED = 2026
-ANSWERS, TODAY = "answers", "committee"
-MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", TODAY)
+ANSWERS, TODAY = "answers", COMMITTEE
+MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "best_tree", TODAY)
+
+
+def answering_parameters(study: Study) -> dict[str, Any]:
+    """Hyper-parameters of the committee that answers for a study."""
+    own = [each.parameters for each in study.own_models.values() if each.kind == COMMITTEE]
+    return own[0] if own else {}
 
 
 def asked_configurations(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
@@ -41,7 +48,9 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
     tables = []
     for name in (*BASELINES, *models):
         kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
-        recommender = kind(test.domain, **({"seed": SEED} if "seed" in kind.defaults else {}))
+        parameters = answering_parameters(material.study) if name == TODAY else {}
+        seeded = {"seed": SEED} if "seed" in kind.defaults else {}
+        recommender = kind(test.domain, **seeded, **parameters)
         recommender.fit(learnt.training)
         first = recommender.ranking(choices).first(1)
         tables.append(choices[spec.key_columns].iloc[first].assign(model=name))

@@ -34,7 +34,7 @@ from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 
 SHIPPED = ROOT / "data" / "public" / "shipped" / "vllm_fused_moe_h100.csv"
-TOKENS = (1, 4, 16, 40, 64, 256, 700, 1024, 4096)
+TOKENS = (1, 16, 40, 256, 700, 4096)
 
 
 @dataclass(frozen=True)
