@@ -246,9 +246,14 @@ def bounds() -> dict[str, Any]:
 
 @cache
 def repeats() -> dict[str, Any]:
-    """How many rows of the H200 and its slices the device timed, and how many were disturbed."""
+    """How many rows of the H200 and its slices the device timed, and how many were disturbed.
+
+    Of sweeps that measured no disturbed row once more.
+    """
     timed = disturbed = 0
     for path in sorted(RECORDED.glob("h200*/*.provenance.json")):
+        if "disturbed" in read_json(path)["method"]:
+            continue
         columns = ["status", "time_ms", "times_ms", "timer"]
         workload = path.name.split(".")[0]
         rows = pd.read_parquet(path.with_name(f"{workload}.parquet"), columns=columns)
