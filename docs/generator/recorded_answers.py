@@ -18,6 +18,7 @@ from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import gains_known, pairs_schema
+from launchwise.tables.peers import peers_schema
 from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
@@ -62,6 +63,39 @@ def blind_new_gpu() -> dict[str, Any]:
         "studies": len(of_studies),
         "range": {name: {"least": min(each), "most": max(each)} for name, each in spans.items()},
     }
+
+
+@cache
+def blind_experts() -> dict[str, Any]:
+    """Recorded blind test of products of experts on the H100, whose rows answers learnt from."""
+    study = "expert_product_tile"
+    return dict(_blind("h100", {study: "expert_product"})[study])
+
+
+@cache
+def experts_beside_pytorch() -> dict[str, Any]:
+    """Recorded pairs of products of experts beside PyTorch, eager: its time over the fastest.
+
+    ``dense`` (one expert) and ``grouped`` (several, bfloat16): problems, least and median.
+    ``float16``: problems with several experts in float16, which PyTorch multiplies expert after
+    expert, and how many of these ended its process.
+    """
+    spec = load_spec(KERNELS / "expert_product")
+    path = RECORDED / "h100" / "expert_product_tile.peers.parquet"
+    peers = read_table(path, peers_schema(spec))
+    dense, half = peers["experts"] == 1, peers["dtype"] == "float16"
+    parts = {"dense": peers[dense], "grouped": peers[~dense & ~half]}
+    found: dict[str, Any] = {
+        name: {
+            "problems": len(own),
+            "least": float(own["speedup"].min()),
+            "median": float(own["speedup"].median()),
+        }
+        for name, own in parts.items()
+    }
+    others = peers[~dense & half]
+    ended = int((others["status"] == "failed").sum())
+    return {**found, "float16": {"problems": len(others), "ended": ended}}
 
 
 def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
