@@ -28,6 +28,7 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
 from launchwise.workloads.space import baseline, configurations
+from tests.measuring.conftest import QUICK
 from tests.support.stencil import change_sessions
 
 pytestmark = pytest.mark.usefixtures("forked_starts")
@@ -284,6 +285,7 @@ def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> N
 
 
 LIBRARIES = '''
+import os
 import threading
 import time
 
@@ -303,6 +305,8 @@ class _Library(LibraryRun):
     def __init__(self, session, name):
         self._session, self._name = session, name
         self._launch = session.launch(baseline(session.workload.spec))
+        if name == "waiting":
+            _end_when_captured(session.device)
 
     def queue(self, stream):
         if self._name == "raising":
@@ -313,12 +317,24 @@ class _Library(LibraryRun):
             worker.start()
             device.synchronize = worker.join
             self._session.check = lambda check=self._session.check: (worker.join(), check())[1]
-        if self._name == "right":
+        if self._name in ("right", "waiting"):
             self._session.device.launch(self._launch)
 
     def _late(self, device):
         device.launch(self._launch)
         time.sleep(0.02)
+
+
+def _end_when_captured(device):
+    """A library that waits for the device ends the process that captures it."""
+    replayed = device.replayed
+
+    def captured(work, *more):
+        if isinstance(work, _Library):
+            os.abort()
+        return replayed(work, *more)
+
+    device.replayed = captured
 '''
 
 
@@ -349,6 +365,24 @@ def test_libraries_run_in_the_same_rounds(
     schema = peers_schema(shard.spec)
     write_table(tmp_path / "peers.parquet", table, schema)
     assert read_table(tmp_path / "peers.parquet", schema).equals(table)
+
+
+@pytest.mark.parametrize("below_us", [0, 1e9])
+def test_where_a_library_cannot_be_captured_events_time_all(
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path, below_us: float
+) -> None:
+    change_sessions(stencil_copy, LIBRARIES)
+    shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"graph_below_us": below_us}))
+    contest = contest_of(shard)
+    peer = Entrant(configuration={"peer": "waiting"}, roles=["peer"])
+    contest = contest.model_copy(update={"entrants": [*contest.entrants, peer]})
+    pairs = run(shard, contest, tmp_path / "journal")
+    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
+        peers = peers_table(shard, [contest], QUICKLY, journal.notes)
+        noted = [note["note"] for note in journal.notes if note["note"] != "seconds"]
+    assert noted == (["unreplayed", "visit"] if below_us else ["visit"])
+    assert [*pairs["status"], *peers["status"]] == ["ok"] * 4
+    assert {*pairs["timer"], *peers["timer"]} == {"events"}
 
 
 def test_what_was_measured_on_another_card_is_kept(

@@ -2,7 +2,9 @@
 
 The journal gets one note per visit of a problem (``visit``: rounds with times and clocks), written
 when the visit is over, so a problem that a kill interrupts is visited again. A configuration whose
-process dies gets a note (``lost``) and takes part no longer.
+process dies gets a note (``lost``) and takes part no longer. A library that waits for the device
+cannot be captured in a graph, and may end the process when it is: its contest gets a note
+(``unreplayed``), and all that take part are timed by events.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
 from launchwise.measuring.telemetry import HINDERED, Telemetry, reasons_in
 from launchwise.workloads.statuses import UNKNOWN
 
-VISIT, LOST = "visit", "lost"
+VISIT, LOST, UNREPLAYED = "visit", "lost", "unreplayed"
 
 ORIGIN = ("card", "driver", "commit")
 """Labels that another job of the same contests may have changed."""
@@ -54,6 +56,8 @@ class Rounds:
         configurations ran.
     origin
         Where these visits were measured: ``card``, ``driver``, ``commit``; empty without any.
+    replays
+        Whether launches may be replayed in graphs.
     """
 
     times_ms: list[list[float]]
@@ -63,6 +67,7 @@ class Rounds:
     visits: int
     hindered: list[bool]
     origin: Mapping[str, str] = field(default_factory=dict)
+    replays: bool = True
 
     def kept_ms(self, place: int) -> list[float]:
         """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""
@@ -140,6 +145,7 @@ def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dic
             "precision": how.precision,
             "seconds": how.seconds,
             "references": references or [0],
+            "replays": rounds.replays,
         },
     }
 
@@ -172,9 +178,13 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
     hindered: list[bool] = []
-    visits, origin = 0, dict[str, str]()
+    visits, origin, replays = 0, dict[str, str](), True
     for note in notes:
-        if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
+        if note["note"] not in (VISIT, LOST, UNREPLAYED) or note["problem"] != contest.problem:
+            continue
+        if note["note"] == UNREPLAYED:
+            # Two timers are not compared with each other.
+            replays, origin = False, {}
             continue
         if note["note"] == LOST:
             if note["configuration"] in entrants:
@@ -211,7 +221,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
                 clocks[place].append(mhz)
                 throttle[place] |= {why} - {""}
     reasons_of = [sorted(each) for each in throttle]
-    return Rounds(times, clocks, reasons_of, found, visits, hindered, origin)
+    return Rounds(times, clocks, reasons_of, found, visits, hindered, origin, replays)
 
 
 def kept_visits(journal: Journal) -> str:
@@ -275,10 +285,18 @@ class PairsListener(Listener):
     def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
         spec = self.shard.spec
         tunables = [PEER] if PEER in names else spec.tunable_columns
+        of = {
+            "problem": {name: names[name] for name in spec.problem_columns},
+            "configuration": {name: names[name] for name in tunables},
+        }
         self.rows += 1
-        self.journal.note(
-            LOST,
-            problem={name: names[name] for name in spec.problem_columns},
-            configuration={name: names[name] for name in tunables},
-            **found,
-        )
+        if PEER in names and self._replays:
+            self.journal.note(UNREPLAYED, **of)
+        else:
+            self.journal.note(LOST, **of, **found)
+
+    @property
+    def _replays(self) -> bool:
+        """Whether the rounds in hand replay launches in graphs."""
+        entered = self._entered["found"] if self._entered else []
+        return any(each["timer"] == "graph" for each in entered)

@@ -100,6 +100,7 @@ def measure_pairs(
     precision: float,
     seconds: float,
     references: list[int],
+    replays: bool = True,
 ) -> None:
     """Verify configurations and libraries on one problem, then report rounds of all of them.
 
@@ -112,6 +113,8 @@ def measure_pairs(
         Longest time of the rounds; up to :data:`PATIENCE` times as long for the first six rounds.
     references
         Places in ``configurations`` of those that the others are compared with.
+    replays
+        Whether short launches may be replayed in graphs.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def measure_pairs(
     try:
         found = [_enter(context, runs, each, home) for each in configurations]
         entered = [each for each in found if isinstance(each, Entered)]
-        way = _way(context, entered)
+        way = _way(context, entered, replays)
         context.say(
             {
                 "event": "entered",
@@ -227,7 +230,7 @@ def _enter(
     return Entered(configuration, shortest, len(work.launches), by_host, fits_l2, version, restored)
 
 
-def _way(context: ProblemContext, entered: list[Entered]) -> Way:
+def _way(context: ProblemContext, entered: list[Entered], replays: bool) -> Way:
     """One way for all that the device does alone, libraries too: two timers, or a cold and a warm
     L2, would be compared with each other. What the host drives is timed by the host's clock, as in
     a sweep."""
@@ -239,7 +242,7 @@ def _way(context: ProblemContext, entered: list[Entered]) -> Way:
     if context.empties_l2 and any(each.fits_l2 for each in alone):
         return Way("events", "cold")
     limit_ms = context.method.graph_below_us / 1e3
-    short = any(each.shortest_ms < each.launches * limit_ms for each in alone)
+    short = replays and any(each.shortest_ms < each.launches * limit_ms for each in alone)
     return Way("graph" if short else "events", "warm")
 
 
