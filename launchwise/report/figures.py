@@ -11,12 +11,12 @@ import pandas as pd
 
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
-from launchwise.report.numbers import configuration_names
+from launchwise.report.numbers import configuration_names, winners
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
 MAX_KINDS = 12
-"""Panels of one figure; a study with more kinds of problems shows the first ones."""
+"""Panels of one figure; a study with more kinds of problems shows the most measured ones."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,23 @@ MOST_POINTS = 800
 
 
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(title, rows) of every kind of problem (all parameters but the size), in order."""
+    """(title, rows) of every kind of problem (all parameters but the size), in order.
+
+    Of more than :data:`MAX_KINDS`, those with the most measured problems: a kind with one size
+    shows nothing of sizes.
+    """
     if not study.kinds:
         yield "", table
         return
-    for place, (values, rows) in enumerate(table.groupby(study.kinds, sort=True)):
-        if place == MAX_KINDS:
-            return
+    groups = list(table.groupby(study.kinds, sort=True))
+    if len(groups) > MAX_KINDS:
+        problems = winners(study).groupby(study.kinds).size().to_dict()
+        # A group of one column is named by a tuple, a count by the value itself.
+        several = len(study.kinds) > 1
+        own = [problems.get(values if several else values[0], 0) for values, _ in groups]
+        most = sorted(range(len(groups)), key=lambda place: -own[place])[:MAX_KINDS]
+        groups = [groups[place] for place in sorted(most)]
+    for values, rows in groups:
         named = dict(zip(study.kinds, values, strict=True))
         yield wording.problem(named, study.kinds), rows
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pandas as pd
+
 from launchwise.report import figures
 from launchwise.report.blocks import Drawing, Figure, Section
 from launchwise.report.numbers import winners
@@ -12,7 +14,7 @@ from launchwise.report.page import every_block
 from launchwise.report.sections import compared, tiles
 from launchwise.report.study import StudyData
 from launchwise.report.tunables import tunables
-from tests.support.report_study import study
+from tests.support.report_study import study, sweep
 
 
 def of_one_size() -> StudyData:
@@ -66,3 +68,15 @@ def test_points_of_a_figure_say_whose_rows_they_are() -> None:
     # The size stands on the axis.
     assert metas
     assert all(meta == {"gpu": "big", "problem": [None, "float32", "2"]} for meta in metas)
+
+
+def test_of_many_kinds_those_with_the_most_problems_are_shown() -> None:
+    made = study(("big",))
+    rows = sweep(made.spec, "big")
+    one = [rows[rows["n"] == rows["n"].min()].assign(order=order) for order in range(1, 13)]
+    rows = pd.concat([*one, rows.assign(order=50)], ignore_index=True)
+    own = dataclasses.replace(made, sweeps={"big": rows}, _known={})
+    titles = [title for title, _ in figures.kinds_of(own, winners(own))]
+    assert len(titles) == figures.MAX_KINDS == len(set(titles))
+    orders = [title.partition("order=")[2] for title in titles]
+    assert orders == [*map(str, range(1, 12)), "50"]
