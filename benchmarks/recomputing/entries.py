@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.gpus.machine import Machine
+from launchwise.gpus.machine import Machine, full_tensor_gflops
 from recomputing.material import Material, records
 
 DEFAULT_ERROR = 0.005
@@ -114,7 +114,8 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
     """Time that no run of a problem can beat, ms.
 
     The longest of: all its bytes through L2; those that exceed L2 at the memory's rate; its FLOP
-    at the highest rate of the problem's type and of the types that the kernels' costs name. On top
+    at the highest rate of the problem's type and of the types that the kernels' costs name, which
+    tensor cores have at the highest clock where that is known. On top
     a launch, of a graph or of the host, whichever is shorter.
     """
     profile, work = one.profiles[row["gpu"]], one.spec.work
@@ -129,7 +130,7 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
     longest = max(
         moved / machine.l2_gbs,
         max(moved - profile.l2_bytes, 0) / profile.memory_bandwidth_gbs,
-        flop / max(getattr(machine, name) for name in types),
+        flop / max(max(getattr(machine, name), full_tensor_gflops(profile, name)) for name in types),
     )
     return float(longest / 1e6 + min(machine.launch_us, machine.host_launch_us) / 1e3)
 

@@ -28,7 +28,7 @@ class Material:
     Attributes
     ----------
     gpus
-        In the order of the settings.
+        In the order of the settings; those without a row of the study are left out.
     described
         Datasheet-only GPUs.
     committee
@@ -56,7 +56,11 @@ class Material:
             results=results,
             settings=study,
             spec=experiment.specs[study.workload],
-            gpus=experiment.gpus_of(name),
+            gpus=[
+                gpu
+                for gpu in experiment.gpus_of(name)
+                if not pd.read_parquet(results / f"times/{gpu}/{name}.parquet").empty
+            ],
             described=described_gpus(experiment),
             committee=next((one for one, kind in kinds.items() if kind == "committee"), None),
             titles={model: experiment.model_of(name, model).title for model in study.models},
