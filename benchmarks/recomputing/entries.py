@@ -127,10 +127,11 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
     phases = one.spec.cost.phases().values() if one.spec.cost else ()
     uses = {use for phase in phases for use in getattr(phase, "uses", ())}
     types = {use.removesuffix("_flop") for use in uses if use.endswith("_flop")} | {precision}
+    rates = [max(getattr(machine, name), full_tensor_gflops(profile, name)) for name in types]
     longest = max(
         moved / machine.l2_gbs,
         max(moved - profile.l2_bytes, 0) / profile.memory_bandwidth_gbs,
-        flop / max(max(getattr(machine, name), full_tensor_gflops(profile, name)) for name in types),
+        flop / max(rates),
     )
     return float(longest / 1e6 + min(machine.launch_us, machine.host_launch_us) / 1e3)
 
