@@ -20,9 +20,9 @@ from launchwise.learning.recommenders import (
     FOLDER,
     kinds,
     members_of,
-    parameters_of,
     recommender_class,
     source,
+    split_parameters,
 )
 
 BASELINES_FILE = FOLDER.parent / "baselines.py"
@@ -65,7 +65,7 @@ def _misfit_of(
 def _complaint_of_committee(
     parameters: Mapping[str, Any], workload: Path | None
 ) -> tuple[str, str] | None:
-    own = {name: value for name, value in parameters.items() if "." not in name}
+    own, of_members = split_parameters(parameters)
     if said := _misfit_of(COMMITTEE, own, workload):
         return said
     heuristics = module_constant(BASELINES_FILE, "BASELINES")
@@ -74,14 +74,13 @@ def _complaint_of_committee(
     for member in members:
         if member not in known:
             return "members", unknown("member", member, known)
-    for name in parameters.keys() - own.keys():
-        if (member := name.partition(".")[0]) not in members:
-            return name, unknown("member", member, members)
-    for member in members:
-        theirs = parameters_of(member, parameters)
-        if theirs and member in heuristics:
-            return f"{member}.{next(iter(theirs))}", f"{member} has no parameters"
-        if theirs and (said := _misfit_of(member, theirs, workload)):
+    for member, theirs in of_members.items():
+        first = f"{member}.{next(iter(theirs))}"
+        if member not in members:
+            return first, unknown("member", member, members)
+        if member in heuristics:
+            return first, f"{member} has no parameters"
+        if said := _misfit_of(member, theirs, workload):
             return f"{member}.{said[0]}", said[1]
     return None
 

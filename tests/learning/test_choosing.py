@@ -225,14 +225,14 @@ def test_it_finds_what_changes_with_the_size_and_says_what_it_expects() -> None:
 
 
 def test_members_have_hyper_parameters_of_their_own(tmp_path: Path) -> None:
-    asked = {"members": "knn, tree", "tree.max_depth": 1}
+    asked = {"members": "knn, tree", "tree.max_depth": 1, "tree.seed": 5}
     committee = recommender_class("committee")(domain(), **asked)
     committee.fit(measured(lambda m: 4)).save(tmp_path)
     again = recommender_class("committee").load(tmp_path, domain())
     assert again.get_params()["tree.max_depth"] == 1
     written = {path.parent.name: path for path in tmp_path.glob("*/recommender.json")}
     of = {name: json.loads(path.read_text())["parameters"] for name, path in written.items()}
-    assert of["tree"]["max_depth"] == 1
+    assert (of["tree"]["max_depth"], of["tree"]["seed"]) == (1, 5)
     assert of["tree"].keys() == recommender_class("tree").defaults.keys()
     assert of["knn"] == recommender_class("knn").defaults
     with pytest.raises(UserError, match=r"models\.parameters\.forest\.seed: unknown member"):

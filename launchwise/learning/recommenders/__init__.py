@@ -83,14 +83,19 @@ def members_of(parameters: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in named.split(",")))
 
 
-def parameters_of(member: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyper-parameters of a committee's member, which are ``<member>.<name>`` of the committee."""
-    start = f"{member}."
-    return {
-        name.removeprefix(start): value
-        for name, value in parameters.items()
-        if name.startswith(start)
-    }
+def split_parameters(
+    parameters: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """A committee's own hyper-parameters, and by member those that are ``<member>.<name>``."""
+    own: dict[str, Any] = {}
+    of_members: dict[str, dict[str, Any]] = {}
+    for name, value in parameters.items():
+        member, dot, rest = name.partition(".")
+        if dot:
+            of_members.setdefault(member, {})[rest] = value
+        else:
+            own[name] = value
+    return own, of_members
 
 
 def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:

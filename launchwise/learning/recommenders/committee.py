@@ -38,8 +38,8 @@ from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender, 
 from launchwise.learning.recommenders import (
     MEMBERS,
     members_of,
-    parameters_of,
     recommender_class,
+    split_parameters,
 )
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import read_recommender_facts
@@ -98,12 +98,13 @@ class CommitteeRecommender(Recommender):
     @classmethod
     def check_parameters(cls, parameters: Mapping[str, Any], where: str | Path, key: str) -> None:
         """As :meth:`Recommender.check_parameters`; members check theirs when they are made."""
-        own = {name: value for name, value in parameters.items() if "." not in name}
+        own, of_members = split_parameters(parameters)
         super().check_parameters(own, where, key)
         members = members_of(own)
-        for name in parameters.keys() - own.keys():
-            if (member := name.partition(".")[0]) not in members:
-                raise UserError(where, f"{key}.{name}", unknown("member", member, members))
+        for member, theirs in of_members.items():
+            if member not in members:
+                name = f"{key}.{member}.{next(iter(theirs))}"
+                raise UserError(where, name, unknown("member", member, members))
 
     def inherit(self, tried: Sequence[Tried]) -> None:
         """Take plans for known GPUs from these committees, and for new ones from what they say.
@@ -126,6 +127,7 @@ class CommitteeRecommender(Recommender):
     ) -> dict[str, Recommender]:
         """Members, not fitted; ``where`` and ``key`` name them in messages."""
         found: dict[str, Recommender] = {}
+        _, of_members = split_parameters(self.parameters)
         for name in self._names:
             kind = BASELINES.get(name) or recommender_class(
                 name, key, self.domain.spec.folder, where
@@ -133,7 +135,7 @@ class CommitteeRecommender(Recommender):
             if issubclass(kind, CommitteeRecommender):
                 raise UserError(where, key, "a committee is no member of a committee")
             seeded = {"seed": self.parameters["seed"]} if "seed" in kind.defaults else {}
-            found[name] = kind(self.domain, **seeded, **parameters_of(name, self.parameters))
+            found[name] = kind(self.domain, **{**seeded, **of_members.get(name, {})})
         return found
 
     def fit(self, measurements: pd.DataFrame) -> Self:
