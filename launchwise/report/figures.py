@@ -50,12 +50,10 @@ def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.Da
         return
     groups = list(table.groupby(study.kinds, sort=True))
     if len(groups) > MAX_KINDS:
-        problems = winners(study).groupby(study.kinds).size().to_dict()
-        # A group of one column is named by a tuple, a count by the value itself.
-        several = len(study.kinds) > 1
-        own = [problems.get(values if several else values[0], 0) for values, _ in groups]
-        most = sorted(range(len(groups)), key=lambda place: -own[place])[:MAX_KINDS]
-        groups = [groups[place] for place in sorted(most)]
+        problems = {values: len(rows) for values, rows in winners(study).groupby(study.kinds)}
+        measured = sorted(groups, key=lambda group: -problems.get(group[0], 0))
+        most = {values for values, _ in measured[:MAX_KINDS]}
+        groups = [(values, rows) for values, rows in groups if values in most]
     for values, rows in groups:
         named = dict(zip(study.kinds, values, strict=True))
         yield wording.problem(named, study.kinds), rows
