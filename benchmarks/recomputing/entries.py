@@ -115,8 +115,8 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
 
     The longest of: all its bytes through L2; those that exceed L2 at the memory's rate; its FLOP
     at the highest rate of the problem's type and of the types that the kernels' costs name, which
-    tensor cores have at the highest clock where that is known. On top
-    a launch, of a graph or of the host, whichever is shorter.
+    tensor cores have at the highest clock where that is known. On top a launch, of a graph or of
+    the host, whichever is shorter.
     """
     profile, work = one.profiles[row["gpu"]], one.spec.work
     machine = Machine.of(profile)
