@@ -52,15 +52,19 @@ def main(
     domain = read_domain(folder, gpus, profiles, question)
     spec = domain.spec
     schema = measurement_schema(spec)
+    product = read_final(final, domain)
+    tables = [
+        read_table(path, schema, spec.problem_columns)
+        for path in [*sweeps, *([before] if before else [])]
+    ]
+    # The product also knows what blind tests of other GPUs measured.
+    tables.append(product.fastest[spec.problem_columns])
     measured = [
         dict(zip(spec.problem_columns, values, strict=True))
-        for path in [*sweeps, *([before] if before else [])]
-        for values in read_table(path, schema, spec.problem_columns)
-        .drop_duplicates()
-        .itertuples(index=False, name=None)
+        for table in tables
+        for values in table.drop_duplicates().itertuples(index=False, name=None)
     ]
     problems = draw_problems(wanted.blind, domain, gpu, measured, seed)
-    product = read_final(final, domain)
     found = freeze(frozen, study, gpu, product, problems, seed, commit(), now())
     drawn = [problem_of(each, spec) for each in found.answers]
     write_json(asked, {"problems": drawn, "blocks": blocks_of(found, wanted, spec)})

@@ -179,3 +179,30 @@ def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
     # Nothing else of the card is recorded.
     assert (folder / "profile.json").is_file()
     assert not (folder / "stencil.parquet").exists()
+
+
+def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(
+    project: ClusterProject,
+) -> None:
+    """After the blind test of the other GPU was recorded."""
+    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", "record_h200") as run:
+        assert run.wait(120) == 0, run.said()[-3000:]
+    config = project.project.config()
+    live = {name: value for name, value in config["gpus"]["t4"].items() if name != "held_out"}
+    config["gpus"].update({"h200": {"source": "recorded"}, "t4": live})
+    project.project.configure(config)
+    study = project.project.study()
+    study["blind"]["parameters"]["n"]["maximum"] = 40  # enough for two GPUs
+    project.project.ask(study)
+    for path in files(project, "t4").glob("*"):
+        path.unlink()
+    target = f"results/blind/t4/{STUDY}.frozen.json"
+    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
+        assert run.wait(300) == 0, run.said()[-3000:]
+    asked = [
+        json.loads((files(project, gpu) / f"{STUDY}.frozen.json").read_text())["answers"]
+        for gpu in ("h200", "t4")
+    ]
+    drawn, others = ({each["problem"]["n"] for each in answers} for answers in asked)
+    assert len(others) == PROBLEMS
+    assert not drawn & others
