@@ -32,8 +32,8 @@ from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 
 VALUES: Mapping[str, list[int]] = {
-    "BLOCK_M": [16, 64, 128],
-    "BLOCK_N": [64, 128],
+    "BLOCK_M": [16, 32, 64, 128],
+    "BLOCK_N": [32, 64, 128],
     "BLOCK_K": [32, 64],
     "GROUP_M": [1, 8],
     "num_warps": [4, 8],
@@ -46,7 +46,7 @@ SMALLEST: Mapping[str, list[int]] = {
 SHAPES = [
     {"rows": rows, "experts": experts, "n": n, "k": k, "dtype": "float16"}
     for experts, n, k in [(1, 1536, 1024), (8, 1792, 4096), (32, 1024, 2048)]
-    for rows in (256, 4096)
+    for rows in (64, 256, 1024, 4096)
 ]
 ASKED = "launchwise-against-triton"
 """Variable with the work of the process that runs ``triton.autotune``."""

@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
@@ -33,6 +35,7 @@ OPTIONS = ("num_warps", "num_stages")
 
 MOST_EXPERTS = 128
 ROUNDS = 5
+SEED = 2026
 EVEN_ROUTING = '''"""Which rows an expert has: as many as each other."""
 
 import numpy as np
@@ -99,7 +102,7 @@ def swept(
     workload_of(folder, values)
     project.mkdir()
     settings = {
-        "seed": 2026,
+        "seed": SEED,
         "workloads": [str(folder)],
         "gpus": {"local": {"source": "live", "workloads": ["expert_product"], "shards": 1}},
         "sweeps": {
@@ -140,24 +143,48 @@ def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:
     return {name: int(best[name]) for name in TUNABLES}
 
 
-def function() -> Any:
-    """The workload's function of Triton."""
-    known = importlib.util.spec_from_file_location("product", WORKLOAD / "product.py")
+@cache
+def _module(name: str) -> Any:
+    """A file of the workload."""
+    known = importlib.util.spec_from_file_location(name, WORKLOAD / f"{name}.py")
     assert known is not None
     assert known.loader is not None
     module = importlib.util.module_from_spec(known)
     known.loader.exec_module(module)
-    return module.expert_product
+    return module
 
 
-def given(shape: Shape) -> tuple[Any, ...]:
-    """Arguments of a launch: random rows, divided evenly among the experts."""
+def function() -> Any:
+    """The workload's function of Triton."""
+    return _module("product").expert_product
+
+
+def routed(shape: Shape) -> np.ndarray:
+    """First row of each expert as the workload draws it, int32 of (experts + 1,)."""
+    generator = np.random.default_rng(SEED)
+    first: np.ndarray = _module("inputs").routing(generator, shape["rows"], shape["experts"])[
+        "first"
+    ]
+    return first
+
+
+def given(shape: Shape, first_rows: np.ndarray | None = None) -> tuple[Any, ...]:
+    """Arguments of a launch: random rows, divided evenly among the experts, or as given.
+
+    Parameters
+    ----------
+    first_rows
+        (experts + 1,): the first row of each expert, the last one the number of rows.
+    """
     import torch
 
     rows, experts, n, k = (shape[name] for name in ("rows", "experts", "n", "k"))
     kind = getattr(torch, shape["dtype"])
     here = {"device": "cuda", "dtype": kind}
-    first = torch.arange(experts + 1, device="cuda") * rows // experts
+    if first_rows is None:
+        first = torch.arange(experts + 1, device="cuda") * rows // experts
+    else:
+        first = torch.from_numpy(first_rows).cuda()
     return (
         *(torch.empty(rows, n, **here), torch.rand(rows, k, **here) - 0.5),
         *(torch.rand(experts, n, k, **here) - 0.5, torch.rand(experts, n, **here)),

@@ -134,6 +134,15 @@ def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
     assert result["rate"] > 0
 
 
+def test_triton_chooses_for_problems_of_a_blind_test(tmp_path: Path) -> None:
+    result = result_on_gpu("autotuned_blind", tmp_path)
+    for mode in ("tutorial", "all"):
+        (choice,) = result["choices"][mode]
+        assert choice["configuration"].keys() >= {"BLOCK_M", "num_warps"}
+        assert choice["seconds"] > 0
+    assert result["choices"]["tutorial"][0]["problem"]["k"] >= 512
+
+
 def test_a_shipped_configuration_is_timed_beside_a_swept_one(tmp_path: Path) -> None:
     result = result_on_gpu("shipped_configurations", tmp_path)
     (case,) = result["results"]

@@ -52,6 +52,7 @@ ON_GPU = {
     "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
     "against_triton": "triton",
+    "autotuned_blind": "torch",
     "first_answer": "pycuda",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
