@@ -42,6 +42,7 @@ from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import write_json
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.cards import cards, free_card
@@ -159,7 +160,7 @@ def ours(
         card = stack.enter_context(free_card("benchmark", lambda card: True, "any card"))
         begin = time.perf_counter()
         builds = builds_in_order(load_workload(folder, spec), problems)
-        threads = os.cpu_count() or 1
+        threads = usable_cores()
         parts = stack.enter_context(Alongside(folder, spec, builds, card.arch, threads))
         shard = Shard(
             spec=spec,

@@ -18,7 +18,6 @@ the sweep of the blind test.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +37,7 @@ from harness.expert_products import (
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind.answering import problem_of, read_frozen
@@ -106,7 +106,7 @@ def compile_one(key: tuple[Any, ...]) -> None:
 def compiled(keys: Sequence[tuple[Any, ...]]) -> float:
     """Compile functions on all cores; seconds."""
     begin = time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+    with multiprocessing.get_context("spawn").Pool(usable_cores()) as pool:
         pool.map(compile_one, keys, chunksize=4)
     return time.perf_counter() - begin
 

@@ -35,6 +35,7 @@ from harness.command_line import arguments, provenance
 from harness.committees import KINDS, Outcome, Task, Variant, run
 from harness.projects import ROOT, find_studies
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import read_json, write_json
 from launchwise.learning.choosing.plans import SHARE
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
@@ -152,7 +153,7 @@ def totals(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
 def options(studies: Sequence[str]) -> argparse.Namespace:
     """What the command line asks for."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="N")
+    parser.add_argument("--processes", type=int, default=usable_cores(), metavar="N")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, metavar="NAME")
     parser.add_argument("--studies", nargs="+", choices=studies, default=studies, metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, metavar="SEED")

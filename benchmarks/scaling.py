@@ -10,7 +10,6 @@ card's time in the sweep itself.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
 from harness.projects import copy_project, read_settings, snakemake, write_settings
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.tables.files import read_facts
@@ -55,7 +55,7 @@ def project(folder: Path, counts: list[int], problems: list[dict[str, Any]]) -> 
 
 def run_workflow(folder: Path, count: int, *targets: str) -> float:
     """Run the workflow with so many cards; seconds of the whole command."""
-    options = ["--cores", str(os.cpu_count() or 1), "--quiet", "rules"]
+    options = ["--cores", str(usable_cores()), "--quiet", "rules"]
     options += ["--resources", f"gpu={count}", "--"]
     command, environment = snakemake(folder, *options, *targets)
     began = time.perf_counter()

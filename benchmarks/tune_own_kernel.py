@@ -31,6 +31,7 @@ from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.workloads.space import configurations
@@ -91,7 +92,7 @@ def ours(folder: Path, width: int) -> dict[str, Any]:
     line = [sys.executable, "-m", "launchwise", "tune", str(folder), f"w={width}", f"h={width}"]
     begin = time.perf_counter()
     done = subprocess.run(
-        [*line, "--json", "--cores", str(os.cpu_count() or 1)],
+        [*line, "--json", "--cores", str(usable_cores())],
         cwd=folder.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
 from harness.projects import ROOT
+from launchwise.base.parallel import usable_cores
 from launchwise.base.provenance import commit, now, versions
 
 
@@ -45,5 +45,5 @@ def provenance(**peers: str) -> dict[str, Any]:
         "commit": commit(ROOT),
         "measured_at": now(),
         "versions": {**versions(), **peers},
-        "host_cores": os.cpu_count(),
+        "host_cores": usable_cores(),
     }

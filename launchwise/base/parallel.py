@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
@@ -12,6 +13,12 @@ Result = TypeVar("Result")
 
 _shared: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 """Function and items of the call that is under way: forks find them here, nothing is copied."""
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: in a job of Slurm those of the job, not of the machine."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def in_parallel(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import digest
 from launchwise.cpu import toolchain
 from launchwise.cpu.entries import entries
@@ -66,7 +67,7 @@ class Compiler:
         missing = [build for build in dict.fromkeys(builds) if self._known(build)[1] is None]
         if missing:
             toolchain.precompiled()
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
+            with ThreadPoolExecutor(usable_cores()) as pool:
                 list(pool.map(self._tried, missing))
         for build in missing:
             self.library(build)

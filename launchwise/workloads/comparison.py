@@ -7,7 +7,6 @@ piece: no second copy of a large output is made on the host.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.parallel import usable_cores
 from launchwise.workloads.element_types import real_numbers
 
 SPAN = 1 << 16
@@ -178,8 +178,7 @@ def _carefully(found: np.ndarray, expected: np.ndarray, begin: int) -> Differenc
 
 
 def _threads() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(MOST_THREADS, cores or 1)
+    return min(MOST_THREADS, usable_cores())
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.base.parallel import in_parallel
+from launchwise.base.parallel import in_parallel, usable_cores
 
 
 @pytest.mark.parametrize("processes", [1, 3])
@@ -43,3 +43,15 @@ def test_a_parallel_call_within_one_is_refused() -> None:
 
 def test_no_items_need_no_process() -> None:
     assert in_parallel(abs, [], 4) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinities of processes")
+def test_cores_are_those_that_the_process_may_use() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+
+    def on_one(core: int) -> int:
+        os.sched_setaffinity(0, {core})
+        return usable_cores()
+
+    assert in_parallel(on_one, [allowed[0], allowed[-1]], 2) == [1, 1]
+    assert usable_cores() == len(allowed)

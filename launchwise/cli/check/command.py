@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Annotated
 
 import typer
@@ -38,6 +37,7 @@ def check(
     from contextlib import ExitStack
 
     from launchwise.base.errors import UserError
+    from launchwise.base.parallel import usable_cores
     from launchwise.cli.check.cpu_process import CpuProcess
     from launchwise.cli.workloads import workload_folder
 
@@ -50,7 +50,7 @@ def check(
         process = stack.enter_context(CpuProcess()) if cpu else None
         from launchwise.cli.check.checking import checked, summary, verdict
 
-        for step in checked(folder, arch, os.cpu_count() or 1, process, problem or []):
+        for step in checked(folder, arch, usable_cores(), process, problem or []):
             steps.append(step)
             if not as_json and not step.again:
                 print(f"{step.status:8} {step.name}: {step.said}", flush=True)

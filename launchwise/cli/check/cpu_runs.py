@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.parallel import usable_cores
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
 from launchwise.cli.check.listed_values import Listed, listed_problems
@@ -219,7 +219,7 @@ class _Ahead:
 
     def __init__(self, folder: Path, spec: Spec) -> None:
         self._device = CpuDevice(folder, spec.headers)
-        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(usable_cores())
         self._futures: dict[str, Future[None]] = {}
         self._first: Future[None] | None = None
 

@@ -53,8 +53,8 @@ def recheck(
     stale, 1 if one is, 2 if there is no verdict: a mistake, no such GPU, a failed stage, or all are
     unknown. Every call measures again; sweeps, pairs and models stay unchanged.
     """
-    import os
 
+    from launchwise.base.parallel import usable_cores
     from launchwise.cli.recheck import rechecking
 
     asked = rechecking.Question(
@@ -62,7 +62,7 @@ def recheck(
         gpu=gpu,
         problems=problems,
         seconds=seconds,
-        cores=cores or os.cpu_count() or 1,
+        cores=cores or usable_cores(),
         files=settings_files(configfile),
     )
     found = rechecking.rechecked(asked, Path.cwd())

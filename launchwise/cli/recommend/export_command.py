@@ -58,9 +58,9 @@ def export(
     Prints and runs the target export_STUDY. The file answers measured sizes and sizes between
     them; other sizes get the answer of the nearest size, unknown devices the usual choice.
     """
-    import os
 
+    from launchwise.base.parallel import usable_cores
     from launchwise.cli.recommend.exporting import exported
 
-    cores = cores or os.cpu_count() or 1
+    cores = cores or usable_cores()
     print(exported(study, format_.value, output, cores, configfile or [], mapping))

@@ -8,11 +8,11 @@ rows of the project's GPUs and of other problems on this one.
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
+from launchwise.base.parallel import usable_cores
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import read_experiment, read_problem
 from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
@@ -117,7 +117,7 @@ def _measure(
         within=None,
         every=False,
         folder=FOLDER / asked.study,
-        cores=os.cpu_count() or 1,
+        cores=usable_cores(),
         dry_run=False,
     )
     arch = arch_here(device, present)

@@ -74,8 +74,8 @@ def tune(
     stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
-    import os
 
+    from launchwise.base.parallel import usable_cores
     from launchwise.cli.tune import running
 
     asked = running.Question(
@@ -89,7 +89,7 @@ def tune(
         within=running.percent(within),
         every=every,
         folder=folder,
-        cores=cores or os.cpu_count() or 1,
+        cores=cores or usable_cores(),
         dry_run=dry_run,
     )
     if code := running.run(asked, as_json):
