@@ -6,11 +6,13 @@ Every method learns from today's rows of the GPUs that the answers were learnt f
 for the problems of each blind test. So is today's product, which is no blind test any more.
 All answers, those that were written down included, are judged by the test's sweep: the fastest of
 its candidates over the answer. Methods are compared on the same resampled problems; the best of
-them is named afterwards, so its figure is optimistic.
+them is named afterwards, so its figure is optimistic. What ``triton.autotune`` chose for the
+problems of a test, by timing them, comes from ``autotuned_blind.py``.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +20,9 @@ import pandas as pd
 from harness.ablated import Material, material_of
 from harness.blind import Test, judged_by, read_test, recorded_tests
 from harness.command_line import arguments, provenance
+from harness.projects import ROOT
 
-from launchwise.base.storage import write_json
+from launchwise.base.storage import read_json, write_json
 from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind.answering import problem_of, whole
@@ -30,6 +33,7 @@ from launchwise.learning.recommenders import COMMITTEE, recommender_class
 
 SMALLEST = ("h200", "tridiagonal_streams")
 SEED = 2026
+AUTOTUNED = ROOT / "benchmarks" / "results" / "autotuned_blind.json"
 ANSWERS, TODAY = "answers", COMMITTEE
 MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "best_tree", TODAY)
 
@@ -90,6 +94,43 @@ def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[
     }
 
 
+def beside_autotuned(test: Test, known: Mapping[str, Any], answers: pd.DataFrame) -> dict[str, Any]:
+    """What ``triton.autotune`` chose for problems of a test, beside the answers to the same ones.
+
+    Parameters
+    ----------
+    known
+        Result of ``autotuned_blind.py``.
+    answers
+        Judged answers that were written down.
+    """
+    columns = test.domain.spec.problem_columns
+    found: dict[str, Any] = {}
+    for mode, choices in known["choices"].items():
+        chosen = pd.DataFrame(
+            {
+                **{"gpu": test.gpu, "model": mode, "variant": "triton"},
+                **{**each["problem"], **each["configuration"]},
+            }
+            for each in choices
+        )
+        own = judged_by(test.truth, chosen)
+        same = answers.merge(own[columns], on=columns)
+        means = resampled_means(pd.concat([own, same]), columns, test.frozen.seed)
+        fractions = {
+            "fraction_geometric_mean": own["fraction"],
+            "answers_fraction_geometric_mean": same["fraction"],
+        }
+        found[mode] = {
+            "problems": len(own),
+            "configurations": statistics.mean(each["configurations"] for each in choices),
+            "seconds": sum(each["seconds"] for each in choices),
+            **{name: geometric_mean(each.to_numpy()) for name, each in fractions.items()},
+            "answers_over_choices_interval": means.ratio(ANSWERS, mode),
+        }
+    return found
+
+
 def _beside(methods: Mapping[str, Any], names: list[str], means: Means) -> dict[str, Any] | None:
     """The answers over the best of some methods; None without any."""
     if not names:
@@ -107,13 +148,16 @@ def _beside(methods: Mapping[str, Any], names: list[str], means: Means) -> dict[
 def main() -> None:
     """Ask every method for the problems of every blind test."""
     given = arguments(__doc__).parse_args()
-    found = []
+    autotuned, found = read_json(AUTOTUNED), []
     for gpu, study in [SMALLEST] if given.smallest else recorded_tests():
         material = material_of(study)
         test = read_test(gpu, study, material)
         models = () if given.smallest else MODELS
         rows = judged_by(test.truth, asked_configurations(test, material, models))
         found.append(figures(test, rows, material.spec.problem_columns))
+        if autotuned["digest"] == test.frozen.digest:
+            answers = rows[rows["model"] == ANSWERS]
+            found[-1]["beside_autotuned"] = beside_autotuned(test, autotuned, answers)
         beside = found[-1]["beside_best_heuristic"]
         print(
             f"{gpu:6} {study:24} answers "

@@ -136,7 +136,7 @@ def value_at(value: str, content: Any, source: Any = None) -> Any:
                 result = number * other
             else:
                 result = number + other if operator == "plus" else number - other
-    except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise NoValueError(f"has no {value!r}: {error!r}") from None
     return result
 
@@ -151,7 +151,7 @@ def elements_at(path: str, content: Any) -> list[Element]:
     """
     try:
         elements = list(_elements(path.split("/") if path else [], content, ""))
-    except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise NoValueError(f"has no {path!r}: {error!r}") from None
     if not elements:
         raise NoValueError(f"has no element {path!r}")
@@ -208,7 +208,9 @@ def _at(content: Any, steps: list[str]) -> Any:
         if isinstance(content, Mapping):
             content = content[step]
         elif "=" in step:
-            content = next(one for one in content if _matches(one, step.split("&")))
+            content = next((one for one in content if _matches(one, step.split("&"))), None)
+            if content is None:
+                raise KeyError(step)
         else:
             content = content[int(step)]
     return content

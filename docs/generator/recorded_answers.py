@@ -67,35 +67,36 @@ def blind_new_gpu() -> dict[str, Any]:
 
 @cache
 def blind_experts() -> dict[str, Any]:
-    """Recorded blind test of products of experts on the H100, whose rows answers learnt from."""
+    """Recorded blind tests of products of experts, by GPU; answers learnt from rows of the GPU."""
     study = "expert_product_tile"
-    return dict(_blind("h100", {study: "expert_product"})[study])
+    return {gpu: _blind(gpu, {study: "expert_product"})[study] for gpu in ("h100", "h200")}
 
 
 @cache
 def experts_beside_pytorch() -> dict[str, Any]:
     """Recorded pairs of products of experts beside PyTorch, eager: its time over the fastest.
 
-    ``dense`` (one expert) and ``grouped`` (several, bfloat16): problems, least and median.
-    ``float16``: problems with several experts in float16, which PyTorch multiplies expert after
-    expert, and how many of these ended its process.
+    By GPU ``dense`` (one expert), ``grouped`` (several, bfloat16) and ``float16`` (several experts,
+    which PyTorch multiplies one after the other): problems, how many of them ended its process,
+    least and median of the others.
     """
     spec = load_spec(KERNELS / "expert_product")
-    path = RECORDED / "h100" / "expert_product_tile.peers.parquet"
-    peers = read_table(path, peers_schema(spec))
-    dense, half = peers["experts"] == 1, peers["dtype"] == "float16"
-    parts = {"dense": peers[dense], "grouped": peers[~dense & ~half]}
-    found: dict[str, Any] = {
-        name: {
-            "problems": len(own),
-            "least": float(own["speedup"].min()),
-            "median": float(own["speedup"].median()),
+    found: dict[str, Any] = {}
+    for gpu in ("h100", "h200"):
+        path = RECORDED / gpu / "expert_product_tile.peers.parquet"
+        peers = read_table(path, peers_schema(spec))
+        dense, half = peers["experts"] == 1, peers["dtype"] == "float16"
+        parts = {"dense": dense, "grouped": ~dense & ~half, "float16": ~dense & half}
+        found[gpu] = {
+            name: {
+                "problems": int(own.sum()),
+                "ended": int((peers["status"][own] == "failed").sum()),
+                "least": float(peers["speedup"][own].min()),
+                "median": float(peers["speedup"][own].median()),
+            }
+            for name, own in parts.items()
         }
-        for name, own in parts.items()
-    }
-    others = peers[~dense & half]
-    ended = int((others["status"] == "failed").sum())
-    return {**found, "float16": {"problems": len(others), "ended": ended}}
+    return found
 
 
 def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
