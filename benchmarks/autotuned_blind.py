@@ -6,7 +6,7 @@ Two lists of configurations of the workload's Triton function:
 - ``tutorial``: those of Triton's tutorial on matrix products, for every problem. What the
   workload's space lacks (five stages, two warps, more shared memory than a block may have, tiles
   that are mostly empty) is left out.
-- ``all``: every feasible configuration, for every fifth problem. They are compiled beforehand, by
+- ``all``: every feasible configuration, for every eighth problem. They are compiled beforehand, by
   as many processes as there are cores.
 
 Rows are divided among experts as the sweep divides them. ``blind_rivals.py`` judges the choices by
@@ -48,7 +48,7 @@ from launchwise.workloads.spec import Spec, load_spec
 GPU, STUDY = "h200", "expert_product_tile"
 RECORDED = ROOT / "data" / "recorded" / GPU
 TUTORIAL = ROOT / "data" / "public" / "shipped" / "triton_tutorial_products.csv"
-EVERY = 5
+EVERY = 8
 
 Problem = Mapping[str, Any]
 Configuration = dict[str, int]
