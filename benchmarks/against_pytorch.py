@@ -163,10 +163,10 @@ def theirs(peer: Peer, words: Any, lengths: Any, table: torch.Tensor) -> dict[st
     return found
 
 
-def wall_s(run: Callable[[], Any], repeats: int = REPEATS) -> float:
+def wall_s(run: Callable[[], Any]) -> float:
     """Median seconds by the host's clock, the first run left out."""
     times = []
-    for _ in range(repeats + 1):
+    for _ in range(REPEATS + 1):
         torch.cuda.synchronize()
         begin = time.perf_counter()
         run()

@@ -79,11 +79,6 @@ class Usage:
     peak_memory_mb: float
     processes: list[Process]
 
-    @property
-    def sampled_core_s(self) -> float:
-        """Core-seconds by the samples: below :attr:`core_s`."""
-        return sum(process.core_s for process in self.processes)
-
 
 def run(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], output: Path

@@ -9,7 +9,6 @@ from typing import Any
 
 from recomputing.pages import NUMBER, Shown, ShownPage
 
-MISSING = "–"
 MOST_LISTED = 50
 """Most differences of a table that the result lists; all are counted."""
 

@@ -21,7 +21,6 @@ MOST_THROTTLED, MEDIAN_DRIFT, LARGEST_DRIFT, MOST_HUNG, MOST_MIXED = 0.05, 0.02,
 THROTTLED = {"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 """Reasons of NVML for lower clocks that are power or heat."""
 
-NO_TIME = ("failed", "wrong", "timeout", "out_of_memory")
 LONGEST_ROW_S = 120.0
 """More between two rows is a pause between sessions."""
 

@@ -13,7 +13,7 @@ import math
 import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws, Key
@@ -35,22 +35,6 @@ A proposal takes milliseconds, and a confident model repeats itself.
 GOOD_ROWS = 3
 GOOD_SHARE = 0.1
 """Variants are chosen by the best rows: this share of all rows, and at least this many."""
-
-
-class Explorer(Protocol):
-    """Chooses what is measured of one problem on one GPU, one configuration after another."""
-
-    def propose(self) -> Configuration | None:
-        """Next configuration to measure; None when the budget is spent or nothing is left.
-
-        Repeats its answer until :meth:`tell` is called.
-        """
-
-    def tell(self, configuration: Configuration, time_ms: float | None) -> None:
-        """Record the time of a configuration in ms, or None if it has none."""
-
-    def conclusion(self) -> dict[str, float]:
-        """What the search says at its end; nothing where it does not know."""
 
 
 class RandomDraws:

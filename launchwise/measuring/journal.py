@@ -20,7 +20,6 @@ import zlib
 from collections.abc import Collection, Iterable
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -135,12 +134,7 @@ class Journal:
         write_bytes(self.path, b"".join(_line(entry) for entry in lines))
         self._file = FileIO(self.path, "a")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._close()
 
     def _close(self) -> None:

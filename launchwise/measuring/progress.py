@@ -8,7 +8,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 from typing import TextIO
 
 from rich.console import Console
@@ -91,12 +90,7 @@ class Progress:
                 self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._live is not None:
             with contextlib.suppress(OSError):
                 self._live.stop()

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from statistics import fmean
-from types import TracebackType
 from typing import Any
 
 log = logging.getLogger("launchwise")
@@ -268,12 +267,7 @@ class Telemetry:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         # A driver that hangs must not hang the sweep; the thread is a daemon and dies with it.
         self._thread.join(timeout=5.0)

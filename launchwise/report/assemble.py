@@ -276,9 +276,6 @@ LEARNT = {
 }
 """Sections of the page of models, in the same way."""
 
-PUBLISHED = {"against": ("Predictions against published times", published_times.published_times)}
-"""Section of the page beside the publication, in the same way."""
-
 UNMEASURED = "Datasheet-only GPUs"
 
 

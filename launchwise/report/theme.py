@@ -110,8 +110,8 @@ TICK_STEPS: tuple[tuple[float, ...], ...] = (
 )
 
 
-def _ticks(low: float, high: float, fewest: int = 4) -> list[float]:
-    """Round numbers between two powers of ten, from the coarsest steps that give a few of them."""
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two powers of ten, from the coarsest steps that give four of them."""
     found: list[float] = []
     for steps in TICK_STEPS:
         found = [
@@ -120,7 +120,7 @@ def _ticks(low: float, high: float, fewest: int = 4) -> list[float]:
             for step in steps
             if low <= np.log10(step * 10.0**power) <= high
         ]
-        if len(found) >= fewest:
+        if len(found) >= 4:
             break
     return found
 

@@ -136,17 +136,6 @@ class TransferSearch:
             near |= differ.sum(axis=1) <= 1
         return near
 
-    def expected_gain(self) -> float:
-        """Largest expected improvement of the log time by one more measurement.
-
-        inf before the first success, 0 when all were measured.
-        """
-        if not self._open.any():
-            return 0.0
-        if not np.isfinite(self._logs).any():
-            return float("inf")
-        return float(self._improvements()[self._open].max())
-
     def chance_left(self, within: float) -> float:
         """Chance that an open candidate is faster than the best by more than ``within``.
 

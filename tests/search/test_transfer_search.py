@@ -101,21 +101,22 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         TransferSearch(POINTS, np.zeros((3, 1)))
 
 
-def test_what_is_to_be_gained_is_endless_first_small_later_and_nothing_at_the_end() -> None:
+def test_the_chance_of_something_faster_is_1_first_small_later_and_0_at_the_end() -> None:
     own = losses((3, 4))
     search = TransferSearch(POINTS, losses((2, 4))[:, None])
-    assert search.expected_gain() == np.inf
+    assert search.chance_left(0.02) == 1
     search.tell(search.propose(), None)
-    assert search.expected_gain() == np.inf
-    gains = []
+    assert search.chance_left(0.02) == 1
+    chances = []
     for _ in range(len(POINTS) - 1):
         candidate = search.propose()
         search.tell(candidate, float(3 * np.exp(own[candidate])))
-        gains.append(search.expected_gain())
-    assert gains[0] > 0.01
-    assert min(gains) == gains[-1] == 0
-    # Nothing is expected long before all is measured.
-    assert max(gains[20:]) < 0.01
+        chances.append(search.chance_left(0.02))
+    assert chances[0] > 0.5
+    assert min(chances) == chances[-1] == 0
+    # It is small long before all is measured.
+    assert np.median(chances[20:]) < 0.02
+    assert max(chances[20:]) < 0.2
 
 
 def test_candidates_that_are_added_may_be_worth_a_measurement() -> None:
@@ -125,6 +126,6 @@ def test_candidates_that_are_added_may_be_worth_a_measurement() -> None:
     for _ in range(25):
         candidate = search.propose()
         search.tell(candidate, float(np.exp(others[middling][candidate, 0])))
-    before = search.expected_gain()
+    before = search.chance_left(0.02)
     search.extend(POINTS[~middling], others[~middling])
-    assert search.expected_gain() > max(0.1, 2 * before)
+    assert search.chance_left(0.02) > max(0.1, 2 * before)

@@ -251,9 +251,3 @@ def _losses(grid: pd.DataFrame, sizes: pd.Series | pd.Index, choices: np.ndarray
 
 def _mean_loss(losses: pd.Series) -> float:
     return 100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1)
-
-
-def _nearest(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Place of the nearest of ``known`` (ascending) for each of ``asked``; the first of a tie."""
-    # Without rounding, two sizes as near would differ by an error of the logarithm.
-    return np.abs(np.asarray(asked)[:, None] - np.asarray(known)).round(12).argmin(axis=1)

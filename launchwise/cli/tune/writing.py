@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from launchwise.base.errors import UserError
@@ -37,12 +36,7 @@ class Writer:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._process.poll() is None:
             self._process.kill()
         # A job that was not sent has no reader any more.

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from launchwise.base.errors import UserError
 from launchwise.learning.row_arrays import configuration_codes
@@ -34,12 +33,6 @@ WHERE = "stream measurements"
 def overlapped_ms(stages: pd.DataFrame) -> np.ndarray:
     """The sum: what streams can overlap, in ms, of :data:`OVERLAPPED`; float64, shape (rows,)."""
     return stages[list(OVERLAPPED)].to_numpy(dtype=float).sum(axis=1)
-
-
-def streamed_ms(stages: pd.DataFrame, streams: ArrayLike, overhead_ms: ArrayLike) -> np.ndarray:
-    """Time T_str with s streams, in ms, of the published model; float64, shape (rows,)."""
-    serial = stages[list(SERIAL)].to_numpy(dtype=float).sum(axis=1)
-    return np.asarray(serial + overlapped_ms(stages) / np.asarray(streams) + overhead_ms)
 
 
 def repeated(rows: pd.DataFrame) -> pd.DataFrame:
