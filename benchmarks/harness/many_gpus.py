@@ -14,7 +14,8 @@ import pandas as pd
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.report import writing
 from launchwise.report.overview import Run
-from launchwise.report.study import StudyData, StudyFiles, read_study
+from launchwise.report.reading import StudyFiles, read_study
+from launchwise.report.study import StudyData
 
 MOST_PROBLEMS = 6
 """Problems of a GPU: the number of GPUs is the question, not that of rows."""

@@ -1,18 +1,189 @@
-"""Every study of the settings, as the report's scripts are given them."""
+"""Reads and checks the tables of studies, as the report's scripts are given them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
+from launchwise.base.storage import read_sealed_json
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.splits import asked_about
 from launchwise.report.missing import MissingStudy
-from launchwise.report.study import StudyData, StudyFiles, read_study
+from launchwise.report.study import LISTS, StudyData
+from launchwise.tables import files as tables
+from launchwise.tables.folds import of_split
+from launchwise.tables.learning import (
+    curves_schema,
+    evaluation_schema,
+    predicted_times_schema,
+    removed_schema,
+    training_schema,
+)
+from launchwise.tables.measurements import counters_schema, measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
+from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.times import times_schema, with_judged_times
+from launchwise.workloads.spec import Spec, load_spec
 
 log = logging.getLogger("launchwise")
+
+
+@dataclass(frozen=True)
+class StudyFiles:
+    """Paths of the tables of one study.
+
+    Mappings go from GPU to path, and from model to path; a model's path is its folder.
+    """
+
+    folder: Path
+    sweeps: Mapping[str, Path]
+    judged: Mapping[str, Path]
+    profiles: Mapping[str, Path]
+    training: Path
+    removed: Path
+    evaluation: Path
+    curves: Path
+    facts: Path
+    times: Path
+    models: Mapping[str, Path]
+    counters: Mapping[str, Path]
+    described: Mapping[str, Path]
+    pairs: Mapping[str, Path]
+    peers: Mapping[str, Path]
+    blind: Mapping[str, Path]
+    scores: Mapping[str, Path]
+    published: Path | None = None
+    answers: Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> StudyFiles:
+        """From the same names as plain texts; names that are no field are left alone."""
+
+        def paths(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name: Path(path) for name, path in value.items()}
+            return None if value is None else Path(value)
+
+        return cls(**{field_.name: paths(given[field_.name]) for field_ in fields(cls)})
+
+
+def read_study(
+    name: str,
+    settings: Study,
+    entries: Mapping[str, ModelEntry],
+    files: StudyFiles,
+    kept_out: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> StudyData:
+    """Read and check every table of a study.
+
+    Parameters
+    ----------
+    kept_out
+        GPU to why its rows are flagged and not among the study's.
+
+    Raises
+    ------
+    UserError
+        When a file is missing, truncated or does not fit its schema.
+    """
+    spec = load_spec(files.folder.parents[1])
+    measurements = measurement_schema(spec)
+    first = {"split": next(iter(settings.splits))}
+    judged = _of_gpus(files.judged, times_schema(spec))
+    wanted = [name for name in measurements.columns if name not in LISTS]
+    sweeps = _of_gpus(files.sweeps, measurements, wanted)
+    found = StudyData(
+        name=name,
+        folder=files.folder,
+        settings=settings,
+        spec=spec,
+        entries={model: entries[model] for model in settings.models},
+        profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
+        sweeps={
+            gpu: with_judged_times(rows, judged[gpu], spec, files.judged[gpu])
+            for gpu, rows in sweeps.items()
+        },
+        pairs=_of_gpus(files.pairs, pairs_schema(spec)),
+        peers=_of_gpus(files.peers, peers_schema(spec)),
+        blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
+        scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
+        tested=_tested(judged),
+        training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
+        removed=tables.read_table(files.removed, removed_schema(spec), only=first),
+        evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
+        curves=tables.read_table(files.curves, curves_schema()),
+        predictions=read_predictions(spec, files.times, settings),
+        sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
+        models={
+            model: read_sealed_json(path / "summary.json") for model, path in files.models.items()
+        },
+        facts=read_sealed_json(files.facts),
+        counters=_of_gpus(files.counters, counters_schema(spec)),
+        published_times=None
+        if files.published is None
+        else tables.read_table(files.published, published_times_schema(spec)),
+        published_facts={} if files.published is None else tables.read_facts(files.published),
+        described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
+        kept_out=kept_out,
+        answers=_answers(files.answers),
+    )
+    return _of_measured(found)
+
+
+def _of_measured(study: StudyData) -> StudyData:
+    """Without GPUs whose sweeps hold problems of other studies alone, if there is another GPU."""
+    asked = [gpu for gpu, rows in study.sweeps.items() if asked_about(study.settings, rows).any()]
+    if 0 < len(asked) < len(study.sweeps):
+        return replace(study.limited_to(asked), left_out=())
+    return study
+
+
+def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """GPU to the judged times of its blind test."""
+    return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
+
+
+def _answers(path: Path | None) -> list[dict[str, Any]] | None:
+    """What the study's product answers; None where it answers nothing."""
+    if path is None:
+        return None
+    answers: list[dict[str, Any]] = read_sealed_json(path, "answers")["answers"]
+    return answers
+
+
+def _of_gpus(
+    paths: Mapping[str, Path], schema: pa.DataFrameSchema, columns: Sequence[str] | None = None
+) -> dict[str, pd.DataFrame]:
+    """GPU to the table in its file."""
+    return {gpu: tables.read_table(path, schema, columns) for gpu, path in paths.items()}
+
+
+def read_scores(path: Path, spec: Spec) -> pd.DataFrame:
+    """Scores of a blind test, problem by problem."""
+    texts = {
+        name: str
+        for name, one in spec.problem.items()
+        if any(isinstance(value, str) for value in one.values or ())
+    }
+    return pd.read_csv(path, dtype=texts)
+
+
+def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
+    """Predicted times of every candidate in the first split, the only one that is drawn."""
+    split = next(iter(settings.splits))
+    schema = predicted_times_schema(spec, tables.read_facts(path)["models"])
+    return tables.read_table(path, schema, only={"split": split})
 
 
 def read_studies(
@@ -26,7 +197,7 @@ def read_studies(
     Parameters
     ----------
     files
-        Study to its files (:meth:`launchwise.report.study.StudyFiles.of`).
+        Study to its files (:meth:`StudyFiles.of`).
     settings
         ``studies`` and ``models``, each by study, as plain values.
     kept_out
