@@ -1,0 +1,106 @@
+"""Memory of the current CUDA context, and the copies, streams and events that work on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pycuda.driver as cuda
+
+from launchwise.cuda.buffers import CudaBuffer, CudaPart
+from launchwise.cuda.failures import failed
+from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
+from launchwise.measuring.measure import LaunchFailed
+from launchwise.workloads.device import Buffer
+
+
+class CudaMemory:
+    """The part of :class:`launchwise.workloads.device.Device` that needs no kernel."""
+
+    def allocate(self, nbytes: int) -> CudaBuffer:
+        """See :class:`launchwise.workloads.device.Device`; raises OutOfMemory."""
+        return CudaBuffer(nbytes)
+
+    def release(self, buffer: Buffer) -> None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        buffer.allocation.free()  # type: ignore[attr-defined]
+
+    def fill_bytes(self, buffer: Buffer, value: int) -> None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        pointer = buffer.allocation  # type: ignore[attr-defined]
+        if buffer.nbytes % 4 == 0 and int(pointer) % 4 == 0:
+            cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
+        else:
+            cuda.memset_d8_async(pointer, value, buffer.nbytes)
+
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
+        """See :class:`launchwise.workloads.device.Device`."""
+        return CudaPart(buffer, offset, nbytes)
+
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.ndarray:
+        """See :class:`launchwise.workloads.device.Device`."""
+        pointer = int(buffer.allocation)  # type: ignore[attr-defined]
+        try:
+            return encode_tensor_map(pointer, dtype, shape, pitch, box)
+        except TensorMapRefused as error:
+            raise LaunchFailed(str(error), fatal=False) from error
+
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        to = buffer.allocation  # type: ignore[attr-defined]
+        if stream is None:
+            cuda.memcpy_htod(to, np.ascontiguousarray(array))
+        else:
+            cuda.memcpy_htod_async(to, array, stream)
+
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """See :class:`Device`; raises LaunchFailed for what came before."""
+        source = buffer.allocation  # type: ignore[attr-defined]
+        try:
+            if stream is None:
+                cuda.memcpy_dtoh(array, source)
+            else:
+                cuda.memcpy_dtoh_async(array, source, stream)
+        except cuda.Error as error:
+            raise failed(error) from error
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        to, source_of = target.allocation, source.allocation  # type: ignore[attr-defined]
+        cuda.memcpy_dtod_async(to, source_of, target.nbytes)
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """See :class:`launchwise.workloads.device.Device`."""
+        return cuda.pagelocked_empty(nbytes, np.uint8)
+
+    def stream(self) -> Any:
+        """See :class:`launchwise.workloads.device.Device`."""
+        return cuda.Stream()
+
+    def event(self, stream: Any = None) -> Any:
+        """See :class:`launchwise.workloads.device.Device`."""
+        return cuda.Event().record(stream)
+
+    def wait(self, event: Any) -> None:
+        """See :class:`Device`; raises LaunchFailed for what came before."""
+        try:
+            event.synchronize()
+        except cuda.Error as error:
+            raise failed(error) from error
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
+        """See :class:`Device`; raises LaunchFailed for what came before."""
+        self.wait(end)
+        try:
+            return float(end.time_since(begin))
+        except cuda.Error as error:
+            raise failed(error) from error
+
+    def synchronize(self) -> None:
+        """See :class:`Device`; raises LaunchFailed for what came before."""
+        try:
+            cuda.Context.synchronize()
+        except cuda.Error as error:
+            raise failed(error) from error
