@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.names import SPEC_FILE, WORKLOAD, beside, check_folder_name, inside
 from launchwise.base.typed import Strict, read_yaml, validated
@@ -23,6 +23,8 @@ from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
 from launchwise.workloads.compiler_options import CompilerOption
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
+from launchwise.workloads.feasible import read_feasible
+from launchwise.workloads.file_checks import check_described
 from launchwise.workloads.parts import (
     ProblemParameter,
     Tunable,
@@ -30,8 +32,8 @@ from launchwise.workloads.parts import (
     Variant,
     Work,
 )
-from launchwise.workloads.spec_checks import check_described, check_spec
-from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_usual
+from launchwise.workloads.spec_checks import check_spec
+from launchwise.workloads.usual import USUAL_FILE, Usual, read_usual
 
 FEATURES_FILE = "features.yaml"
 
@@ -344,8 +346,8 @@ def load_spec(folder: Path) -> Spec:
         check_described(folder, spec)
     spec._folder = folder
     if spec.feasible is not None:
-        spec._feasible = _read_feasible(inside(folder, spec.feasible, path, "feasible"), spec)
-    spec._usual = _read_usual(beside(folder, USUAL_FILE), spec)
+        spec._feasible = read_feasible(inside(folder, spec.feasible, path, "feasible"), spec)
+    spec._usual = read_usual(beside(folder, USUAL_FILE), spec)
     return spec
 
 
@@ -354,51 +356,3 @@ def _check_file(folder: Path, name: str, key: str) -> None:
     path = folder / SPEC_FILE
     if not inside(folder, name, path, key).is_file():
         raise UserError(path, key, f"no file {name!r}")
-
-
-def _read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:
-    """Usual configurations of a file that may be missing.
-
-    Raises
-    ------
-    UserError
-        When the file is broken or names what the workload does not have.
-    """
-    if not path.is_file():
-        return ()
-    choices = validated(UsualChoices, read_yaml(path), path).choices
-    try:
-        check_usual(choices, spec)
-    except ValueError as error:
-        key, _, message = str(error).partition(": ")
-        raise UserError(path, key, message) from error
-    return tuple(choices)
-
-
-def _read_feasible(path: Path, spec: Spec) -> dict[tuple[Value, ...], None]:
-    """Values of each configuration in a Parquet file.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, lacks a column, or holds a value that the spec does not list.
-    """
-    # Only some workloads list their configurations: loading it takes a fifth of a second.
-    from pyarrow import ArrowException, parquet
-
-    from launchwise.base.parquet_limits import insist_on_limits
-
-    try:
-        insist_on_limits(path)
-        table = parquet.read_table(path, columns=spec.tunable_columns)
-    except FileNotFoundError as error:
-        raise UserError(path, "", "is missing") from error
-    except (OSError, ValueError, KeyError, ArrowException) as error:
-        raise UserError(path, "", f"cannot be read: {error}") from error
-    if lacking := [name for name in spec.tunable_columns if name not in table.column_names]:
-        raise UserError(path, lacking[0], "is missing")
-    columns = [table[name].to_pylist() for name in spec.tunable_columns]
-    for name, values in zip(spec.tunable_columns, columns, strict=True):
-        if strange := sorted(set(values) - set(spec.values_of(name)), key=str):
-            raise UserError(path, name, unknown("value", strange[0], spec.values_of(name)))
-    return dict.fromkeys(zip(*columns, strict=True))

@@ -7,13 +7,14 @@ published choice. The baseline of ``spec.yaml`` is where the history starts; bea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from launchwise.base.errors import unknown
+from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, check_names
-from launchwise.base.typed import Strict
+from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value
 
 if TYPE_CHECKING:
@@ -41,6 +42,25 @@ class UsualChoices(Strict, title="usual.yaml"):
     choices: list[Usual] = Field(
         min_length=1, description="usual configurations; the first whose condition holds is taken"
     )
+
+
+def read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:
+    """Usual configurations of a file that may be missing.
+
+    Raises
+    ------
+    UserError
+        When the file is broken or names what the workload does not have.
+    """
+    if not path.is_file():
+        return ()
+    choices = validated(UsualChoices, read_yaml(path), path).choices
+    try:
+        check_usual(choices, spec)
+    except ValueError as error:
+        key, _, message = str(error).partition(": ")
+        raise UserError(path, key, message) from error
+    return tuple(choices)
 
 
 def check_usual(rules: Sequence[Usual], spec: Spec) -> None:
