@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.ablated import Material, material_of
 from launchwise.importing.studies import MEMBERS
+from launchwise.learning.choosing.held_out import losses_of
 from launchwise.learning.choosing.plans import HeldOut, Plan, centre_and_spread, first_rows
 from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth
@@ -123,7 +124,7 @@ def trial(
     model.fit(rows)
     choices = domain.keeping_features(domain.choices(fold.test))
     usual = domain.is_usual(choices)
-    losses, _ = model._losses(model._members, choices, usual)
+    losses, _ = losses_of(model._members, choices, usual, domain)
     times = truth.beside(choices[material.spec.key_columns])["time_ms"].to_numpy(dtype=float)
     asked = HeldOut(
         cases=case_numbers(choices, material.spec),

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import validated
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.choosing.held_out import UNIT, judged, losses_of, together
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
     HeldOut,
@@ -20,7 +21,6 @@ from launchwise.learning.choosing.plans import (
     agreed,
     centre_and_spread,
     chosen_plan,
-    first_rows,
 )
 from launchwise.learning.choosing.situations import (
     SITUATIONS,
@@ -43,15 +43,6 @@ from launchwise.learning.recommenders import (
 )
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import read_recommender_facts
-
-LOG = "log time by "
-"""Prefix of columns with the log of a member's predicted times."""
-
-UNIT = "held out with"
-"""Column with the number of a row's size or GPU: what it was held out with."""
-
-PART = "part"
-"""Column with the number of the fold that a row was held out of: folds number cases anew."""
 
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out, but for new GPUs: all answer
@@ -198,11 +189,11 @@ class CommitteeRecommender(Recommender):
                     found[situation] = plan
             if "new_gpu" in wanted:
                 parts.append(self._asked_of(one, Known.read(state["known"])))
-        held = self._together([part for part in parts if len(part)])
+        held = together(parts, self._names)
         return found if held is None else {**found, "new_gpu": self._chosen(held, "new_gpu")}
 
     def _asked_of(self, tried: Tried, known: Known) -> pd.DataFrame:
-        """As :meth:`_of_fold`: rows of GPUs that a committee was fitted without; maybe none."""
+        """Predictions (:func:`judged`) for GPUs that a committee was fitted without; maybe none."""
         rows = tried.rows[~tried.rows["gpu"].isin(known.gpus)].reset_index(drop=True)
         if rows.empty:
             return pd.DataFrame()
@@ -210,7 +201,7 @@ class CommitteeRecommender(Recommender):
         rows = drawn(rows, spec, most // len(self._tried), self.parameters["seed"])
         rows = self.domain.keeping_features(rows.assign(**{UNIT: self._card_numbers(rows)}))
         fitted = type(self).load(tried.folder, self.domain)
-        return self._judged(fitted._members, rows, case_numbers(rows, spec))
+        return judged(fitted._members, rows, case_numbers(rows, spec), self.domain)
 
     def _card_numbers(self, rows: pd.DataFrame) -> np.ndarray:
         """Number of each row's card, the same in all tables: int64, shape (rows,)."""
@@ -223,93 +214,23 @@ class CommitteeRecommender(Recommender):
         if not folds:
             return None
         rows = rows.assign(**{UNIT: units})
-        return self._together(
-            [part for part in (self._of_fold(rows, *fold) for fold in folds) if len(part)]
-        )
-
-    def _together(self, parts: Sequence[pd.DataFrame]) -> HeldOut | None:
-        """Held-out candidates of several folds, each with cases of its own; None without any."""
-        if not parts:
-            return None
-        parts = [part.assign(**{PART: number}) for number, part in enumerate(parts)]
-        table = pd.concat(parts, ignore_index=True)
-        names = [name for name in self._names if name in table and table[name].notna().all()]
-        if not names:
-            return None
-        log_times = {
-            name: table[f"{LOG}{name}"].to_numpy(dtype=float)
-            for name in names
-            if f"{LOG}{name}" in table
-        }
-        return HeldOut(
-            cases=table.groupby([PART, "case"], sort=False).ngroup().to_numpy(),
-            losses={name: table[name].to_numpy(dtype=float) for name in names},
-            times_ms=table["time_ms"].to_numpy(dtype=float),
-            usual=table["usual"].to_numpy(dtype=bool),
-            log_times=log_times,
-            units=table[UNIT].to_numpy(),
-        )
+        return together([self._of_fold(rows, *fold) for fold in folds], self._names)
 
     def _of_fold(self, rows: pd.DataFrame, train: np.ndarray, held: np.ndarray) -> pd.DataFrame:
-        """Held-out candidates: ``case``, ``time_ms``, ``usual``, and losses by member."""
+        """Predictions (:func:`judged`) of members that were fitted to the other rows of a fold."""
         learnt = rows.iloc[train].reset_index(drop=True)
         asked = rows.iloc[held].reset_index(drop=True)
         members = self._made()
         for member in members.values():
             member.fit(learnt)
-        return self._judged(members, asked, case_numbers(rows, self.domain.spec)[held])
-
-    def _judged(
-        self, members: Mapping[str, Recommender], asked: pd.DataFrame, numbers: np.ndarray
-    ) -> pd.DataFrame:
-        """As :meth:`_of_fold`, of members that were fitted; ``numbers`` are those of cases."""
-        candidates = self.domain.is_candidate(asked)
-        asked, numbers = asked[candidates].reset_index(drop=True), numbers[candidates]
-        usual = self.domain.is_usual(asked)
-        # Without the time of what is usual nothing can be compared with it.
-        comparable = np.isin(numbers, numbers[usual])
-        asked, numbers = asked[comparable].reset_index(drop=True), numbers[comparable]
-        if asked.empty:
-            return pd.DataFrame()
-        found = {
-            "case": numbers,
-            "time_ms": asked["time_ms"],
-            "usual": usual[comparable],
-            UNIT: asked[UNIT],
-        }
-        losses, log_times = self._losses(members, asked, usual[comparable])
-        timed = {f"{LOG}{name}": each for name, each in log_times.items()}
-        return pd.DataFrame({**found, **losses, **timed})
-
-    def _losses(
-        self, members: Mapping[str, Recommender], rows: pd.DataFrame, usual: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Predictions of the members for rows.
-
-        Returns
-        -------
-        losses
-            Each member's predicted log time relative to the usual choice of the case, (rows,).
-        log_times
-            Log of the predicted times (ms) of each member that predicts times, (rows,).
-        """
-        cases = case_numbers(rows, self.domain.spec)
-        # Relative to the usual choice; without it to the baseline, else to any row.
-        reference = first_rows(cases, ~usual, ~self.domain.is_baseline(rows))
-        found, timed = {}, {}
-        for name, member in members.items():
-            losses = member.losses(rows)
-            found[name] = losses - losses[reference][cases]
-            # What heuristics carry over is no time.
-            if name not in BASELINES and np.isfinite(losses).all():
-                timed[name] = losses
-        return found, timed
+        numbers = case_numbers(rows, self.domain.spec)[held]
+        return judged(members, asked, numbers, self.domain)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the plan of each case's situation; the usual choice comes first in ties."""
         rows = self.domain.keeping_features(rows)
         usual = self.domain.is_usual(rows)
-        losses, log_times = self._losses(self._members, rows, usual)
+        losses, log_times = losses_of(self._members, rows, usual, self.domain)
         situations = self._known.situations(rows)
         scores, gains = np.zeros(len(rows)), np.full((len(rows), 3), np.nan)
         times = np.full(len(rows), np.nan)
