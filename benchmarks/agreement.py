@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 from harness.ablated import material_of
-from harness.agreement import KINDS, Answering, drawn
+from harness.agreement import Answering
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
+from harness.questions import KINDS, drawn
 
 from launchwise.base.storage import write_json
 from launchwise.cli.predict.answering import find_profile, read_experiment

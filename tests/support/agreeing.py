@@ -19,7 +19,8 @@ from samples import ROOT
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from described_gpus import described_gpus
-from harness.agreement import KINDS, STRANGER, Answering, Question, drawn
+from harness.agreement import Answering
+from harness.questions import KINDS, STRANGER, Question, drawn
 
 from launchwise.exporting.lookup import LookupEntry, lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
