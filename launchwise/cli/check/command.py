@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from launchwise.cli.options import Workload
+
 
 def check(
-    workload: Annotated[
-        str, typer.Argument(help="Folder with a spec.yaml, or a workload of kernels/.")
-    ],
+    workload: Workload,
     problem: Annotated[
         list[str] | None,
         typer.Argument(

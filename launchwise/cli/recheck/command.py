@@ -7,18 +7,28 @@ from typing import Annotated
 
 import typer
 
+from launchwise.cli.options import Cores
 from launchwise.cli.settings import ConfigFiles, settings_files
+
+Studies = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[STUDY...]",
+        help="Studies of the settings. Left out: every study with a product.",
+        show_default=False,
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
+    ),
+]
 
 
 def recheck(
-    studies: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[STUDY...]",
-            help="Studies of the settings. Left out: every study with a product.",
-            show_default=False,
-        ),
-    ] = None,
+    studies: Studies = None,
     gpu: Annotated[
         str | None,
         typer.Option(
@@ -34,18 +44,10 @@ def recheck(
         float | None,
         typer.Option(min=0.01, help="Time to measure per problem.", show_default="recheck.seconds"),
     ] = None,
-    cores: Annotated[
-        int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
-    ] = None,
+    cores: Cores = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
-        ),
-    ] = None,
+    junit: Junit = None,
 ) -> None:
     """Compare default and recommendation again, in pairs, on this machine's GPU.
 
