@@ -70,19 +70,26 @@ def warm_autotune_cache(
         message = f"{file}: no answer for {own_device}: Triton times {answers.kernel} as before"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     for one in listed:
-        chosen, time = one["configuration"], one["time_ms"]
-        options = {name: chosen[name] for name in OPTIONS if chosen.get(name)}
-        own = {name: value for name, value in chosen.items() if name not in OPTIONS}
-        config = triton.Config(own, **options)
         more = {} if values is None else values(one["problem"])
         key = tuple(_tuning_key(kernel, answers, one["problem"], more))
-
-        def known(config: Any = config, time: float | None = time, key: Any = key) -> None:
-            kernel.configs_timings = {config: [time] * 3}
-            kernel.cache[key] = config
-
-        kernel.check_disk_cache(key, kernel.configs, known)
+        _write_answer(kernel, key, _config(triton, one["configuration"]), one["time_ms"])
     return len(listed)
+
+
+def _config(triton: Any, configuration: Mapping[str, Any]) -> Any:
+    options = {name: configuration[name] for name in OPTIONS if configuration.get(name)}
+    own = {name: value for name, value in configuration.items() if name not in OPTIONS}
+    return triton.Config(own, **options)
+
+
+def _write_answer(kernel: Any, key: tuple[Any, ...], config: Any, time_ms: float | None) -> None:
+    """Have Triton write its cache's entry, as if it had timed the configuration."""
+
+    def known() -> None:
+        kernel.configs_timings = {config: [time_ms] * 3}
+        kernel.cache[key] = config
+
+    kernel.check_disk_cache(key, kernel.configs, known)
 
 
 def _triton(answers: Answers) -> Any:
