@@ -207,16 +207,7 @@ def compared(
         problems.
     """
     folds = material.folds[split]
-    plain = material.domain()
-    found: dict[str, list[Trained]] = {}
-    kept: dict[int, list[pd.DataFrame]] = {}
-    for group, variants in groups.items():
-        domain = (domains or {}).get(group, plain)
-        if id(domain) not in kept:
-            kept[id(domain)] = [
-                domain.keeping_features(domain.choices(fold.test)) for fold in folds
-            ]
-        found[group] = [trained(one, folds, kept[id(domain)], domain) for one in variants]
+    found = _trained_groups(material, folds, groups, domains or {})
     rows = fractions([each for group in found.values() for each in group], folds, material)
     group_of = {one.name: group for group, variants in groups.items() for one in variants}
     keys = ["gpu", *material.spec.problem_columns]
@@ -246,6 +237,26 @@ def compared(
         }
         for group, of_group in found.items()
     }
+
+
+def _trained_groups(
+    material: Material,
+    folds: list[Fold],
+    groups: Mapping[str, Sequence[Variant]],
+    domains: Mapping[str, Domain],
+) -> dict[str, list[Trained]]:
+    """Every variant of every group, trained; groups of one domain share its candidates."""
+    plain = material.domain()
+    found: dict[str, list[Trained]] = {}
+    kept: dict[int, list[pd.DataFrame]] = {}
+    for group, variants in groups.items():
+        domain = domains.get(group, plain)
+        if id(domain) not in kept:
+            kept[id(domain)] = [
+                domain.keeping_features(domain.choices(fold.test)) for fold in folds
+            ]
+        found[group] = [trained(one, folds, kept[id(domain)], domain) for one in variants]
+    return found
 
 
 def fractions(outcomes: list[Trained], folds: list[Fold], material: Material) -> pd.DataFrame:
