@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from launchwise.base.errors import LONGEST_NAME, UserError
@@ -15,6 +16,11 @@ WORKLOAD = r"^[a-z][a-z0-9_]*$"
 
 GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"
 """Pattern of the names of GPUs, which are folders of results."""
+
+
+def assigned(values: Mapping[str, object]) -> str:
+    """Names with their values, such as ``n=64, dtype=float32``."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:

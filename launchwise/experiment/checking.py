@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import names_in
+from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
@@ -223,10 +224,6 @@ def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
         _check_configurations(spec, tunables, "")
 
 
-def _named(problem: Problem) -> str:
-    return ", ".join(f"{name}={value}" for name, value in problem.items())
-
-
 def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
     """Check that the baseline is feasible for every problem, and every variant for some problem.
 
@@ -250,9 +247,9 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
         for text in (work.items, work.bytes, work.flop, work.footprint_bytes, work.host_bytes):
             spec.value(text, problem)
         if not feasible(spec, problem, first):
-            named = _named(problem)
+            named = assigned(problem)
             nearest = nearest_problem(spec, problem, [first])
-            near = "" if nearest is None else f"; it may run {_named(nearest)}"
+            near = "" if nearest is None else f"; it may run {assigned(nearest)}"
             if Draws(spec, problem, None, 0).any():
                 raise ValueError(f"baseline: violates the constraints for {named}{near}")
             near = near.replace("it", "the baseline", 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.names import inside
+from launchwise.base.names import assigned, inside
 from launchwise.base.storage import write_text
 from launchwise.workloads.config_files import DEVICE, ConfigFiles
 from launchwise.workloads.parts import Value
@@ -70,23 +70,19 @@ def config_files(
             continue
         key = spec.value(mapping.key, problem)
         if not isinstance(key, int):
-            raise UserError(where, "key", f"{mapping.key} is {key!r} for {_words(problem)}")
+            raise UserError(where, "key", f"{mapping.key} is {key!r} for {assigned(problem)}")
         configured = Configured(_configuration(entry, table, spec, mapping), problem)
         for device in devices[entry["device"]]:
             by_key = found.setdefault(_file_name(mapping, spec, problem, device), {})
             before = by_key.setdefault(key, configured)
             if before.values != configured.values:
-                message = f"{_words(before.problem)} and {_words(problem)} have the same file and"
-                message = f"{message} key, but not the same answer: choose one by where"
-                raise UserError(where, "key", message)
+                both = f"{assigned(before.problem)} and {assigned(problem)}"
+                message = "have the same file and key, but not the same answer: choose one by where"
+                raise UserError(where, "key", f"{both} {message}")
     if not found:
         message = f"no answer of {table['study']} is of such a problem: {mapping.where}"
         raise UserError(where, "where", message)
     return found
-
-
-def _words(problem: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in problem.items())
 
 
 def _configuration(

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from launchwise.base.literals import cpp_comment, visible
+from launchwise.base.names import assigned
 from launchwise.learning.answers import BASES, Answer
 from launchwise.workloads.spec import Spec
 
@@ -17,7 +18,7 @@ def macros_text(answer: Answer, spec: Spec) -> str:
     and with ``macros`` of the spec. Host code has names of its own, and macros are in capitals.
     """
     configuration = answer.suggestions[0].configuration
-    problem = ", ".join(f"{name}={value}" for name, value in answer.problem.items())
+    problem = assigned(answer.problem)
     about = cpp_comment(f"{problem} on {answer.gpu}: {BASES[answer.basis]}")
     lines = [f"// {about}", "#pragma once"]
     for name, value in configuration.items():

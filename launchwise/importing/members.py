@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
-from launchwise.base.names import GPU
+from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
@@ -187,7 +187,7 @@ def _is_endless(text: str) -> bool:
 def _renamed(sweep: ForeignSweep, names: Sequence[str]) -> dict[str, Value]:
     """Problem of a file with the user's names for its first parameters."""
     if len(names) > len(sweep.problem):
-        told = ", ".join(f"{name}={value}" for name, value in sweep.problem.items()) or "none"
+        told = assigned(sweep.problem) or "none"
         message = f"states {len(sweep.problem)} problem parameters ({told}), not {len(names)}"
         raise UserError(sweep.source, "--problem-names", message)
     rest = list(sweep.problem)[len(names) :]

@@ -14,7 +14,7 @@ import yaml
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
-from launchwise.base.names import SPEC_FILE
+from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import Member, Options
@@ -166,7 +166,7 @@ def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value
     if strange:
         raise UserError("import", key, unknown("problem parameter", strange[0], known))
     for problem in problems:
-        told = ", ".join(f"{name}={value}" for name, value in problem.items())
+        told = assigned(problem)
         try:
             value = evaluate(text, problem)
             number = float(value) if isinstance(value, int | float) else math.nan

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.base.provenance import now
 from launchwise.base.storage import digest_files, write_json
 from launchwise.experiment.experiment import DOUBTS, RECORDED
@@ -134,8 +135,8 @@ def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
         timed = [(row.time_ms, row) for row in member.sweep.timed if row.time_ms is not None]
         if timed:
             time, row = min(timed, key=lambda each: each[0])
-            problem = ", ".join(f"{name}={value}" for name, value in member.problem.items())
-            choice = ", ".join(f"{name}={value}" for name, value in row.configuration.items())
+            problem = assigned(member.problem)
+            choice = assigned(row.configuration)
             found.setdefault(member.gpu, []).append(f"{problem}: {choice} ({time:.4g} ms)")
     return found
 

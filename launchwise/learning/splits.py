@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.base.storage import read_json
 from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
@@ -365,10 +366,9 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
     both = {case.key for case in fold.train} & {case.key for case in fold.test}
     if both:
         first = next(case for case in fold.test if case.key in both)
-        values = ", ".join(f"{name}={value}" for name, value in first.problem.items())
         message = (
             f"{len(both)} problems are in both training and test; "
-            f"the first is {values} on {first.gpu}"
+            f"the first is {assigned(first.problem)} on {first.gpu}"
         )
         raise UserError(where, key or f"splits.{fold.split}", message)
 

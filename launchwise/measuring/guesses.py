@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, write_json
 from launchwise.workloads.space import Configuration, Problem
 
@@ -44,8 +45,7 @@ def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
     def of(problem: Problem) -> list[Configuration]:
         key = tuple(sorted(problem.items()))
         if key not in known:
-            named = ", ".join(f"{name}={value}" for name, value in problem.items())
-            raise UserError(path, "guesses", f"has none for {named}")
+            raise UserError(path, "guesses", f"has none for {assigned(problem)}")
         return known[key]
 
     return of

@@ -18,6 +18,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import prior_schema
 from launchwise.workloads.near_problems import Prior, nearest
@@ -106,8 +107,7 @@ def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
     def of(problem: Problem) -> Prior:
         key = tuple(problem[name] for name in spec.problem_columns)
         if key not in found:
-            named = ", ".join(f"{name}={value}" for name, value in problem.items())
-            raise UserError(path, "priors", f"has none for {named}")
+            raise UserError(path, "priors", f"has none for {assigned(problem)}")
         return found[key]
 
     return of

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from launchwise.base.names import assigned
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.fitting_sizes import nearest_problems
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
@@ -107,10 +108,10 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
     for problem in corners:
         for key, text in _of_work(spec):
             if said := _failure(spec, text, problem):
-                return key, f"{said} for {_named(problem)}"
+                return key, f"{said} for {assigned(problem)}"
         for configuration in corner_configurations(spec):
             names = {**plausible, **problem, **configuration, **UNKNOWN_GPU}
-            where = _named({**problem, **configuration})
+            where = assigned({**problem, **configuration})
             variant = spec.variants[str(configuration["variant"])]
             prefix = f"variants.{configuration['variant']}"
             allowed = True
@@ -213,7 +214,3 @@ def _failure(spec: Spec, text: str, names: Mapping[str, Any]) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def _named(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import unknown
+from launchwise.base.names import assigned
 from launchwise.workloads.fitting_sizes import nearest_problem, nearest_value
 
 if TYPE_CHECKING:
@@ -81,5 +82,4 @@ def _with_nearest(why: str, nearest: Mapping[str, Any] | None) -> str:
     """What is said of a problem that breaks a constraint, and the nearest that does not."""
     if nearest is None:
         return f"{why}, and no size near meets the constraints"
-    fits = ", ".join(f"{name}={value}" for name, value in nearest.items())
-    return f"{why}; the nearest size that fits is {fits}"
+    return f"{why}; the nearest size that fits is {assigned(nearest)}"

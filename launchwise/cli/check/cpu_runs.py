@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.base.parallel import usable_cores
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
@@ -106,7 +107,7 @@ def run_on_cpu(
                 why = f"time limit of sizes above a block ({WIDE_S:g} s)"
             if why:
                 count = len(jobs) - number
-                name = f"{count} runs from {_named(job.problem)} on"
+                name = f"{count} runs from {assigned(job.problem)} on"
                 yield Run(name, "", "left out", f"not tried: {why}", count)
                 return
             begun = time.monotonic()
@@ -114,7 +115,7 @@ def run_on_cpu(
             spent += time.monotonic() - begun if job.wide else 0.0
             if status == "died":
                 status, deaths = "failed", deaths + 1
-            name = f"{label(job.configuration, spec)} at {_named(job.problem)}"
+            name = f"{label(job.configuration, spec)} at {assigned(job.problem)}"
             yield Run(name, str(job.configuration["variant"]), status, said)
 
 
@@ -129,9 +130,9 @@ def _planned(
         chosen = small_runs.chosen(spec, problem)
         said = _too_large(spec, problem)
         if not said and not chosen:
-            said = f"{_named(problem)} has no feasible configuration"
+            said = f"{assigned(problem)} has no feasible configuration"
         if said:
-            left_out.append(Run(_named(problem), "", "left out", said))
+            left_out.append(Run(assigned(problem), "", "left out", said))
             continue
         jobs += [
             _Job(problem, each, ahead.compile(_builds(workload, problem, each))) for each in chosen
@@ -154,7 +155,7 @@ def _planned(
         left_out.append(Run("macros", "", "left out", of_macros.left_out, 0))
     for wide in wide_problems(spec, small) if drawn else ():
         if wide.too_large:
-            left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))
+            left_out.append(Run(assigned(wide.problem), "", "left out", wide.too_large))
             continue
         builds = [
             (each, _builds(workload, wide.problem, each))
@@ -204,10 +205,6 @@ def _too_large(spec: Spec, problem: Problem) -> str:
     if needed <= small_runs.MEMORY_BYTES:
         return ""
     return f"needs {needed / 1e6:.0f} MB, more than the CPU device allows"
-
-
-def _named(problem: Problem) -> str:
-    return ", ".join(f"{name}={value}" for name, value in problem.items())
 
 
 def _builds(workload: Workload, problem: Problem, configuration: Configuration) -> list[Build]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.names import assigned
 from launchwise.cli.plan.planning import Plan
 from launchwise.learning.design.greedy import ENOUGH, LEAST_GAIN, Ending
 
@@ -45,7 +46,7 @@ def as_text(plan: Plan, target: Path, files: Sequence[Path], top: int) -> str:
     ]
     listed = list(zip(steps, plan.candidates, strict=True))[:top]
     for number, (step, each) in enumerate(listed, start=1):
-        problem = ", ".join(f"{name}={value}" for name, value in step.case.problem.items())
+        problem = assigned(step.case.problem)
         lines.append(
             f"{number}. {problem} on {step.case.gpu}: {each.rows} rows, {each.minutes:.2g} min; "
             f"then {percent(step.regret):.2f} %"

@@ -15,6 +15,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
+from launchwise.base.names import assigned
 from launchwise.base.typed import read_yaml_mapping
 from launchwise.cli.gpu_names import gpu_named, known_cards
 from launchwise.experiment.experiment import Experiment
@@ -377,5 +378,4 @@ def _rows(one: Prediction) -> list[str]:
 
 def named(variant: str, tunables: Mapping[str, Any]) -> str:
     """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
-    values = ", ".join(f"{name}={value}" for name, value in tunables.items())
-    return f"{variant}: {values}" if values else variant
+    return f"{variant}: {assigned(tunables)}" if tunables else variant

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
@@ -145,8 +146,7 @@ def as_json_text(found: Answer, spec: Spec) -> str:
 
 def as_text(found: Answer, spec: Spec) -> str:
     """Lines for a terminal: configurations, what to launch, gains and basis."""
-    problem = ", ".join(f"{name}={value}" for name, value in found.problem.items())
-    lines = [f"{problem} on {found.gpu}: {BASES[found.basis]}"]
+    lines = [f"{assigned(found.problem)} on {found.gpu}: {BASES[found.basis]}"]
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{_named(each.configuration)}")
