@@ -11,11 +11,11 @@ import ctypes
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pycuda.driver as cuda
 
 from launchwise.cuda.failures import failed
+from launchwise.cuda.shared_objects import address
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.workloads.c_functions import called
 from launchwise.workloads.device import LaunchFailed
@@ -51,16 +51,12 @@ class Libraries:
             raise LaunchFailed(message, fatal=False)
         if function.symbol not in self._loaded:
             self._loaded[function.symbol] = loaded(bundle.cubin(function.cubin), function.cubin)
-        call = called(self._loaded[function.symbol], launch, _address)
+        call = called(self._loaded[function.symbol], launch, address)
         try:
             cuda.Context.synchronize()
             call()
         except cuda.Error as error:
             raise failed(error) from error
-
-
-def _address(buffer: Any) -> int:
-    return int(buffer.allocation)
 
 
 def loaded(content: bytes, name: str) -> ctypes.CDLL:

@@ -26,6 +26,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS
@@ -87,7 +88,7 @@ def answers(
     of_case = row_numbers(choices, case_columns(final.spec))
     kept = _kept(of_case, domain.is_usual(choices), domain.is_baseline(choices))
     defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in _records(choices[kept]):
+    for row in records_of(choices[kept]):
         defaults.setdefault(_key(row, final.spec), row)
     # What was measured needs no model.
     asked = np.array([key not in final.places for key in defaults], dtype=bool)[of_case]
@@ -97,7 +98,7 @@ def answers(
 
         def of_group(group: int) -> list[dict[str, Any]]:
             rows = choices[asked & (groups == group)].reset_index(drop=True)
-            return _records(_suggestions(final, rows, top, least_gain))
+            return records_of(_suggestions(final, rows, top, least_gain))
 
         # Loaded here once, not in each process.
         assert final.recommender
@@ -186,17 +187,13 @@ def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("gpu", *sorted(spec.problem_columns)))
 
 
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
-
-
 def _measured_rows(
     final: Final, keys: Iterable[tuple[Any, ...]]
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """Key of each measured case among ``keys`` to its rows, the fastest first."""
     places = {key: final.places[key] for key in keys if key in final.places}
     # Made at once: pandas takes milliseconds for a table, however few its rows are.
-    rows = iter(_records(final.fastest.iloc[[each for some in places.values() for each in some]]))
+    rows = iter(records_of(final.fastest.iloc[[each for some in places.values() for each in some]]))
     return {key: list(islice(rows, len(some))) for key, some in places.items()}
 
 

@@ -16,6 +16,7 @@ from launchwise.learning.answers import MEASURED, Answer
 from launchwise.learning.blind.answering import whole
 from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final
+from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.tables.recheck import ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
@@ -165,9 +166,10 @@ def verdicts(
     pandas.DataFrame
         As :func:`launchwise.tables.recheck.recheck_schema` declares it.
     """
-    by_key = {_key(row, spec): row for row in _records(pairs)}
-    before_by_key = {_key(row, spec): row for row in _records(earlier)}
-    origins = {_key(row, spec): row for row in _records(sweep)}
+    by_key = {_key(row, spec): row for row in records_of(pairs)}
+    before = [] if earlier is None else records_of(earlier)
+    before_by_key = {_key(row, spec): row for row in before}
+    origins = {_key(row, spec): row for row in records_of(sweep)}
     found = []
     for each in expected:
         names = {"gpu": each["gpu"], **each["problem"], **each["configuration"]}
@@ -221,12 +223,6 @@ def _judged(
 
 def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Value, ...]:
     return tuple(row[name] for name in spec.key_columns)
-
-
-def _records(table: pd.DataFrame | None) -> list[dict[str, Any]]:
-    if table is None:
-        return []
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def _gain(row: Mapping[str, Any], column: str) -> Gain:

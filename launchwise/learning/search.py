@@ -110,15 +110,10 @@ def held_out_regret(
     numpy.ndarray
         log(time / best), float64, shape (cases,), cases fold by fold.
     """
-    spec = recommender.domain.spec
-    groups = case_numbers(rows, spec)
-    rows = recommender.domain.keeping_features(rows)
-    regret = regrets(rows, spec)
+    regret = regrets(rows, recommender.domain.spec)
     found = []
-    for train, held in grouped_folds(groups, folds, seed):
-        recommender.fit(rows.iloc[train].reset_index(drop=True))
-        first = recommender.ranking(rows.iloc[held].reset_index(drop=True)).first(judged)
-        codes = pd.factorize(groups[held])[0]
+    for held, asked, codes in _held_out_rows(recommender, rows, folds, seed):
+        first = recommender.ranking(asked).first(judged)
         totals = np.bincount(codes[first], weights=regret[held][first])
         found.append(totals / np.bincount(codes[first]))
     return np.concatenate(found)
@@ -134,16 +129,23 @@ def held_out_time_error(
     numpy.ndarray
         float64, shape (cases,), cases fold by fold; NaN where no time is predicted.
     """
+    found = []
+    for _, asked, codes in _held_out_rows(recommender, rows, folds, seed):
+        errors = np.abs(recommender.predict(asked) / asked["time_ms"].to_numpy(dtype=float) - 1)
+        found.append(np.bincount(codes, weights=errors) / np.bincount(codes))
+    return np.concatenate(found)
+
+
+def _held_out_rows(
+    recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int
+) -> Iterator[tuple[np.ndarray, pd.DataFrame, np.ndarray]]:
+    """Fit to all folds but one, in turn; places of its rows, these, and numbers of their cases."""
     groups = case_numbers(rows, recommender.domain.spec)
     rows = recommender.domain.keeping_features(rows)
-    found = []
     for train, held in grouped_folds(groups, folds, seed):
         recommender.fit(rows.iloc[train].reset_index(drop=True))
         asked = rows.iloc[held].reset_index(drop=True)
-        errors = np.abs(recommender.predict(asked) / asked["time_ms"].to_numpy(dtype=float) - 1)
-        codes = pd.factorize(groups[held])[0]
-        found.append(np.bincount(codes, weights=errors) / np.bincount(codes))
-    return np.concatenate(found)
+        yield held, asked, pd.factorize(groups[held])[0]
 
 
 def search(

@@ -23,7 +23,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
-from launchwise.tables.rows import is_baseline, row_numbers, selected
+from launchwise.tables.rows import is_baseline, matches, row_numbers, selected
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -231,10 +231,6 @@ def _measured_cases(sweep: pd.DataFrame, spec: Spec) -> _Measured:
     return _Measured(cases_in(rows, spec), cases_in(rows[is_baseline(rows, spec)], spec))
 
 
-def _matches(problem: Problem, selection: Selection) -> bool:
-    return all(problem[name] in values for name, values in selection.items())
-
-
 def _one_split(
     name: str,
     split: Split,
@@ -290,8 +286,8 @@ def _problem_fold(
     train: list[Case] = []
     test: list[Case] = []
     for gpu, cases in measured.items():
-        learnt = [case for case in cases.any_time if _matches(case.problem, split.train)]
-        asked = [case for case in cases.with_baseline if _matches(case.problem, split.test)]
+        learnt = [case for case in cases.any_time if matches(case.problem, split.train)]
+        asked = [case for case in cases.with_baseline if matches(case.problem, split.test)]
         if asked and not learnt:
             # Testing it would be a transfer, which is another question.
             skipped[gpu] = "no training problem was measured"
@@ -311,7 +307,7 @@ def _transfer_folds(
     skipped: dict[str, str],
 ) -> list[Fold]:
     def chosen(cases: list[Case]) -> list[Case]:
-        return [case for case in cases if _matches(case.problem, split.among)]
+        return [case for case in cases if matches(case.problem, split.among)]
 
     learnt = {gpu: chosen(cases.any_time) for gpu, cases in measured.items()}
     skipped |= {gpu: "no problem of the split was measured" for gpu in learnt if not learnt[gpu]}

@@ -29,6 +29,12 @@ def real_column(*checks: pa.Check, **options: Any) -> pa.Column:
 POSITIVE = pa.Check.gt(0)
 
 
+def ratio_columns(names: Iterable[str]) -> dict[str, pa.Column]:
+    """Columns of ratios, each with the limits of its 95 % interval; empty where unknown."""
+    column = pa.Column(float, checks=POSITIVE, nullable=True)
+    return {f"{name}{end}": column for name in names for end in ("", "_low", "_high")}
+
+
 def whole_column(minimum: int = 0, **options: Any) -> pa.Column:
     """Column of whole numbers of at least ``minimum``."""
     return pa.Column("int64", checks=pa.Check.ge(minimum), **options)

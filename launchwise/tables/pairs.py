@@ -13,7 +13,12 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
-from launchwise.tables.columns import configuration_schema, metric_columns, problem_schema
+from launchwise.tables.columns import (
+    configuration_schema,
+    metric_columns,
+    problem_schema,
+    ratio_columns,
+)
 from launchwise.workloads.metrics import ORIGIN
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
@@ -74,6 +79,12 @@ def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
     return columns, check
 
 
+def circumstances() -> dict[str, pa.Column]:
+    """Columns that say how and where a row was measured."""
+    texts = {name: pa.Column(str) for name in ("timer", "l2", "throttle")}
+    return {**texts, **metric_columns(each for each in ORIGIN if each.name != "seed")}
+
+
 def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of paired times: one row per (GPU, problem, configuration).
 
@@ -88,8 +99,6 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
     no pair is left, intervals where less than six are left.
     """
-    ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
-    names = [name + suffix for name in RATIOS for suffix in ("", "_low", "_high")]
     columns, check = clocks_of_rounds()
     return pa.DataFrameSchema(
         {
@@ -103,11 +112,8 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
             "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
             "sweep_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
             **columns,
-            **dict.fromkeys(names, ratio),
-            "timer": pa.Column(str),
-            "l2": pa.Column(str),
-            "throttle": pa.Column(str),
-            **metric_columns(each for each in ORIGIN if each.name != "seed"),
+            **ratio_columns(RATIOS),
+            **circumstances(),
         },
         checks=[check],
         unique=spec.key_columns,

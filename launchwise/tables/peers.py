@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandera.pandas as pa
 
-from launchwise.tables.columns import metric_columns, problem_schema
-from launchwise.tables.pairs import clocks_of_rounds
-from launchwise.workloads.metrics import ORIGIN
+from launchwise.tables.columns import problem_schema, ratio_columns
+from launchwise.tables.pairs import circumstances, clocks_of_rounds
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 
@@ -22,10 +21,7 @@ def peers_schema(spec: Spec) -> pa.DataFrameSchema:
     other columns are those of :func:`launchwise.tables.pairs.pairs_schema`. ``version`` names the
     library.
     """
-    ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
-    names = [name + suffix for name in SPEEDUPS for suffix in ("", "_low", "_high")]
     columns, check = clocks_of_rounds()
-    key = ["gpu", *spec.problem_columns, "peer"]
     return pa.DataFrameSchema(
         {
             "gpu": pa.Column(str),
@@ -37,14 +33,11 @@ def peers_schema(spec: Spec) -> pa.DataFrameSchema:
             "reason": pa.Column(str),
             "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
             **columns,
-            **dict.fromkeys(names, ratio),
-            "timer": pa.Column(str),
-            "l2": pa.Column(str),
-            "throttle": pa.Column(str),
-            **metric_columns(each for each in ORIGIN if each.name != "seed"),
+            **ratio_columns(SPEEDUPS),
+            **circumstances(),
         },
         checks=[check],
-        unique=key,
+        unique=["gpu", *spec.problem_columns, "peer"],
         strict=True,
         name="peers",
     )

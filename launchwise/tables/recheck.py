@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandera.pandas as pa
 
-from launchwise.tables.columns import configuration_schema, problem_schema
+from launchwise.tables.columns import configuration_schema, problem_schema, ratio_columns
 from launchwise.workloads.spec import Spec
 
 VERDICTS = ("stale", "unknown", "holds", "better")
@@ -23,8 +23,6 @@ def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
     (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
     now, ``known_card`` and so on those of the earlier row; empty where there is none.
     """
-    ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
-    names = [name + suffix for name in ("gain", "known_gain") for suffix in ("", "_low", "_high")]
     return pa.DataFrameSchema(
         {
             "gpu": pa.Column(str),
@@ -34,7 +32,7 @@ def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
             "verdict": pa.Column(str, checks=pa.Check.isin(VERDICTS)),
             "reason": pa.Column(str),
             "default": pa.Column(str, checks=pa.Check.isin(["usual", "baseline"])),
-            **dict.fromkeys(names, ratio),
+            **ratio_columns(["gain", "known_gain"]),
             "known_by": pa.Column(str),
             **{name: pa.Column(str) for name in ORIGIN},
             **{f"known_{name}": pa.Column(str) for name in ORIGIN},

@@ -93,6 +93,11 @@ def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np
     return found
 
 
+def matches(problem: Mapping[str, Any], selection: Mapping[str, Collection[Any]]) -> bool:
+    """Whether a problem has one of the values that a selection lists, for each of its names."""
+    return all(problem[name] in values for name, values in selection.items())
+
+
 def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """Whether each row has the baseline's configuration: bool, shape (rows,)."""
     found = np.ones(len(rows), dtype=bool)

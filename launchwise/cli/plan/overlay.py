@@ -13,6 +13,7 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.learning.splits import Case
+from launchwise.tables.rows import matches
 from launchwise.workloads.space import CONSTRAINTS, ONLY, Problem, problems
 from launchwise.workloads.spec import Spec
 
@@ -67,9 +68,9 @@ def trained_on(study: Study, problem: Problem) -> dict[str, dict[str, list[Any]]
     """
     for split in study.splits.values():
         if not isinstance(split, ProblemSplit):
-            if _matches(problem, split.among):
+            if matches(problem, split.among):
                 return {}
-        elif _matches(problem, split.train) or _matches(problem, split.test):
+        elif matches(problem, split.train) or matches(problem, split.test):
             return {}
     for name, split in study.splits.items():
         if not isinstance(split, ProblemSplit) or not (key := _told_apart_by(split)):
@@ -89,10 +90,6 @@ def _told_apart_by(split: ProblemSplit) -> str | None:
     """First parameter of which no value is both trained on and tested; None without one."""
     both = [name for name in split.test if name in split.train]
     return next((name for name in both if not {*split.test[name]} & {*split.train[name]}), None)
-
-
-def _matches(problem: Problem, selection: Mapping[str, Sequence[Any]]) -> bool:
-    return all(problem[name] in values for name, values in selection.items())
 
 
 def settings_of(
