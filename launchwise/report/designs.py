@@ -20,6 +20,7 @@ from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
+from launchwise.tables.pairs import with_role
 
 NOTE = (
     "The fastest configuration of the whole sweep and the fastest of each part ran in turn on one "
@@ -78,7 +79,7 @@ def _of_problem(
 ) -> Iterator[dict[str, Any]]:
     ran = members[(members["status"] == "ok") & (members["rounds"] > 0)]
     ran = ran[ran["sweep_ms"].notna()]
-    whole = ran[ran["roles"].str.split("+").map(lambda roles: "best" in roles).astype(bool)]
+    whole = ran[with_role(ran, "best")]
     if whole.empty:
         return
     best, name = whole.iloc[0], wording.namer(study.spec)

@@ -9,7 +9,7 @@ from typing import Any
 
 from launchwise.cli.new import draft as drafts
 from launchwise.cli.new.triton_draft import Draft
-from launchwise.cli.new.writing import TOLERANCE
+from launchwise.cli.new.writing import TOLERANCE, reference_lines
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, written_as
 from launchwise.workloads.parts import Value
 
@@ -166,12 +166,4 @@ def _reference(title: str, draft: Draft) -> list[Line]:
         value = drafts.draft_reference(title, inputs)
     kinds = [line.value["type"] for line in outputs]
     tolerance = max((TOLERANCE.get(kind, 0) for kind in kinds), default=0)
-    first, *rest = value
-    others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
-    if first == "call":
-        others = "`file: reference.py:expected`, or `variant: NAME`"
-    return [
-        Line(first, value[first], f"what is computed? Or {others}"),
-        *(Line(key, value[key]) for key in rest),
-        Line("tolerance", tolerance),
-    ]
+    return [*reference_lines(value), Line("tolerance", tolerance)]

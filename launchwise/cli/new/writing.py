@@ -167,16 +167,18 @@ def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
     changed = any(line.value.get("role") == "inout" for line in arguments)
     outputs = [line.value["type"] for line in arguments if "role" in line.value]
     kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
-    value = draft.draft_reference(title, inputs, changed)
+    tolerance = [] if kind.startswith("dtype") else [Line("tolerance", TOLERANCE.get(kind, 0))]
+    return [*reference_lines(draft.draft_reference(title, inputs, changed)), *tolerance]
+
+
+def reference_lines(value: Mapping[str, Any]) -> list[Line]:
+    """Lines of a drafted reference; the first one asks what is computed."""
     first, *rest = value
     others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
     if first == "call":
         others = "`file: reference.py:expected`, or `variant: NAME`"
-    return [
-        Line(first, value[first], f"what is computed? Or {others}"),
-        *(Line(key, value[key]) for key in rest),
-        *([Line("tolerance", TOLERANCE.get(kind, 0))] if not kind.startswith("dtype") else []),
-    ]
+    asked = Line(first, value[first], f"what is computed? Or {others}")
+    return [asked, *(Line(key, value[key]) for key in rest)]
 
 
 TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
