@@ -41,28 +41,23 @@ def main(
     from launchwise.learning.searching import expectations_of
     from launchwise.learning.splits import read_folds
     from launchwise.learning.summary import summarise
+    from launchwise.tables import learning as schemas
     from launchwise.tables.files import read_facts, read_table, write_table
-    from launchwise.tables.learning import (
-        curves_schema,
-        evaluation_schema,
-        predicted_times_schema,
-        recommendation_schema,
-    )
 
     domain = read_domain(folder, gpus, profiles, question)
     spec = domain.spec
     truth = Truth.read(gpus, sweeps, judged, domain)
-    found = read_table(recommendations, recommendation_schema(spec))
+    found = read_table(recommendations, schemas.recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
     predicting = read_facts(times)["models"]
-    expected = read_table(times, predicted_times_schema(spec, predicting))
+    expected = read_table(times, schemas.predicted_times_schema(spec, predicting))
     predicted = truth.timed(expected)
     folds = read_folds(splits)
     table = evaluate(found, predicted, folds, truth, domain, random_draws)
-    write_table(rows, table, evaluation_schema(spec), {"models": list(facts)})
+    write_table(rows, table, schemas.evaluation_schema(spec), {"models": list(facts)})
     said = expectations_of(answering, found, expected)
     drawn = learning_curves(found, folds, truth, spec, said).assign(study=study)
-    write_table(curves, drawn, curves_schema(), {"models": list(facts)})
+    write_table(curves, drawn, schemas.curves_schema(), {"models": list(facts)})
     summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, threads)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}

@@ -130,10 +130,7 @@ def read_study(
         },
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
-        published_times=None
-        if files.published is None
-        else tables.read_table(files.published, published_times_schema(spec)),
-        published_facts={} if files.published is None else tables.read_facts(files.published),
+        **_published(files.published, spec),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         kept_out=kept_out,
         answers=_answers(files.answers),
@@ -152,6 +149,14 @@ def _of_measured(study: StudyData) -> StudyData:
 def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """GPU to the judged times of its blind test."""
     return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
+
+
+def _published(path: Path | None, spec: Spec) -> dict[str, Any]:
+    """Predictions of published run times, and times without one; empty where there are none."""
+    if path is None:
+        return {}
+    table = tables.read_table(path, published_times_schema(spec))
+    return {"published_times": table, "published_facts": tables.read_facts(path)}
 
 
 def _answers(path: Path | None) -> list[dict[str, Any]] | None:
