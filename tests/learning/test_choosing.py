@@ -19,7 +19,6 @@ from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BestOnAverage, NearestSize
 from launchwise.learning.choosing.plans import (
     HeldOut,
-    Plan,
     centre_and_spread,
     chosen_plan,
     conformal_offsets,
@@ -74,7 +73,6 @@ def test_a_question_is_within_beyond_or_of_a_new_gpu() -> None:
     )
     found = known.situations(asked).tolist()
     assert found == ["within", "beyond", "beyond", "new_gpu", "new_gpu"]
-    assert Known.read(known.plain()) == known
 
 
 @pytest.mark.parametrize("situation", ["within", "beyond", "new_gpu"])
@@ -208,7 +206,6 @@ def test_offsets_hold_about_nine_of_ten_of_the_next_errors(count: int, seed: int
 
 def test_few_errors_give_no_interval() -> None:
     assert conformal_offsets(np.arange(18.0)) is None
-    assert Plan.read(Plan(("a",), 0.5).plain()).offsets is None
 
 
 # The committee

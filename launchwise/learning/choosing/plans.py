@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.search import best_of, choose
+from launchwise.learning.stored import Count, Log
 
 HARM_WEIGHT = 3.0
 """Weight of a loss against the usual choice, relative to a missed gain."""
@@ -48,7 +50,7 @@ BEST_OF = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan for answering in a situation.
+    """Plan for answering in a situation; a committee stores it as JSON.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class Plan:
     cases
         Held-out training cases by which it was chosen; 0 where there were none.
     loss
-        Mean log(time / best) of these; NaN without.
+        Mean log(time / best) of these; None without.
     harmed, abstained
         Of them, those slower than the usual choice by more than 2 %, and those answered by it.
     offsets
@@ -71,15 +73,17 @@ class Plan:
         Lower and upper quantile of log(time / predicted time); None likewise.
     """
 
-    members: tuple[str, ...]
-    caution: float
-    cases: int = 0
-    loss: float = math.nan
-    harmed: int = 0
-    abstained: int = 0
-    offsets: tuple[float, float] | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    members: Annotated[tuple[str, ...], Field(min_length=1)]
+    caution: Log
+    cases: Count = 0
+    loss: Log | None = None
+    harmed: Count = 0
+    abstained: Count = 0
+    offsets: tuple[Log, Log] | None = None
     timer: str | None = None
-    time_offsets: tuple[float, float] | None = None
+    time_offsets: tuple[Log, Log] | None = None
 
     def gains(self, centre: np.ndarray, spread: np.ndarray, usual: np.ndarray) -> np.ndarray:
         """Expected gains over what is usual, and their interval: (rows, 3). Of itself exactly 1.
@@ -97,25 +101,6 @@ class Plan:
         logs = np.column_stack([-centre, -centre + low * width, -centre + high * width])
         logs[usual] = 0.0
         return np.exp(logs)
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON values."""
-        loss = None if math.isnan(self.loss) else self.loss
-        limits = {
-            name: None if each is None else list(each)
-            for name, each in (("offsets", self.offsets), ("time_offsets", self.time_offsets))
-        }
-        return {**asdict(self), "members": list(self.members), "loss": loss, **limits}
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Plan:
-        """From the result of :meth:`plain`."""
-        found = dict(plain)
-        found["members"] = tuple(found["members"])
-        found["loss"] = math.nan if found["loss"] is None else found["loss"]
-        for name in ("offsets", "time_offsets"):
-            found[name] = None if found[name] is None else tuple(found[name])
-        return cls(**found)
 
 
 @dataclass(frozen=True)

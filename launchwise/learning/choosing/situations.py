@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from pydantic import ConfigDict, FiniteFloat
 
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.search import grouped_folds
@@ -46,7 +47,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Known:
-    """GPUs and problems of the training rows.
+    """GPUs and problems of the training rows; a committee stores them as JSON.
 
     Parameters
     ----------
@@ -58,9 +59,11 @@ class Known:
         Problem parameter to its values, where it is a text.
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     gpus: tuple[str, ...]
-    ranges: Mapping[str, tuple[float, float]]
-    values: Mapping[str, tuple[str, ...]]
+    ranges: dict[str, tuple[FiniteFloat, FiniteFloat]]
+    values: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
@@ -85,19 +88,6 @@ class Known:
         found = np.where(beyond, "beyond", "within").astype(object)
         found[~rows["gpu"].isin(self.gpus).to_numpy()] = "new_gpu"
         return found
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"gpus": list(self.gpus), "ranges": dict(self.ranges), "values": dict(self.values)}
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Known:
-        """From the result of :meth:`plain`."""
-        return cls(
-            tuple(plain["gpus"]),
-            {name: (float(low), float(high)) for name, (low, high) in plain["ranges"].items()},
-            {name: tuple(texts) for name, texts in plain["values"].items()},
-        )
 
 
 def validation_folds(

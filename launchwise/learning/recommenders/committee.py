@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.typed import validated
+from launchwise.base.typed import Strict, validated
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.held_out import UNIT, judged, losses_of, together
 from launchwise.learning.choosing.plans import (
@@ -26,12 +26,12 @@ from launchwise.learning.choosing.situations import (
     SITUATIONS,
     Folds,
     Known,
+    Situation,
     drawn,
     held_together,
     new_parameters,
     validation_folds,
 )
-from launchwise.learning.choosing.stored_plans import CommitteeState
 from launchwise.learning.features import Domain
 from launchwise.learning.fits import Fits
 from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender, Tried
@@ -47,6 +47,14 @@ from launchwise.learning.stored import read_recommender_facts
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out, but for new GPUs: all answer
 these."""
+
+
+class CommitteeState(Strict):
+    """State of a committee as JSON (see :mod:`launchwise.learning.stored`)."""
+
+    plans: dict[Situation, Plan]
+    known: Known
+    cards: dict[str, str]
 
 
 class CommitteeRecommender(Recommender):
@@ -180,15 +188,13 @@ class CommitteeRecommender(Recommender):
         parts = []
         for one in self._tried:
             path = one.folder / FACTS_FILE
-            given = read_recommender_facts(path).state
-            state = validated(self.stored, given, path).model_dump()
-            plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
-            for situation, plan in plans.items():
+            state = validated(CommitteeState, read_recommender_facts(path).state, path)
+            for situation, plan in state.plans.items():
                 known = found.get(situation)
                 if situation in wanted - {"new_gpu"} and (not known or plan.cases > known.cases):
                     found[situation] = plan
             if "new_gpu" in wanted:
-                parts.append(self._asked_of(one, Known.read(state["known"])))
+                parts.append(self._asked_of(one, state.known))
         held = together(parts, self._names)
         return found if held is None else {**found, "new_gpu": self._chosen(held, "new_gpu")}
 
@@ -303,20 +309,19 @@ class CommitteeRecommender(Recommender):
 
     def summary(self) -> dict[str, Any]:
         """Plans by situation."""
-        plans = {name: plan.plain() for name, plan in self._plans.items()}
-        return {"features": [], "features_dropped": [], "plans": plans}
+        return {"features": [], "features_dropped": [], "plans": self.state()["plans"]}
 
     def state(self) -> dict[str, Any]:
         """Plans and the training rows' domain, as JSON values."""
-        plans = {name: plan.plain() for name, plan in self._plans.items()}
-        return {"plans": plans, "known": self._known.plain(), "cards": self._cards}
+        content: dict[str, Any] = {"plans": self._plans, "known": self._known, "cards": self._cards}
+        return CommitteeState.model_construct(**content).model_dump(mode="json")
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
-        self._plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
+        self._plans = {name: Plan(**plan) for name, plan in state["plans"].items()}
         if strange := {n for plan in self._plans.values() for n in plan.members} - {*self._names}:
             raise ValueError(f"plans name {min(strange)!r}, which is no member")
-        self._known = Known.read(state["known"])
+        self._known = Known(**state["known"])
         columns = self.domain.spec.problem_columns
         if strange := {*self._known.ranges, *self._known.values} - {*columns}:
             raise ValueError(f"known has {min(strange)!r}, which is no problem parameter")
