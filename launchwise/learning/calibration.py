@@ -8,7 +8,6 @@ for them. Recorded blind tests measured such problems, and no model learns from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,31 +17,13 @@ from launchwise.learning.choosing.situations import Known
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import cases_in
+from launchwise.learning.stored import Calibration
 
 FEWEST = 20
 """Fewest blind problems that say how far intervals reach."""
 
 CALIBRATED = "within"
 """Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How intervals of time did on problems of blind tests, and what becomes of them.
-
-    Parameters
-    ----------
-    problems
-        How many there were.
-    covered
-        Share of measured times inside the intervals as the model gives them.
-    stretch
-        Factor of the logarithm of their width with which they hold as many as they say.
-    """
-
-    problems: int
-    covered: float
-    stretch: float
 
 
 def calibrate(

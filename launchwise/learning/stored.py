@@ -7,6 +7,7 @@ answer is computed from.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,8 +35,21 @@ class Measured(Strict):
     days: list[str]
 
 
-class TimeIntervals(Strict):
-    """As :class:`launchwise.learning.calibration.Calibration`."""
+@dataclass(frozen=True)
+class Calibration:
+    """How intervals of time did on problems of blind tests, and what becomes of them.
+
+    Parameters
+    ----------
+    problems
+        How many there were.
+    covered
+        Share of measured times inside the intervals as the model gives them.
+    stretch
+        Factor of the logarithm of their width with which they hold as many as they say.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     problems: Count
     covered: Annotated[float, Field(ge=0, le=1)]
@@ -61,7 +75,7 @@ class ProductFacts(BaseModel):
     seed: int
     sweeps: str
     versions: dict[str, str]
-    time_intervals: TimeIntervals | None
+    time_intervals: Calibration | None
 
 
 class RecommenderFacts(Strict):

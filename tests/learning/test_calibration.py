@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from stencil import slice_of_card, sweep
 
 from launchwise.experiment.study import Study
-from launchwise.learning.calibration import FEWEST, Calibration, calibrate, stretched
+from launchwise.learning.calibration import FEWEST, calibrate, stretched
 from launchwise.learning.features import Domain
 from launchwise.learning.final import learnt_from
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import cases_in
+from launchwise.learning.stored import Calibration
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 
