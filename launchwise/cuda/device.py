@@ -17,7 +17,7 @@ import pycuda.driver as cuda
 from launchwise.base.errors import UserError
 from launchwise.cuda.buffers import CudaBuffer, CudaGlobal
 from launchwise.cuda.failures import failed
-from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
+from launchwise.cuda.graphs import CapturedGraph, CaptureRefused, Graphs
 from launchwise.cuda.libraries import Libraries
 from launchwise.cuda.memory import CudaMemory
 from launchwise.cuda.parameters import (
@@ -261,7 +261,7 @@ class CudaDevice(CudaMemory):
                 # What it allocates and chooses by itself cannot be part of a graph.
                 once(graphs.stream)
             times = graphs.replay(queue, repeats)
-        except GraphsMissing:
+        except CaptureRefused:
             times = self._in_a_row(queue, repeats)
             return Repeated([each / launches for each in times], "events", launches)
         except cuda.Error as error:
@@ -272,7 +272,7 @@ class CudaDevice(CudaMemory):
         """See :class:`Device`; LaunchFailed where it cannot be captured."""
         try:
             return self._own_graphs().capture(queue, list(streams))
-        except GraphsMissing as error:
+        except CaptureRefused as error:
             raise LaunchFailed(f"no CUDA graph: {error}", fatal=False) from error
         except cuda.Error as error:
             raise failed(error) from error

@@ -13,14 +13,14 @@ import pycuda.driver as cuda
 from launchwise.measuring.measure import LaunchFailed
 
 
-class GraphsMissing(Exception):
-    """cuda-bindings are not installed, or the driver refused to capture."""
+class CaptureRefused(Exception):
+    """The driver refused to capture."""
 
 
 def ask(result: tuple[Any, ...]) -> Any:
-    """Result of a driver call; GraphsMissing if the call failed."""
+    """Result of a driver call; CaptureRefused if the call failed."""
     if int(result[0]) != 0:
-        raise GraphsMissing(result[0].name)
+        raise CaptureRefused(result[0].name)
     return result[1] if len(result) > 1 else None
 
 
@@ -36,7 +36,7 @@ class CapturedGraph:
         """Queue all of it; LaunchFailed when the driver refuses."""
         try:
             ask(self._driver.cuGraphLaunch(self._executable, self._stream))
-        except GraphsMissing as error:
+        except CaptureRefused as error:
             raise LaunchFailed(f"the driver refused a CUDA graph: {error}", fatal=True) from error
 
     def close(self) -> None:
@@ -51,18 +51,11 @@ class Graphs:
     ----------
     stream
         The stream.
-
-    Raises
-    ------
-    GraphsMissing
-        When cuda-bindings are not installed.
     """
 
     def __init__(self) -> None:
-        try:
-            from cuda.bindings import driver
-        except ImportError as error:
-            raise GraphsMissing(str(error)) from error
+        from cuda.bindings import driver
+
         self._driver = driver
         self.stream = cuda.Stream()
         self._events = cuda.Event(), cuda.Event()
@@ -72,7 +65,7 @@ class Graphs:
 
         Raises
         ------
-        GraphsMissing
+        CaptureRefused
             When the launches cannot be captured.
         """
         handle = self._driver.CUstream(self.stream.handle)
@@ -97,7 +90,7 @@ class Graphs:
 
         Raises
         ------
-        GraphsMissing
+        CaptureRefused
             When it cannot be captured.
         """
 

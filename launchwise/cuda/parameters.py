@@ -19,10 +19,8 @@ def parameter_places(cubin_function: Any) -> list[tuple[int, int]] | None:
 
     None where the driver cannot tell (before CUDA 12.4).
     """
-    try:
-        from cuda.bindings import driver
-    except ImportError:
-        return None
+    from cuda.bindings import driver
+
     if not hasattr(driver, "cuFuncGetParamInfo"):
         return None
     places: list[tuple[int, int]] = []

@@ -52,7 +52,7 @@ def resident_blocks(
     """Resident blocks per SM of a kernel with ``threads`` threads per block.
 
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
-    limits of the card; None where cuda-bindings are missing or the driver will not say.
+    limits of the card; None where the driver will not say.
 
     Parameters
     ----------
@@ -75,17 +75,15 @@ def resident_blocks(
 
 
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
-    """A kernel as cuda-bindings know it; None where they are missing or the driver refuses.
+    """A kernel as cuda-bindings know it; None where the driver refuses.
 
     Parameters
     ----------
     place
         Names the cubin, which is loaded once.
     """
-    try:
-        from cuda.bindings import driver
-    except ImportError:
-        return None
+    from cuda.bindings import driver
+
     if place not in _modules:
         status, module = driver.cuModuleLoadData(cubin)
         _modules[place] = module if int(status) == 0 else None

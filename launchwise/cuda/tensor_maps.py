@@ -6,7 +6,7 @@ import numpy as np
 
 
 class TensorMapRefused(Exception):
-    """The driver does not encode the map, or there is no driver that can."""
+    """The driver does not encode the map."""
 
 
 def encode_tensor_map(
@@ -36,10 +36,8 @@ def encode_tensor_map(
     TensorMapRefused
         With what the driver says.
     """
-    try:
-        from cuda.bindings import driver
-    except ImportError as error:
-        raise TensorMapRefused(f"cuda-bindings is missing: {error}") from error
+    from cuda.bindings import driver
+
     types = driver.CUtensorMapDataType
     kind = {
         "float32": types.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
