@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.cli.predict.answering import read_experiment
 from launchwise.report import writing
 from launchwise.report.overview import Run
-from launchwise.report.reading import StudyFiles, read_study
 from launchwise.report.study import StudyData
 
 MOST_PROBLEMS = 6
@@ -26,36 +24,6 @@ WITH_MODELS = 30
 SLOWEST = 8.0
 RUN = Run("0" * 40, "2026-01-01T00:00:00+00:00", "0" * 16, 0, {})
 TIMES = ("time_ms", "time_low_ms", "time_high_ms")
-
-
-def recorded_study(name: str, root: Path) -> StudyData:
-    """A study of ``results/`` that the workflow has finished, without datasheet-only GPUs."""
-    experiment = read_experiment([root / "config.yaml"], root)
-    study, results = experiment.studies[name], root / "results"
-    gpus = experiment.gpus_of(name)
-    evaluation = results / "evaluation"
-    files = StudyFiles(
-        folder=experiment.study_folders[name],
-        sweeps={gpu: results / f"sweeps/{gpu}/{study.workload}.parquet" for gpu in gpus},
-        judged={gpu: results / f"times/{gpu}/{name}.parquet" for gpu in gpus},
-        profiles={gpu: results / f"gpus/{gpu}.json" for gpu in gpus},
-        training=results / f"clean/{name}.parquet",
-        removed=results / f"clean/{name}.removed.parquet",
-        evaluation=evaluation / f"{name}.parquet",
-        curves=evaluation / f"{name}.curves.parquet",
-        facts=evaluation / f"{name}.summary.json",
-        times=results / f"recommendations/{name}.times.parquet",
-        models={model: results / f"models/{name}/{model}" for model in study.models},
-        counters={},
-        described={},
-        pairs={},
-        peers={},
-        blind={},
-        scores={},
-        answers=results / f"lookup/{name}.json",
-    )
-    entries = {model: experiment.model_of(name, model) for model in study.models}
-    return read_study(name, study, entries, files)
 
 
 def copied(study: StudyData, name: str, count: int) -> StudyData:

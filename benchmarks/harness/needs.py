@@ -99,25 +99,6 @@ def weka(jar: Path | None) -> tuple[str, Path]:
     return java, found
 
 
-def chromium() -> tuple[Any, str, str]:
-    """Selenium's module of drivers, Chromium and its driver.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, after one line that names the missing part.
-    """
-    try:
-        from selenium import webdriver
-    except ImportError as error:
-        _end(f"the package {error.name}: {error}")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        _end("chromium and chromedriver")
-    return webdriver, program, driver
-
-
 def coverage() -> Any:
     """The package coverage.
 

@@ -282,20 +282,6 @@ def test_a_machine_without_weka_says_what_to_install(
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.browser
-def test_pages_of_a_report_are_measured(tmp_path: Path) -> None:
-    if shutil.which("chromedriver") is None:
-        pytest.skip("chromedriver is not installed")
-    result = result_of("report_pages", tmp_path)
-    plain, drawn = result["pages"]
-    assert (plain["page"], drawn["page"]) == ("index.html", "two.html")
-    assert result["folder_bytes"] > plain["bytes"] + drawn["bytes"]
-    assert 0 < drawn["usable_ms"] <= drawn["usable_ms_most"]
-    assert drawn["figures_in_view_ms"] > plain["figures_in_view_ms"] > 0
-    assert plain["printed_pages"] == drawn["printed_pages"] == 1
-    assert result["most"]["width_on_a_phone"] == 390
-
-
 @pytest.mark.parametrize("name", ON_GPU)
 def test_without_a_gpu_it_says_so_in_one_line(name: str, tmp_path: Path) -> None:
     done = start(name, tmp_path / "result.json", CUDA_VISIBLE_DEVICES="")

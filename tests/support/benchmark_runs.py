@@ -33,7 +33,6 @@ ANYWHERE = (
         "predictions",
         "ranking",
         "recomputed",
-        "report_pages",
         "roofline_formula",
     ),
     "search_on_a_new_gpu",
