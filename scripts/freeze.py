@@ -58,13 +58,8 @@ def main(
         for path in [*sweeps, *([before] if before else [])]
     ]
     # The product also knows what blind tests of other GPUs measured.
-    tables.append(product.fastest[spec.problem_columns])
-    measured = [
-        dict(zip(spec.problem_columns, values, strict=True))
-        for table in tables
-        for values in table.drop_duplicates().itertuples(index=False, name=None)
-    ]
-    problems = draw_problems(wanted.blind, domain, gpu, measured, seed)
+    tables.append(product.fastest)
+    problems = draw_problems(wanted.blind, domain, gpu, tables, seed)
     found = freeze(frozen, study, gpu, product, problems, seed, commit(), now())
     drawn = [problem_of(each, spec) for each in found.answers]
     write_json(asked, {"problems": drawn, "blocks": blocks_of(found, wanted, spec)})

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import Field
 
 from launchwise.base.errors import UserError
@@ -53,11 +54,16 @@ class Frozen(Strict, title="frozen answers"):
 
 
 def draw_problems(
-    blind: Blind, domain: Domain, gpu: str, measured: Iterable[Problem], seed: int
+    blind: Blind, domain: Domain, gpu: str, measured: Iterable[pd.DataFrame], seed: int
 ) -> list[Problem]:
     """Draw the problems of a blind test: distinct, none of them measured before.
 
     Each has a feasible candidate on ``gpu``.
+
+    Parameters
+    ----------
+    measured
+        Tables with the problems' columns.
 
     Raises
     ------
@@ -65,7 +71,12 @@ def draw_problems(
         When a parameter is missing, unknown or out of the workload's range, or when the ranges
         hold too few problems.
     """
-    used = {tuple(each[name] for name in domain.spec.problem_columns) for each in measured}
+    columns = domain.spec.problem_columns
+    used = {
+        problem
+        for table in measured
+        for problem in table[columns].drop_duplicates().itertuples(index=False, name=None)
+    }
     drawn = distinct_problems(blind, domain, gpu, used, f"blind {seed}")
     found = list(itertools.islice(drawn, blind.problems))
     if len(found) < blind.problems:
