@@ -15,6 +15,7 @@ from launchwise.experiment.method import Method
 from launchwise.experiment.published import read_tables
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
+from launchwise.learning.merit import geometric_mean
 from launchwise.workloads.spec import load_spec
 
 DTYPES = ("float32", "float64")
@@ -242,6 +243,33 @@ def bounds() -> dict[str, Any]:
     profile = read_profile(RECORDED / "h100" / "profile.json", "h100")
     copy = profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs
     return {"rows": shares.to_dict("records"), "copy_percent": 100 * copy, "streaming": spans}
+
+
+@cache
+def openmp() -> dict[str, Any]:
+    """The published program in C with OpenMP, by GPU and order; both element types, every grid.
+
+    ``gain`` of the best tile over untiled loops (geometric mean and most), and the untiled time
+    over that of untiled CUDA (geometric mean).
+    """
+    found: dict[str, Any] = {}
+    keys = ["n", "dtype", "order"]
+    for gpu in ("h100", "h200"):
+        rows = pd.read_parquet(RECORDED / gpu / "acoustic.parquet")
+        rows = rows[rows["status"].isin(["ok", "slow"])]
+        program, linear = (rows[rows["variant"] == name] for name in ("openmp", "linear"))
+        untiled = program[program["tile_i"] == 0].set_index(keys)["time_ms"]
+        gain = untiled / program.groupby(keys)["time_ms"].min()
+        beside = untiled / linear.set_index(keys)["time_ms"].reindex(untiled.index)
+        found[gpu] = {"problems": len(untiled)}
+        for order, own in gain.groupby("order"):
+            ratio = beside.xs(order, level="order")
+            found[gpu][f"order {order}"] = {
+                "gain": geometric_mean(own.to_numpy()),
+                "most": float(own.max()),
+                "beside_cuda": geometric_mean(ratio.to_numpy()),
+            }
+    return found
 
 
 @cache
