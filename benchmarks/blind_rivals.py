@@ -71,13 +71,26 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
 
 
 def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[str, Any]:
-    """Mean fraction and slower answers of every method, and the answers beside the best of them."""
+    """Mean fraction and slower answers of every method, and the answers beside the best of them.
+
+    ``answers_slower`` counts problems to which the recorded answer is slower than the method's;
+    ``answers_least`` is its speed over the method's where it is worst.
+    """
     means = resampled_means(rows, problem_columns, test.frozen.seed)
+    harm = 1 / (1 + HARM_PERCENT / 100)
+    recorded = rows[rows["model"] == ANSWERS].set_index(problem_columns)["fraction"]
+
+    def speed(mine: pd.DataFrame) -> pd.Series:
+        # A method without a time for its answer has fraction 0: the recorded one is faster.
+        return recorded / mine.set_index(problem_columns)["fraction"].reindex(recorded.index)
+
     methods = {
         str(name): {
             "fraction_geometric_mean": geometric_mean(mine["fraction"].to_numpy()),
             "fraction_interval": means.interval(str(name)),
-            "harmed": int((mine["gain"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
+            "harmed": int((mine["gain"] < harm).sum()),
+            "answers_slower": int((speed(mine) < harm).sum()),
+            "answers_least": float(speed(mine).min()),
         }
         for name, mine in rows.groupby("model", sort=False)
     }

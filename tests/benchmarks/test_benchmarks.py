@@ -182,6 +182,9 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> N
         assert 0 < low <= method["fraction_geometric_mean"] <= high <= 1
     # Nothing is slower than itself.
     assert row["methods"]["usual"]["harmed"] == 0
+    assert row["methods"]["answers"]["answers_slower"] == 0
+    assert row["methods"]["answers"]["answers_least"] == 1
+    assert any(each["answers_least"] < 1 for each in row["methods"].values())
     best, answers = row["beside_best_heuristic"], row["methods"]["answers"]
     others = [row["methods"][name]["fraction_geometric_mean"] for name in HEURISTICS]
     assert best["fraction_geometric_mean"] == max(others)
