@@ -66,7 +66,7 @@ def main(
     if extension and not lacks_anything(spec, known, wanted, entries, method, extension):
         # Every row is recorded: that needs no card, nor the driver that they were measured with.
         return write_shard(output, Measured(), folder, spec)
-    builds = partial(builds_of, folder, spec, wanted, entries, method)
+    builds = partial(builds_of, folder, spec, wanted, entries, method, extension)
     with ready_job(bundle, folder, spec, builds, known, threads, slice_sms) as ready:
         if extends and extension:
             extension.check_labels(ready.fields["labels"], extends["path"])

@@ -19,6 +19,10 @@ GRACE_S = 1.0
 """Time for the thread to end after its process, s; a request to stop does not wait for nvcc."""
 
 
+class Unfed(RuntimeError):
+    """Kernels of a task are in no part: a fault of the program, which would wait for ever."""
+
+
 class Feeder(threading.Thread):
     """Thread that sends a measuring process its job, then kernels and tasks as they are ready.
 
@@ -65,7 +69,7 @@ class Feeder(threading.Thread):
         """
         self.more([])
         self.join(GRACE_S)
-        if isinstance(self._error, UserError):
+        if isinstance(self._error, UserError | Unfed):
             raise self._error
         if self._error is not None:
             raise RuntimeError("cannot write to the measuring process") from self._error
@@ -92,6 +96,9 @@ class Feeder(threading.Thread):
                 ready = [task for task in waiting if not needed[id(task)]]
                 waiting = [task for task in waiting if needed[id(task)]]
             self._send_tasks(ready)
+        if waiting:
+            problem = waiting[0]["problem"]
+            raise Unfed(f"no kernels were compiled for {len(waiting)} tasks: {problem}, ...")
         while tasks := self._later.get():
             self._send_tasks(tasks)
 

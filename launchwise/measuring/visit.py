@@ -15,6 +15,7 @@ from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
+from launchwise.measuring.extension import Extension
 from launchwise.measuring.job import JobKernels
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.problem_locks import Claims
@@ -112,12 +113,20 @@ def builds_of(
     problems: list[Problem],
     blocks: Sequence[ProblemBlock],
     method: Method,
+    extension: Extension | None = None,
 ) -> list[Build]:
     """Every build that the sweep needs, in the order of need."""
     # What an explorer will propose is not known.
     exhaustive = method.strategy.kind == "exhaustive"
     parts_of = narrowings(spec, blocks) if exhaustive else None
-    return builds_in_order(load_workload(folder, spec), problems, parts_of)
+    workload = load_workload(folder, spec)
+    needed = dict.fromkeys(builds_in_order(workload, problems, parts_of))
+    if extension:
+        # They may lie outside of what the problems are narrowed to.
+        for problem in problems:
+            for anchor in extension.anchors(problem):
+                needed[workload.build(problem, anchor)] = None
+    return list(needed)
 
 
 def problem_seconds(method: Method, problems: int, shards: int) -> float | None:

@@ -19,8 +19,10 @@ from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import SourceState, source_state
 from launchwise.measuring.sweep import measure_shard
+from launchwise.measuring.visit import builds_of
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Part, baseline
 from tests.support.stencil import change_sessions
 
@@ -115,6 +117,28 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording: Re
     assert (joint[before.index] == before).all()
     others = after.index.difference(before.index)
     assert (joint[others] == after[others]).all()
+
+
+def test_kernels_of_rows_that_are_measured_once_more_are_compiled(recording: Recording) -> None:
+    """The best recorded row lies outside of what a later visit is narrowed to."""
+    folder, spec, rows = recording.kernels, recording.spec, recording.rows.copy()
+    rows.loc[rows["variant"] == "block3d", "time_ms"] /= 1000
+    recording.write(rows)
+    extension = recording.read()
+    assert extension.anchors(OLD)[-1]["variant"] == "block3d"
+    columns = Part({"variant": ["column"], "tz": [2]})
+    shard = replace(recording.shard([OLD], columns), extension=extension)
+    blocks = [{**{name: [value] for name, value in OLD.items()}, "only": dict(columns.only)}]
+    workload = load_workload(folder, spec)
+    wanted = {workload.build(OLD, each).key for each in shard.configurations(OLD)}
+    assert len(wanted) == 3
+
+    def compiled(*extended: Extension) -> set[str]:
+        builds = builds_of(folder, spec, [OLD], blocks, Method(), *extended)
+        return {build.key for build in builds}
+
+    assert wanted <= compiled(extension)
+    assert not wanted <= compiled()
 
 
 def test_nothing_is_measured_where_every_row_is_there(recording: Recording) -> None:

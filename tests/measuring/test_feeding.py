@@ -66,6 +66,31 @@ def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(
     assert {row["status"] for row in rows} == {"ok"}
 
 
+class Lacking:
+    """Parts that lack the builds of the last problem."""
+
+    seconds = 0.0
+
+    def __init__(self, folder: Path) -> None:
+        workload = load_workload(folder, load_spec(folder))
+        self._keys = frozenset(build.key for build in builds_in_order(workload, PROBLEMS[:1]))
+
+    def ready(self) -> Iterator[Part]:
+        """One part."""
+        yield Part(Path("one"), self._keys)
+
+
+def test_tasks_without_kernels_end_the_sweep(
+    make_shard: Callable[..., Shard], stencil_copy: Path, tmp_path: Path
+) -> None:
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=Lacking(stencil_copy))
+    with (
+        Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
+        pytest.raises(RuntimeError, match=r"no kernels were compiled for 1 tasks: .*float64"),
+    ):
+        measure_shard(shard, journal)
+
+
 class Broken:
     """Parts of which the second cannot be compiled."""
 
