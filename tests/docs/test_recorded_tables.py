@@ -53,5 +53,4 @@ def test_numbers_of_rows_are_those_of_the_files(workload: str) -> None:
         assert problems in (None, len(table[problem_columns].drop_duplicates()))
         counts = table["status"].value_counts().to_dict()
         assert by_status == tuple(counts.get(name, 0) for name in STATUSES)[: len(by_status)]
-        )
         assert sum(by_status) == rows
