@@ -4,7 +4,7 @@ Snakemake detects edits of a script only. With the files as inputs, a comment wo
 and Snakemake would ask for their sizes over and over while jobs wait.
 
 Every job reads the Snakefile again. So facts about files are kept by the content of a file, and
-digests as long as no Python file of the project or of a workload changes, in one JSON file. Facts
+digests as long as no Python file of the project or of a workload changes, in one JSON file. Both
 are kept for all projects of a user, too: to find them takes seconds in a new folder. A file that is
 missing, damaged or of another version is ignored; of several writers the last one wins.
 """
@@ -31,9 +31,11 @@ FILE = Path(".snakemake/launchwise/code.json")
 """In the folder that Snakemake runs in."""
 
 SHARED = "code.json"
-"""Facts in the user's cache."""
+"""Facts and digests in the user's cache."""
 MOST_SHARED = 2000
 """Files whose facts are shared: those of several versions of the project."""
+MOST_STATES = 50
+"""States of the code whose digests are shared."""
 
 _Kept = dict[str, Any]
 
@@ -64,9 +66,11 @@ class Code:
         self._graph = Graph(root, self._facts_of, users)
         self._version = [digest_files([Path(each.__file__ or "") for each in _MODULES])]
         self._version += map(str, sys.version_info[:2])
-        self._state = digest([str(root), *self._version, [*self._keys.items()]])
+        # Equal in every copy of the project, as digests are.
+        named = sorted((self._graph.place(path), key) for path, key in self._keys.items())
+        self._state = digest([*self._version, named])
+        self._shared: _Kept | None = None
         self._kept = self._read()
-        self._shared: dict[str, Facts] | None = None
         self._found: dict[str, Facts] = {}
         self._changed = False
         atexit.register(self.save)
@@ -82,7 +86,8 @@ class Code:
         key = " ".join(sorted(start))
         digests = self._kept["digests"]
         if key not in digests:
-            digests[key] = self._graph.digest(map(self._place, start))
+            shared = self._of_all_projects()["digests"].get(self._state, {})
+            digests[key] = shared.get(key) or self._graph.digest(map(self._place, start))
             self._changed = True
         return str(digests[key])
 
@@ -101,11 +106,18 @@ class Code:
             self._changed = False
 
     def _share(self) -> None:
-        """Add what was found to the facts of all projects, the newest last."""
-        if self._found:
-            facts = {**self._read_shared(), **self._found}
-            kept = dict([*facts.items()][-MOST_SHARED:])
-            content = {"version": self._version, "facts": kept}
+        """Add what was found to what all projects share, the newest last."""
+        shared = self._read_shared()
+        digests = shared["digests"].pop(self._state, {})
+        found = {**digests, **self._kept["digests"]}
+        if self._found or found != digests:
+            facts = {**shared["facts"], **self._found}
+            states = {**shared["digests"], self._state: found}
+            content = {
+                "version": self._version,
+                "facts": dict([*facts.items()][-MOST_SHARED:]),
+                "digests": dict([*states.items()][-MOST_STATES:]),
+            }
             with contextlib.suppress(UserError):
                 write_text(user_cache() / SHARED, json.dumps(content, separators=(",", ":")))
             self._found = {}
@@ -121,19 +133,26 @@ class Code:
         return self._facts[path]
 
     def _shared_or_found(self, content: bytes, key: str) -> Facts:
+        facts: dict[str, Facts] = self._of_all_projects()["facts"]
+        if key not in facts:
+            facts[key] = self._found[key] = _found(content, key)
+        return facts[key]
+
+    def _of_all_projects(self) -> _Kept:
+        """What all projects share, read once."""
         if self._shared is None:
             self._shared = self._read_shared()
-        if key not in self._shared:
-            self._shared[key] = self._found[key] = _found(content, key)
-        return self._shared[key]
+        return self._shared
 
-    def _read_shared(self) -> dict[str, Facts]:
-        """Facts of all projects."""
+    def _read_shared(self) -> _Kept:
+        """Facts by the content of a file, and digests by the state of the code."""
         try:
             kept = json.loads((user_cache() / SHARED).read_bytes())
-            return dict(kept["facts"]) if kept["version"] == self._version else {}
+            if kept["version"] == self._version:
+                return {name: dict(kept[name]) for name in ("facts", "digests")}
         except (OSError, ValueError, RecursionError, LookupError, TypeError):
-            return {}
+            pass
+        return {"facts": {}, "digests": {}}
 
     def _read(self) -> _Kept:
         """What is kept; digests only of this very state."""

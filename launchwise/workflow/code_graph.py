@@ -46,10 +46,10 @@ class Graph:
         for path, name in self._reached((str(path), WHOLE) for path in start):
             root = name.partition(".")[0]
             if part := self._facts(path)["parts"].get(root):
-                counted[f"{self._place(path)}:{root}"] = part["text"]
+                counted[f"{self.place(path)}:{root}"] = part["text"]
         return digest(counted)
 
-    def _place(self, path: str) -> str:
+    def place(self, path: str) -> str:
         """Path of a file of launchwise from the root of its repository, with a leading slash."""
         return path.removeprefix(str(SHIPPED)).removeprefix(self._root)
 
@@ -87,7 +87,7 @@ class Graph:
         return known
 
     def _loading(self, path: str) -> Iterator[Node]:
-        inside = self._place(path)
+        inside = self.place(path)
         if inside.startswith(f"/{PACKAGE}/"):
             for folder in Path(inside[1:]).parents[:-1]:
                 yield (f"{self._root}/{folder.as_posix()}/__init__.py", REST)

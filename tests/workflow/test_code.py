@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from launchwise.base.storage import user_cache
 from launchwise.workflow.code import FILE, SHARED, Code
 from launchwise.workflow.code_facts import PACKAGE, Facts, facts_of
+from launchwise.workflow.code_graph import Graph
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -330,6 +331,25 @@ def test_facts_of_one_project_are_taken_by_another_and_its_edits_count(
         (other.folder / FILE).unlink()
         assert other.digest() == changed
         assert len(asked) == len(json.loads((other.folder / FILE).read_text())["facts"])
+
+
+def test_a_copy_of_a_project_takes_its_digests(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = small.digest()
+    asked: list[Path] = []
+
+    def digest(self: Graph, start: Iterable[Path]) -> str:
+        asked.extend(start)
+        return "computed"
+
+    monkeypatch.setattr(Graph, "digest", digest)
+    copy = Small(tmp_path / "copy")
+    assert copy.digest() == before
+    assert not asked
+    # What it has taken holds for its files as they were.
+    copy.edit(*KEPT["an unused function elsewhere"])
+    assert copy.digest() == "computed"
 
 
 def test_a_cache_that_cannot_be_written_shares_nothing(
