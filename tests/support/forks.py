@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from python_forks import ForkingPopen, exit_code, leave, places, search
-from snakemake.cli import main
+from snakemake.cli import get_argument_parser, main
 
 from launchwise.workflow.server import MODELS
 
@@ -169,13 +169,21 @@ def _stream(number: int) -> io.TextIOWrapper:
     return open(number, "w", buffering=1, encoding="utf-8", closefd=False)
 
 
+LOADED_LATE = (
+    *("snakemake.report.html_reporter", "snakemake.profiles", "snakemake.storage"),
+    *("nbformat", "smart_open", "statistics", "platformdirs"),
+)
+"""What Snakemake imports when it reads a Snakefile, or later."""
+
+
 @cache
 def load_libraries() -> None:
     """Load what Snakemake and the server of its scripts load: each fork has it then."""
-    importlib.import_module("snakemake.report.html_reporter")
-    for name in MODELS:
+    for name in (*LOADED_LATE, *MODELS):
         if name.partition(".")[0] != "launchwise":
             importlib.import_module(name)
+    # Snakemake looks for its plugins in every folder of packages, once per process.
+    get_argument_parser()
 
 
 def run_snakemake(arguments: list[str]) -> None:
