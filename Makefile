@@ -1,5 +1,6 @@
 # make          create .venv, then run the pipeline
 # make test     install the developers' tools, then run the tests
+# make test-slow  run the tests that make test leaves out: most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors
@@ -45,13 +46,18 @@ ifneq ($(wildcard $(VENV)/.stamp-run),)
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint docs reference figures wheel gpu lock clean
+.PHONY: all test test-slow test-slurm lint docs reference figures wheel gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
 
+PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/.stamp-dev
-	$(ACTIVATE) pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(ACTIVATE) pytest $(PARALLEL) $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.stamp-dev
+	$(ACTIVATE) pytest -m "slow and not gpu and not slurm" $(PARALLEL) $(PYTEST_ARGS)
 
 test-slurm: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m slurm tests/slurm $(PYTEST_ARGS)

@@ -1,4 +1,7 @@
-"""Every benchmark runs at its smallest size, or says in one line what the machine lacks."""
+"""Every benchmark runs at its smallest size, or says in one line what the machine lacks.
+
+Those that take more than three core-seconds have the mark ``slow``.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ def test_every_benchmark_is_started_by_a_test() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == known
 
 
+@pytest.mark.slow
 def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
     result = result_of("dag", tmp_path)
     assert result["studies"] == 1
@@ -58,6 +62,7 @@ def test_the_roofline_formula_is_judged_by_what_bounds_a_kernel(tmp_path: Path) 
         assert 0 <= row["near_share"] + row["faster_share"] <= 1
 
 
+@pytest.mark.slow
 def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     result = result_of("ablations", tmp_path)
     tables = [result[name] for name in ("filter", "gpu_features", "training_size")]
@@ -82,6 +87,7 @@ def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     assert every["rows"]["quality"] == every["problems"]["quality"]
 
 
+@pytest.mark.slow
 def test_ranking_and_regression_answer_the_same_problems(tmp_path: Path) -> None:
     rows = result_of("ranking", tmp_path)["compared"]
     splits = {row["split"] for row in rows}
@@ -111,6 +117,7 @@ def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -
         assert -1 <= row["spearman"] <= 1
 
 
+@pytest.mark.slow
 def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
     result = result_of("search_on_a_new_gpu", tmp_path)
     assert {card["workload"] for card in result["cards"]} == {
@@ -131,6 +138,7 @@ def test_rows_of_other_problems_help_a_search(tmp_path: Path) -> None:
     assert rows["other_problems"]["within_5_percent"] < rows["alone"]["within_5_percent"]
 
 
+@pytest.mark.slow
 def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
     result = result_of("stopping", tmp_path)
     assert len(result["coefficients"]) == 4
@@ -139,6 +147,7 @@ def test_a_search_is_held_to_what_it_was_sure_of(tmp_path: Path) -> None:
     assert cards["h100"]["searches"] + cards["h200"]["searches"] == 2
 
 
+@pytest.mark.slow
 def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     result = result_of("answers", tmp_path)
     row, other = result["studies"]
@@ -191,6 +200,7 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> N
     assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
 
 
+@pytest.mark.slow
 def test_variants_of_the_answering_model_answer_the_same_problems(tmp_path: Path) -> None:
     result = result_of("committee", tmp_path)
     assert result["studies"] == ["tridiagonal_streams"]
@@ -206,6 +216,7 @@ def test_variants_of_the_answering_model_answer_the_same_problems(tmp_path: Path
             assert min(row["fit_core_s"], row["answer_core_s"]) > 0
 
 
+@pytest.mark.slow
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()
@@ -239,6 +250,7 @@ def best_tile_of_sweep(gpu: str, problems: int) -> float:
     return float(gains.clip(lower=1).mean())
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:
     result = result_of("mutants", tmp_path)
     assert (result["mutants"], result["noticed"], result["unexplained"]) == (1, 1, 0)
@@ -325,6 +337,7 @@ def test_missing_eigen_is_named_in_one_line(
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) -> None:
     (row,) = result_of("search_on_a_real_card", tmp_path)["problems"]
     near = row["configurations_near"]
@@ -334,6 +347,7 @@ def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) 
     assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]
 
 
+@pytest.mark.slow
 def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them(
     tmp_path: Path,
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_job_counts_once_and_its_processes_core_seconds_all() -> None:
     assert summary["until_first_job_s"] == 0.0
 
 
+@pytest.mark.slow
 def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
     result = result_of("main_job", tmp_path)
     (run,) = result["runs"]
@@ -122,6 +123,7 @@ def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
     assert evaluated["longest_s"] <= run["sweeps_to_evaluation"]["wall_s"]
 
 
+@pytest.mark.slow
 def test_each_gpu_of_a_grown_project_has_its_sweep(tmp_path: Path) -> None:
     project = tmp_path / "project"
     case = Case(WORKING_TREE, (EVALUATED,), SMALLEST_MODELS, gpu_factor=2)

@@ -72,11 +72,12 @@ def start(
     """Run a benchmark at its smallest size.
 
     It is a fork, but for ``main_job``, which tells processes by their commands, and for those on a
-    GPU: no fork of a process that has opened CUDA can use it.
+    GPU that they are shown: no fork of a process that has opened CUDA can use it.
     """
     script = [str(FOLDER / f"{name}.py"), str(output), "--smallest", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    if name != "main_job" and name not in ON_GPU:
+    shown = name in ON_GPU and variables.get("CUDA_VISIBLE_DEVICES") != ""
+    if name != "main_job" and not shown:
         load_libraries()
         return forked(run_script, script, output.parent, environment, seconds=300)
     return subprocess.run(
