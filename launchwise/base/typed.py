@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -81,8 +83,23 @@ _Loader.add_constructor(f"{_TAG}float", _real)
 _Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_yaml_str)
 
 
+_KEPT_BYTES = 1 << 17
+
+
+@lru_cache(maxsize=256)
+def _kept(text: str) -> Any:
+    return _built(text)
+
+
+def _built(text: str) -> Any:
+    check_limits(text, _SafeLoader)
+    return yaml.load(text, Loader=_Loader)
+
+
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file in which no key occurs twice, within the limits of :mod:`yaml_limits`.
+
+    The same text is parsed once per process: specs are read again and again.
 
     Raises
     ------
@@ -91,8 +108,8 @@ def read_yaml(path: str | Path) -> Any:
     """
     text = read_text(path, MOST_BYTES)
     try:
-        check_limits(text, _SafeLoader)
-        return yaml.load(text, Loader=_Loader)
+        # A copy: who reads a file may change what it says.
+        return deepcopy(_kept(text)) if len(text) < _KEPT_BYTES else _built(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         beyond = isinstance(error, BeyondLimitError)
