@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
+from sklearn.model_selection import train_test_split
 
-from kernels.tridiagonal.learning.published_split import SPLITS, as_published
+from kernels.tridiagonal.learning.published_split import SPLITS, TEST_SHARE, as_published, split
 
 SEED = 5
 
@@ -44,3 +46,11 @@ def test_the_same_seed_gives_the_same_splits() -> None:
     table = optima([4, 8] * 12)
     assert as_published(table, SEED) == as_published(table, SEED)
     assert as_published(table, SEED) != as_published(table, SEED + 1000)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 16, 37, 40])
+def test_splits_are_those_that_scikit_learn_draws(count: int) -> None:
+    for seed in range(SEED, SEED + 20):
+        expected = train_test_split(np.arange(count), test_size=TEST_SHARE, random_state=seed)
+        for ours, theirs in zip(split(count, seed), expected, strict=True):
+            assert ours.tolist() == theirs.tolist()
