@@ -1,11 +1,11 @@
 """The library's tests stand on none of the project's workloads: copies without them are tested.
 
-Without any workload, all tests are collected, and of the packages in :data:`RUN` the first
-:data:`FIRST` tests of each file run, with one case each, but for the files in :data:`SLOW`. With
-one workload alone, its own tests are collected. Tests with the mark ``workloads`` are about the
-project's own workloads and are left out. All tests of these packages run in the copy with::
+Without any workload, all tests are collected; in a slow test, of the packages in :data:`RUN` the
+first :data:`FIRST` tests of each file run, with one case each, but for the files in :data:`SLOW`.
+With one workload alone, its own tests are collected. Tests with the mark ``workloads`` are about
+the project's own workloads and are left out. All tests of these packages run in the copy with::
 
-    WITHOUT_WORKLOADS=all .venv/bin/pytest tests/base/test_without_workloads.py -k any
+    WITHOUT_WORKLOADS=all .venv/bin/pytest -m slow tests/base/test_without_workloads.py
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def run(folder: Path, *options: str, whole: bool = True) -> str:
 
     It is a fork: libraries are loaded, and the project is imported anew from the copy.
     """
-    marked = "not gpu and not slurm and not browser and not workloads"
+    marked = "not gpu and not slurm and not browser and not workloads and not slow"
     words = ["whole" if whole else "some", "-q", "-p", "no:cacheprovider", "-m", marked, *options]
     variables = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     done = forked(run_pytest, words, folder, {**variables, "PYTHONPATH": str(folder)}, 600)
@@ -101,13 +101,16 @@ def run(folder: Path, *options: str, whole: bool = True) -> str:
     return done.stdout
 
 
-def test_without_any_workload_all_tests_are_collected_and_some_of_each_file_pass(
-    bare: Path,
-) -> None:
+def test_without_any_workload_all_tests_are_collected(bare: Path) -> None:
+    assert "tests/learning/test_" in run(bare, "--collect-only", "tests", "kernels")
+
+
+@pytest.mark.slow
+def test_without_any_workload_some_tests_of_each_file_pass(bare: Path) -> None:
     if os.environ.get("WITHOUT_WORKLOADS") == "all":
         said = run(bare, *(f"tests/{name}" for name in RUN))
     else:
-        said = run(bare, "tests", "kernels", whole=False)
+        said = run(bare, *(f"tests/{name}" for name in RUN), whole=False)
     assert " passed" in said
 
 

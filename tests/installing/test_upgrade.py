@@ -46,6 +46,7 @@ def older(tmp_path: Path) -> tuple[Path, str]:
     return clone, tag.removeprefix("v")
 
 
+@pytest.mark.slow
 def test_a_newer_version_goes_on_with_rows_of_the_last_tag(
     wheel: Path, older: tuple[Path, str], kernel_cache: Path, tmp_path: Path
 ) -> None:

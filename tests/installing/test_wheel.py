@@ -95,6 +95,7 @@ def test_from_an_empty_folder_to_the_answer(installed: Installed, tmp_path: Path
     assert after == before
 
 
+@pytest.mark.slow
 def test_an_import_leads_to_recommendations_and_exports(
     installed: Installed, tmp_path: Path
 ) -> None:
