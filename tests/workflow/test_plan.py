@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 import yaml
+from forks import forked
+from python_forks import forget
 from snakemake.utils import update_config
 
 from launchwise.base import imports
@@ -22,14 +25,15 @@ from launchwise.workflow import plan as workflow
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
-IMPORTED = """
-import runpy, sys
-sys.path.insert(0, {root!r})
-runpy.run_path({script!r}, run_name="imported")
-for name, module in list(sys.modules.items()):
-    if name.split(".")[0] == "launchwise" and getattr(module, "__file__", None):
-        print(module.__file__)
-"""
+
+
+def print_imported(words: list[str]) -> None:
+    """Run a file as a module, and print the files of the library that it loads."""
+    forget(ROOT)
+    runpy.run_path(words[0], run_name="imported")
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "launchwise" and getattr(module, "__file__", None):
+            print(module.__file__)
 
 
 def code_files(start: str) -> set[str]:
@@ -38,11 +42,10 @@ def code_files(start: str) -> set[str]:
 
 
 def really_imported(script: str) -> set[str]:
-    """Files of the library that importing ``script`` loads, seen in a fresh process."""
-    program = IMPORTED.format(root=str(ROOT), script=str(ROOT / script))
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    """Files of the library that importing ``script`` loads, where none was loaded before."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = forked(print_imported, [str(ROOT / script)], ROOT, environment, seconds=60)
+    assert done.returncode == 0, done.stderr
     return {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
 
 
@@ -50,6 +53,7 @@ def really_imported(script: str) -> set[str]:
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
     found = code_files(script)
     imported = really_imported(script)
+    assert imported
     assert imported <= found
     # What is not loaded at once must be named by an import inside a function of what is loaded.
     texts = [(ROOT / path).read_text() for path in found | {script}]
