@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.tridiagonal.studies.disturbed import (
@@ -40,6 +40,7 @@ def at(rows: pd.DataFrame, n: int, m: int, variant: str = "strided") -> int:
     return int(place)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 99), st.sampled_from(SIZES[1:-1]), st.sampled_from(CHOICES[1:-1]))
 def test_a_row_apart_from_all_neighbours_is_found_and_no_other(seed: int, n: int, m: int) -> None:
     rows = table(seed)

@@ -115,7 +115,7 @@ def tables(draw: st.DrawFn) -> Times:
     return draw(st.lists(line, min_size=1, max_size=5))
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(tables())
 def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
@@ -142,6 +142,7 @@ def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     assert sum(a == b for a, b in zip(path, best, strict=True)) == max(kept)
 
 
+@settings(max_examples=40)
 @given(tables())
 def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
