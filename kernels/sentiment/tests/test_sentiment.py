@@ -250,6 +250,7 @@ MUTANTS = {
 """Text that a file has once, to the file, what stands there instead, and a variant that runs it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", MUTANTS)
 def test_a_mistake_in_a_kernel_is_found(
     tmp_path: Path, kernel_cache: Path, spec: Spec, text: str
