@@ -13,7 +13,7 @@ from launchwise.report.page import MOST_ROWS
 from tests.support.browsing import at_desktop, load
 from tests.support.report_study import study
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 OTHERS, FEW, MANY = 26, 60, 104
 LAST = f"gpu{MANY - 1:04d}"

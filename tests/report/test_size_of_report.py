@@ -146,6 +146,7 @@ def sizes() -> dict[str, int]:
     return {path: len(text.encode()) for path, text in files_of(*studies).items()}
 
 
+@pytest.mark.slow
 def test_the_folder_is_below_5_mb() -> None:
     # That of all studies is below 9 MB, and some 5 MB more with models and publications.
     assert sum(sizes().values()) < 4.9e6
