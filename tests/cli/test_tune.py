@@ -480,21 +480,18 @@ def test_a_problem_that_is_none_is_told(
     assert not (tmp_path / "tuned").exists()
 
 
-def test_settings_of_somebody_else_stay(
-    workload: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    own = tmp_path / "own" / "config.yaml"
+def test_settings_of_somebody_else_stay(tune: Tune, workload: Path, tmp_path: Path) -> None:
+    own = tmp_path / "here" / "own" / "config.yaml"
     own.parent.mkdir()
     own.write_text("seed: 1\n")
-    said = complaint([workload, "w=32", "h=16", "--folder", "own"], capsys)
+    refused = tune(workload, "w=32", "h=16", "--folder", "own")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    (said,) = refused.stderr.splitlines()
     assert "own/config.yaml: was not written by launchwise tune" in said
     assert own.read_text() == "seed: 1\n"
     own.write_text(HEADER)
-    main(["tune", str(workload), "w=32", "h=16", "--folder", "own", "-n"])
+    planned = tune(workload, "w=32", "h=16", "--folder", "own", "-n")
+    assert planned.returncode == 0, planned.stderr
     assert settings(own.parent)["gpus"] == {
         "local": {"source": "live", "workloads": ["convolution"], "shards": 1}
     }

@@ -115,7 +115,7 @@ def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, token
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
-@pytest.mark.parametrize(("batch", "chunk", "streams"), [(70, 0, 1), (9, 1, 4), (70, 64, 2)])
+@pytest.mark.parametrize(("batch", "chunk", "streams"), [(70, 0, 1), (5, 1, 4), (70, 64, 2)])
 def test_batches_from_host_memory_are_right(
     spec: Spec, kernel_cache: Path, memory: str, batch: int, chunk: int, streams: int
 ) -> None:
