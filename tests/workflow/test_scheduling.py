@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
+from forks import forked, run_snakemake
+from samples import ROOT
 
 WORKFLOW = """
 from launchwise.workflow.scheduling import lift_rate_limit
@@ -35,7 +36,9 @@ def test_only_a_limit_of_the_user_holds_for_local_jobs(
     tmp_path: Path, options: list[str], lifted: bool
 ) -> None:
     (tmp_path / "Snakefile").write_text(WORKFLOW)
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = ["--cores", "1", *options]
+    ran = forked(run_snakemake, words, tmp_path, environment, seconds=100)
+    assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "one").exists()
     assert ("limit: None" in ran.stdout) is lifted, ran.stdout + ran.stderr

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import forked, run_snakemake
+from samples import ROOT
 
 WORKFLOW = """
 from launchwise.workflow.submission import check_submission
@@ -39,17 +39,10 @@ def run(folder: Path, said: str | None, code: int = 1) -> str:
     if said is not None:
         (programs / "sbatch").write_text(SBATCH.format(said=said, code=code))
         (programs / "sbatch").chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--executor", "slurm", "--jobs", "1"],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": str(programs) if said is None else f"{programs}:{os.environ['PATH']}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = str(programs) if said is None else f"{programs}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    words = ["--executor", "slurm", "--jobs", "1"]
+    done = forked(run_snakemake, words, folder, environment, seconds=100)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr
