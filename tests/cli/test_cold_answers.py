@@ -28,8 +28,8 @@ from launchwise.workloads.spec import load_spec
 
 STUDY, GPU = "stencil_block", "card"
 SIZES = (200, 256, 400, 512)
-MEASURED = ["n=256", "dtype=float32", "order=2"]
-BETWEEN = ["n=333", "dtype=float32", "order=2"]
+MEASURED = ("n=256", "dtype=float32", "order=2")
+BETWEEN = ("n=333", "dtype=float32", "order=2")
 MEMBERS = "knn, forest, lightgbm, xgboost, learnt, nearest_size"
 SETTINGS = {"workloads": ["kernels"], "gpus": {GPU: {"source": "recorded"}}}
 
@@ -91,14 +91,21 @@ def asked(project: Path, *words: str) -> tuple[str, set[str]]:
     return "\n".join(lines), set(json.loads(packages))
 
 
+Cold = dict[tuple[str, ...], tuple[str, set[str]]]
 HEAVY = {"sklearn", "optuna", "plotly", "snakemake", "pycuda"}
 
 
-def test_an_answer_imports_no_library_that_it_does_not_need(project: Path) -> None:
-    said, packages = asked(project, "recommend", STUDY, *MEASURED)
+@pytest.fixture(scope="module")
+def cold(made: Path) -> Cold:
+    """What a new process recommends for each question, and the packages that it imported."""
+    return {words: asked(made, "recommend", STUDY, *words) for words in (MEASURED, BETWEEN)}
+
+
+def test_an_answer_imports_no_library_that_it_does_not_need(project: Path, cold: Cold) -> None:
+    said, packages = cold[MEASURED]
     assert "measured on this GPU" in said
     assert not packages & {*HEAVY, "lightgbm", "xgboost", "scipy"}
-    said, packages = asked(project, "recommend", STUDY, *BETWEEN)
+    said, packages = cold[BETWEEN]
     assert "between measured sizes" in said
     assert not packages & HEAVY
     said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
@@ -107,13 +114,13 @@ def test_an_answer_imports_no_library_that_it_does_not_need(project: Path) -> No
 
 
 def test_answers_are_those_of_a_process_that_has_imported_everything(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, cold: Cold, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import sklearn.ensemble
 
     assert sklearn.ensemble
     for words in (MEASURED, BETWEEN):
-        said, _ = asked(project, "recommend", STUDY, *words)
+        said, _ = cold[words]
         assert main(["recommend", STUDY, *words]) == 0
         assert capsys.readouterr().out.strip() == said.strip()
 
