@@ -9,12 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from docs.generator.recorded_data import KERNELS, RECORDED
+from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS
+from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind.answering import read_frozen
 from launchwise.learning.blind.scoring import check_measured_after, score, summarise
 from launchwise.learning.features import Domain
+from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import gains_known, pairs_schema
@@ -96,6 +98,29 @@ def experts_beside_pytorch() -> dict[str, Any]:
             }
             for name, own in parts.items()
         }
+    return found
+
+
+@cache
+def autotuned_of_triton() -> dict[str, float]:
+    """Fraction of the fastest Triton configuration that ``triton.autotune`` chose, by its list.
+
+    Geometric mean over problems of the blind test, by rows of its sweep.
+    """
+    known = read_json(RESULTS / "autotuned_blind.json")
+    spec = load_spec(KERNELS / "expert_product")
+    path = RECORDED / known["gpu"] / "blind" / f"{known['study']}.sweep.parquet"
+    rows = read_table(path, measurement_schema(spec))
+    rows = rows[rows["variant"] == "triton"]
+    best = rows.groupby(spec.problem_columns, observed=True)["time_ms"].min()
+    keys = [*spec.problem_columns, *known["choices"]["all"][0]["configuration"]]
+    times = rows.set_index(keys)["time_ms"]
+    found: dict[str, float] = {}
+    for mode, choices in known["choices"].items():
+        asked = pd.DataFrame({**each["problem"], **each["configuration"]} for each in choices)
+        chosen = times.reindex(pd.MultiIndex.from_frame(asked[keys])).to_numpy()
+        fastest = best.reindex(pd.MultiIndex.from_frame(asked[spec.problem_columns])).to_numpy()
+        found[mode] = geometric_mean(fastest / chosen)
     return found
 
 

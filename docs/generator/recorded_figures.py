@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from docs.generator.recorded_answers import (
+    autotuned_of_triton,
     beside_pytorch,
     blind,
     blind_experts,
@@ -159,6 +160,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
         function.__name__: function
         for function in (
             ablations,
+            autotuned_of_triton,
             beside_pytorch,
             blind,
             blind_experts,
