@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from launchwise.cli.new.expansion import reads
 from launchwise.cli.new.polynomials import (
+    Expand,
     Polynomial,
     add,
     coefficient,
@@ -16,7 +17,7 @@ from launchwise.cli.new.polynomials import (
     read,
     written,
 )
-from launchwise.cli.new.scopes import loop_places, scope_ends
+from launchwise.cli.new.scopes import changed_names, loop_places, scope_ends
 from launchwise.cli.new.tokens import closing, is_name, tokenised
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -76,6 +77,7 @@ class Indices:
         self._ends = scope_ends(self.tokens)
         self._known: dict[int, Polynomial] = {}
         self._depth = 0
+        self._changed = changed_names(self.tokens)
         for place, name, text in _assigned(self.tokens):
             self._definitions.setdefault(name, []).append((place, text))
         for variable in ("blockIdx", "threadIdx", "blockDim"):
@@ -109,7 +111,11 @@ class Indices:
                 self._depth -= 1
             return self._known[start]
 
-        return read(tokens, expand)
+        return read(tokens, expand, divisors=self._unchanged(expand))
+
+    def _unchanged(self, expand: Expand) -> Expand:
+        """The same for names that have one value: a sum divides by its end, not by its start."""
+        return lambda name: None if name in self._changed else expand(name)
 
     def definitions(self, keep: frozenset[str] = frozenset()) -> Iterator[Polynomial]:
         """What variables of the kernel are set to; names in ``keep`` stand for themselves."""

@@ -19,9 +19,14 @@ _DEEPEST = 40
 _LONGEST = 2_000
 
 
-def read(tokens: Sequence[str], expand: Expand, depth: int = 0) -> Polynomial:
-    """Polynomial of an expression; what is no sum or product becomes one name of its own."""
-    return _Reader(list(tokens), expand, depth).sum()
+def read(
+    tokens: Sequence[str], expand: Expand, depth: int = 0, divisors: Expand | None = None
+) -> Polynomial:
+    """Polynomial of an expression; what is no sum or product becomes one name of its own.
+
+    ``divisors`` is what names stand for in divisors and in distances of shifts; the same if None.
+    """
+    return _Reader(list(tokens), expand, depth, divisors).sum()
 
 
 def add(one: Polynomial, other: Polynomial, sign: int = 1) -> Polynomial:
@@ -44,7 +49,7 @@ def multiply(one: Polynomial, other: Polynomial) -> Polynomial:
 
 def divided(one: Polynomial, other: Polynomial) -> Polynomial | None:
     """``one / other`` where ``other`` is one product that divides all of ``one``; else None."""
-    if len(other) != 1:
+    if len(other) != 1 or not all(other.values()):
         return None
     ((term, factor),) = other.items()
     found: Polynomial = {}
@@ -88,9 +93,12 @@ def written(one: Polynomial) -> str:
 class _Reader:
     """A reader of one expression."""
 
-    def __init__(self, tokens: list[str], expand: Expand, depth: int) -> None:
+    def __init__(
+        self, tokens: list[str], expand: Expand, depth: int, divisors: Expand | None = None
+    ) -> None:
         self.tokens, self.at = tokens, 0
         self.expand, self.depth = expand, depth
+        self.divisors = divisors or expand
 
     def peek(self, ahead: int = 0) -> str:
         place = self.at + ahead
@@ -127,9 +135,16 @@ class _Reader:
                     found = {(self.whole(),): 1}
             elif operator in ("/", "%") or shift:
                 self.at += 2 if shift else 1
-                found = self.opaque(operator, found, self.factor())
+                found = self.opaque(operator, found, self.divisor())
             else:
                 return found
+
+    def divisor(self) -> Polynomial:
+        """The factor that divides, or by which is shifted."""
+        outside, self.expand = self.expand, self.divisors
+        found = self.factor()
+        self.expand = outside
+        return found
 
     def opaque(self, operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
         """Quotient, remainder or shift."""
@@ -172,7 +187,7 @@ class _Reader:
     def nested(self, inside: Sequence[str]) -> Polynomial:
         if self.depth > _DEEPEST or not inside:
             return {("? " + " ".join(inside),): 1}
-        return read(inside, self.expand, self.depth + 1)
+        return read(inside, self.expand, self.depth + 1, self.divisors)
 
     def name(self) -> Polynomial:
         """A name with its members, calls and brackets."""
@@ -195,7 +210,7 @@ class _Reader:
                 self.at += 2
         if not simple:
             part = self.tokens[start : self.at]
-            return {(_Reader(part, self.expand, self.depth).whole(),): 1}
+            return {(_Reader(part, self.expand, self.depth, self.divisors).whole(),): 1}
         known = self.expand(token)
         return {(token,): 1} if known is None else known
 

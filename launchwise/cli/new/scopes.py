@@ -1,4 +1,4 @@
-"""Where variables that a kernel declares end."""
+"""Where variables that a kernel declares end, and which of them change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from launchwise.cli.new.tokens import closing, is_name
 
+_CHANGES = ("+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=")
 _NO_TYPE = ("return", "else", "case", "goto", "throw")
 
 
@@ -42,6 +43,21 @@ def loop_places(tokens: Sequence[str]) -> set[int]:
             end = max(end, end_of_statement(tokens, place + 1))
         if place < end:
             found.add(place)
+    return found
+
+
+def changed_names(tokens: Sequence[str]) -> set[str]:
+    """Variables that are computed from themselves, or whose address is given away."""
+    found: set[str] = set()
+    for place in range(1, len(tokens) - 1):
+        token, before, after = tokens[place], tokens[place - 1], tokens[place + 1]
+        if not is_name(token):
+            continue
+        counts = after in _CHANGES or "++" in (before, after) or "--" in (before, after)
+        given = before == "&" and tokens[place - 2] in ("(", ",")
+        value = tokens[place + 2 : end_of_statement(tokens, place + 2)] if after == "=" else ()
+        if counts or given or token in value:
+            found.add(token)
     return found
 
 
