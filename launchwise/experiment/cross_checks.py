@@ -123,15 +123,23 @@ def check_sweeps(experiment: Experiment) -> None:
 def _check_problems(
     experiment: Experiment, workload: str, blocks: list[ProblemBlock], key: str, every_variant: bool
 ) -> None:
-    spec, sweep = experiment.spec_of(workload), experiment.sweeps.get(workload)
-    strategy = sweep.strategy.kind if sweep else "exhaustive"
-    with checking.raising(experiment.below(key)):
-        checking.check_blocks(spec, blocks, strategy)
+    spec = experiment.spec_of(workload)
+    check_blocks(experiment, workload, blocks, key)
     try:
         checking.check_space(spec, problems(spec, blocks), every_variant)
     except ValueError as error:
         where = experiment.folders[workload] / SPEC_FILE
         raise UserError(where, "", f"{error} (required by {key})") from error
+
+
+def check_blocks(
+    experiment: Experiment, workload: str, blocks: list[ProblemBlock], key: str
+) -> None:
+    """Check that blocks of problems, given by ``key``, are of a workload and fit its sweep."""
+    sweep = experiment.sweeps.get(workload)
+    strategy = sweep.strategy.kind if sweep else "exhaustive"
+    with checking.raising(experiment.below(key)):
+        checking.check_blocks(experiment.spec_of(workload), blocks, strategy)
 
 
 def check_splits(experiment: Experiment) -> None:

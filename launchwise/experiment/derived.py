@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from launchwise.experiment.method import ProblemBlock, Sweep
@@ -135,7 +135,7 @@ def _sizes(parameter: ProblemParameter, low: int, high: int) -> list[Value]:
     return list(dict.fromkeys(min(high, max(low, round(math.exp(step)))) for step in steps))
 
 
-def derived_study(spec: Spec, problems: list[dict[str, Any]]) -> Study | None:
+def derived_study(spec: Spec, problems: Sequence[Mapping[str, Any]]) -> Study | None:
     """Study of a workload without one: every third size held out, two kinds of trees and a model.
 
     Parameters

@@ -214,13 +214,7 @@ class Experiment:
                 continue
             spec = self.spec_of(workload)
             self._derive_sweep(workload)
-            asked = [
-                problem
-                for gpu in self.settings.gpus
-                if self._may_ask(gpu, workload)
-                for problem in problems_in(self.blocks_of(gpu, workload))
-            ]
-            study = derived_study(spec, asked)
+            study = derived_study(spec, self._asked(workload))
             if study is None:
                 self.alone.append(workload)
                 continue
@@ -232,6 +226,21 @@ class Experiment:
             self.studies[workload] = study
             # Where its files would be, if it had any.
             self.study_folders[workload] = self.folders[workload] / STUDIES / workload
+
+    def _asked(self, workload: str) -> list[Problem]:
+        """Problems that GPUs which the derived study of a workload may ask measure, checked."""
+        found: list[Problem] = []
+        checked: set[str] = set()
+        for name, gpu in self.settings.gpus.items():
+            if self._may_ask(name, workload):
+                own = f"gpus.{name}.problems.{workload}"
+                key = own if workload in gpu.problems else f"sweeps.{workload}.problems"
+                blocks = self.blocks_of(name, workload)
+                if key not in checked:
+                    checked.add(key)
+                    cross_checks.check_blocks(self, workload, blocks, key)
+                found += problems_in(blocks)
+        return found
 
     def _may_ask(self, gpu: str, workload: str) -> bool:
         """Whether a GPU has rows for the derived study of a workload, which has its name."""

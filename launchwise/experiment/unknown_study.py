@@ -15,6 +15,9 @@ NEEDED = (
 )
 """What makes a study of a workload without a kernel."""
 
+TOO_FEW = "fewer than three sizes of one problem parameter are measured"
+"""Why a workload that is measured has no derived study."""
+
 
 def unknown_study(name: str, experiment: Experiment) -> str:
     """Message for a study that does not exist: what its workload lacks, or the closest name."""
@@ -22,6 +25,8 @@ def unknown_study(name: str, experiment: Experiment) -> str:
     if named:
         workload = max(named, key=len)
         studied = any(study.workload == workload for study in experiment.studies.values())
+        if workload in experiment.alone:
+            return f"{workload} has no study: {TOO_FEW}; its answers: results/answers"
         if not studied and not experiment.spec_of(workload).has_kernel:
             return f"{workload} has no study: {NEEDED}"
     return unknown("study", name, experiment.studies)

@@ -33,13 +33,22 @@ def targets(values: Values, contests: Contests) -> Targets:
     for study in values.blind:
         found |= _blind_tests(study, values, contests)
     archs = sorted(set(values.archs.values()))
-    for workload in map(values.workload, measurable):
+    compiled = dict.fromkeys(map(values.workload, measurable))
+    # Too few sizes for a study, or none asked for.
+    compiled |= dict.fromkeys(each for gpu in values.live for each in _measured(gpu, values))
+    for workload in compiled:
         found[f"compile_{workload}"] = [f"results/build/{workload}/{arch}.cubins" for arch in archs]
     for gpu in values.gpus:
         found |= _of_gpu(gpu, values)
     for gpu in values.live:
         found |= _of_live_gpu(gpu, values)
     return found
+
+
+def _measured(gpu: str, values: Values) -> list[str]:
+    """Workloads with a kernel that a GPU measures."""
+    experiment = values.experiment
+    return [each for each in experiment.workloads_of(gpu) if experiment.spec_of(each).has_kernel]
 
 
 def _of_study(study: str, values: Values) -> Targets:

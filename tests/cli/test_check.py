@@ -200,6 +200,91 @@ def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
         )
 
 
+PROBLEMS = {"w": [64], "h": [64]}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        (
+            {"problems": [{"weight": [64], "h": [64]}]},
+            "problems: unknown problem parameter 'weight'",
+        ),
+        (
+            {"problems": [{"w": [64], "hi": [64]}]},
+            "problems: unknown problem parameter 'hi'",
+        ),
+        ({"problems": [{"w": [64]}]}, "problems: h is missing"),
+        ({"problems": [{**PROBLEMS, "w": ["many"]}]}, "problems: w: must be"),
+        (
+            {"problems": [{**PROBLEMS, "only": {"block": [16]}}]},
+            "problems.only: unknown tunable 'block'",
+        ),
+        ({"problems": [PROBLEMS], "anew": [{"wide": [64]}]}, "anew: unknown column 'wide'"),
+        ({"problem": [PROBLEMS]}, "problem: unknown key 'problem'"),
+    ],
+)
+def test_a_mistake_in_the_sweep_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], sweep: dict[str, Any], said: str
+) -> None:
+    (folder / "sweep.yaml").write_text(yaml.safe_dump(sweep))
+    assert f"sweep.yaml: {said}" in complaint(folder, capsys)
+
+
+def test_a_right_sweep_is_counted_and_lacks_a_study_of_few_sizes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for sizes, lacks in (([64, 128], True), ([64, 128, 256], False)):
+        (folder / "sweep.yaml").write_text(yaml.safe_dump({"problems": [{"w": sizes, "h": sizes}]}))
+        main(["check", str(folder)])
+        said = capsys.readouterr().out
+        assert f"sweep: the baseline may run each of {len(sizes) ** 2} problems" in said
+        assert ("no study: fewer than three sizes" in said) == lacks
+
+
+@pytest.mark.parametrize(
+    ("constraints", "own", "key", "said"),
+    [
+        ([], ["block_size_x > 9999"], "variants.more.constraints", "block_size_x > 9999 never"),
+        (["variant != 'more'"], [], "constraints", "variant != 'more' never holds"),
+        (
+            [],
+            ["tile_size_x == 1", "tile_size_x == 2"],
+            "variants.more.constraints",
+            "do not hold together",
+        ),
+    ],
+)
+def test_a_variant_that_no_configuration_may_run_is_named_with_what_refuses_it(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    constraints: list[str],
+    own: list[str],
+    key: str,
+    said: str,
+) -> None:
+    def more(raw: dict[str, Any]) -> None:
+        first = next(iter(raw["variants"].values()))
+        raw["variants"]["more"] = {**first, "constraints": [*first.get("constraints", []), *own]}
+        raw["constraints"] = [*raw.get("constraints", []), *constraints]
+
+    of_spec(more)(folder)
+    told = complaint(folder, capsys)
+    assert f"spec.yaml: {key}: no configuration of more may run: " in told
+    assert said in told
+
+
+def test_a_variant_for_few_sizes_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def more(raw: dict[str, Any]) -> None:
+        first = next(iter(raw["variants"].values()))
+        own = ["w == 1000", "h == 777"]
+        raw["variants"]["more"] = {**first, "constraints": [*first.get("constraints", []), *own]}
+
+    of_spec(more)(folder)
+    main(["check", str(folder)])
+    assert "no configuration of more" not in capsys.readouterr().err
+
+
 def test_open_questions_of_a_draft_are_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

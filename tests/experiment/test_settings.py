@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from overlays import ASKED, BASE, BLOCK, STUDY, S, experiment, line_of, nested
-from samples import Project
+from samples import ROOT, Project
 from snakemake.utils import update_config
 
 from launchwise.experiment.blame import COMMAND_LINE, Sources
@@ -17,6 +18,8 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.workflow import plan as workflow
 from launchwise.workloads.space import baseline, configurations, narrowings
+
+CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
 @pytest.mark.workloads
@@ -267,6 +270,35 @@ def test_problems_may_be_narrowed_by_constraints(home: Path) -> None:
         line = line_of(nested("sweeps/stencil/problems", [{**BLOCK, "constraints": wrong}]))
         assert line.startswith("overlay0.yaml: sweeps.stencil.problems")
         assert said.removeprefix(".") in line
+
+
+@pytest.mark.parametrize("where", ["sweep.yaml", "settings", "gpu"])
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"wide": [64, 65], "h": [64]}, "unknown problem parameter 'wide'"),
+        ({"w": [64], "high": [64]}, "unknown problem parameter 'high'"),
+        ({"h": [64]}, "w is missing"),
+        ({"w": [64, "many"], "h": [64]}, "w: must be of type integer"),
+    ],
+)
+def test_problems_of_a_workload_without_a_study_are_checked_before_one_is_derived(
+    home: Path, where: str, block: dict[str, Any], said: str
+) -> None:
+    shutil.copytree(CONVOLUTION, home / "kernels" / "convolution")
+    problems = [block]
+    overlay: dict[str, Any] = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    path, key = "overlay0.yaml", "sweeps.convolution.problems"
+    if where == "sweep.yaml":
+        path = str(home / "kernels" / "convolution" / "sweep.yaml")
+        key = "problems"
+        Path(path).write_text(yaml.safe_dump({"problems": problems}))
+    elif where == "settings":
+        overlay["sweeps"] = {"convolution": {"problems": problems}}
+    else:
+        overlay["gpus"]["mine"]["problems"] = {"convolution": problems}
+        key = "gpus.mine.problems.convolution"
+    assert line_of(overlay).startswith(f"{path}: {key}: {said}")
 
 
 @pytest.mark.parametrize(

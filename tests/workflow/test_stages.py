@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from launchwise.experiment.loading import load_experiment
+from launchwise.experiment.unknown_study import unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
 from launchwise.workflow.cluster import Cluster
@@ -34,7 +35,8 @@ class Stages:
     def __init__(self, study: dict[str, Any] | None = None, **settings: Any) -> None:
         path = ROOT / "config.yaml"
         config = {**yaml.safe_load(path.read_text()), **settings}
-        config["workloads"] = [str(ROOT / "tests" / "support" / "kernels")]
+        own = settings.get("workloads", [])
+        config["workloads"] = [str(ROOT / "tests" / "support" / "kernels"), *own]
         config["studies"] = {STUDY: study or {}}
         self.experiment = load_experiment(config, [path], Path.cwd())
         self.values = Values(self.experiment)
@@ -201,3 +203,18 @@ def test_targets_are_of_what_a_gpu_and_a_study_have(recorded: Path) -> None:
     found = targets(alone.values, alone.contests)
     assert f"predict_{STUDY}" not in found
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
+
+
+def test_a_workload_with_too_few_sizes_for_a_study_has_a_target_and_a_line(recorded: Path) -> None:
+    folder = ROOT / "docs" / "tutorial" / "example" / "convolution"
+    few = {"convolution": {"problems": [{"w": [64, 128], "h": [64, 128]}]}}
+    gpus = {"a": {**LIVE, "studies": [STUDY], "workloads": ["convolution"]}, "b": LIVE}
+    for own in (gpus, {"b": LIVE}):
+        stages = Stages(gpus=own, workloads=[str(folder)], sweeps=few)
+        found = targets(stages.values, stages.contests)
+        assert found["compile_convolution"] == ["results/build/convolution/sm_90.cubins"]
+        assert "final_convolution" not in found
+        said = unknown_study("convolution", stages.experiment)
+        assert said.startswith(
+            "convolution has no study: fewer than three sizes of one problem parameter"
+        )

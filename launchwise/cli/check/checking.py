@@ -16,9 +16,15 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.cli.check.compiling import CHECK, Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
+from launchwise.cli.check.idle_variants import check_idle
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_runs import SEED
+from launchwise.cli.check.sweep_files import listed_problems
 from launchwise.cli.problems import problems_of
+from launchwise.experiment.checking import check_space
+from launchwise.experiment.derived import derived_study
+from launchwise.experiment.discovery import SWEEP_FILE, find_studies
+from launchwise.experiment.unknown_study import TOO_FEW
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.loading import load_workload
@@ -58,7 +64,7 @@ class Step:
     Parameters
     ----------
     name
-        ``spec``, ``expressions``, ``host``, ``compile`` or ``cpu``.
+        ``spec``, ``expressions``, ``sweep``, ``host``, ``compile`` or ``cpu``.
     status
         One of :data:`OK` and those below it.
     said
@@ -121,6 +127,11 @@ def checked(
     problems = corners.corner_problems(spec)
     tried = len(problems) * len(corners.corner_configurations(spec))
     yield Step("expressions", OK, f"have values at {tried} corners of the space")
+    listed = listed_problems(folder, spec)
+    check_idle(folder, spec, problems)
+    if listed is not None:
+        _check_space(folder, spec, listed)
+        yield Step("sweep", OK, _of_sweep(folder, spec, listed))
     workload = load_workload(folder, spec)
     try:
         builds = chosen_builds(spec, workload, problems)
@@ -140,6 +151,20 @@ def checked(
     yield from _compiled_meanwhile(folder, spec, builds, arch, threads, on_cpu)
     if missing is not None:
         raise missing
+
+
+def _check_space(folder: Path, spec: Spec, listed: Sequence[Problem]) -> None:
+    """Check that the problems of ``sweep.yaml`` may be measured, with every variant for some."""
+    try:
+        check_space(spec, listed)
+    except ValueError as error:
+        raise UserError(folder / SWEEP_FILE, "problems", str(error)) from error
+
+
+def _of_sweep(folder: Path, spec: Spec, listed: Sequence[Problem]) -> str:
+    said = f"the baseline may run each of {len(listed)} problems"
+    lacks_study = not find_studies({spec.workload: folder}) and derived_study(spec, listed) is None
+    return f"{said}; no study: {TOO_FEW}" if lacks_study and spec.arguments else said
 
 
 def _compiled_meanwhile(

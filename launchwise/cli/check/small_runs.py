@@ -7,10 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
-from launchwise.base.typed import read_yaml, validated
-from launchwise.experiment.discovery import SWEEP_FILE
-from launchwise.experiment.method import Sweep
+from launchwise.cli.check.sweep_files import listed_problems
 from launchwise.workloads import corners
 from launchwise.workloads.drawn_problems import drawn_problems, single_axes, with_several_blocks
 from launchwise.workloads.fitting_sizes import nearest_problem
@@ -19,7 +16,6 @@ from launchwise.workloads.space import (
     Configuration,
     Problem,
     feasible,
-    problems,
 )
 from launchwise.workloads.spec import Spec
 
@@ -52,12 +48,8 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     UserError
         When ``sweep.yaml`` lists what is no problem of the workload.
     """
-    path = folder / SWEEP_FILE
-    if path.is_file():
-        try:
-            listed = problems(spec, validated(Sweep, read_yaml(path), path).problems)
-        except ValueError as error:
-            raise UserError(path, "problems", str(error)) from error
+    listed = listed_problems(folder, spec)
+    if listed is not None:
         listed.sort(key=lambda each: float(spec.value(spec.work.footprint_bytes, each)))
         kinds: dict[str, Problem] = {}
         for problem in listed:
