@@ -17,6 +17,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
+from launchwise.cli.check import cpu_runs
 from launchwise.measuring import triton_compiler
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, left_out
@@ -568,3 +569,31 @@ def test_the_example_of_the_guide_is_verified(
 def _without_nvcc() -> str:
     """A PATH with g++ alone: what is compiled is no part of the question."""
     return str(Path(str(shutil.which("g++"))).parent)
+
+
+@needs_triton
+@needs_gxx
+@pytest.mark.parametrize("always", [False, True])
+def test_a_run_that_takes_the_interpreter_too_long_is_left_out_for_a_smaller_one(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    always: bool,
+) -> None:
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 4.0)
+    # The odd size is 14; 4 is tried in its place.
+    turns = "    for turn in range(10000000 if n == 14 else 1):\n        value += 0\n    tl.store"
+    edit(folder / "twice.py", "    tl.store", turns.replace("n == 14", "True") if always else turns)
+    only_triton(folder)
+    monkeypatch.setenv("PATH", _without_nvcc())
+    assert (main(["check", str(folder), "--cpu"]) or 0) == (2 if always else 0)
+    said = capsys.readouterr()
+    reason = "did not finish within 4 s"
+    if always:
+        assert f"failed on the CPU: {reason} (triton BLOCK=64" in said.err
+    else:
+        slow = [line for line in said.out.splitlines() if " at n=14, " in line]
+        assert slow
+        assert all(line.startswith("left out cpu: triton BLOCK") for line in slow), slow
+        assert any(f"{reason}: too much work for the CPU device" in line for line in slow)
+        assert " at n=4, dtype=" in said.out

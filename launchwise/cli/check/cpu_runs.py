@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
 from launchwise.cli.check.listed_values import Listed, listed_problems
 from launchwise.cli.check.macro_values import MOST_RUNS, MacroRuns, macro_runs
+from launchwise.cli.check.slow_runs import SlowRuns
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
@@ -34,6 +36,8 @@ WIDE_S = 5.0
 
 TOTAL_S = 120.0
 """Time after which no further configuration is tried, s."""
+
+NO_LESS_WORK = "no less work than a run that did not end in time"
 
 MOST_DEATHS = 3
 """Processes that crash or hang before no further configuration is tried."""
@@ -95,9 +99,13 @@ def run_on_cpu(
     compare = None if spec.reference is None else spec.reference.compare
     process.open(folder, 4 * small_runs.MEMORY_BYTES, small_runs.SEED)
     with _Ahead(folder, spec) as ahead:
-        jobs, left_out = _planned(folder, spec, workload, ahead, given)
+        planned, left_out = _planned(folder, spec, workload, ahead, given)
         yield from left_out
-        for number, job in enumerate(jobs):
+        slow = SlowRuns(spec)
+        jobs = deque(planned)
+        known = [job.problem for job in planned]
+        while jobs:
+            job = jobs.popleft()
             why = ""
             if deaths == MOST_DEATHS:
                 why = f"{deaths} configurations crashed or hung"
@@ -106,17 +114,42 @@ def run_on_cpu(
             elif job.wide and spent > WIDE_S:
                 why = f"time limit of sizes above a block ({WIDE_S:g} s)"
             if why:
-                count = len(jobs) - number
+                count = len(jobs) + 1
                 name = f"{count} runs from {assigned(job.problem)} on"
                 yield Run(name, "", "left out", f"not tried: {why}", count)
                 return
+            variant = str(job.configuration["variant"])
+            name = f"{label(job.configuration, spec)} at {assigned(job.problem)}"
+            if slow.covers(job.problem, job.configuration):
+                yield Run(name, variant, "left out", f"not tried: {NO_LESS_WORK}")
+                continue
             begun = time.monotonic()
-            status, said = _outcome(job, process, compare)
+            status, said = _outcome(job, process, compare, slow)
             spent += time.monotonic() - begun if job.wide else 0.0
             if status == "died":
                 status, deaths = "failed", deaths + 1
-            name = f"{label(job.configuration, spec)} at {assigned(job.problem)}"
-            yield Run(name, str(job.configuration["variant"]), status, said)
+            elif status == "slow":
+                status = "left out"
+                if not job.wide:
+                    slow.add(job.problem, job.configuration)
+                if not job.wide and given is None:
+                    fewer = [each for each in slow.smaller(job.problem) if each not in known]
+                    known += fewer
+                    jobs.extendleft(reversed(_of_problems(spec, workload, ahead, fewer)))
+            elif status == "ok":
+                slow.ended(job.configuration)
+            yield Run(name, variant, status, said)
+
+
+def _of_problems(
+    spec: Spec, workload: Workload, ahead: _Ahead, problems: Sequence[Problem]
+) -> list[_Job]:
+    """Jobs of problems, whose builds are being compiled."""
+    return [
+        _Job(problem, each, ahead.compile(_builds(workload, problem, each)))
+        for problem in problems
+        for each in small_runs.chosen(spec, problem)
+    ]
 
 
 def _planned(
@@ -170,10 +203,12 @@ def _planned(
     return jobs, left_out
 
 
-def _outcome(job: _Job, process: CpuProcess, compare: str | None) -> tuple[str, str]:
-    """Status of a configuration, ``died`` where its process did, and what is said of it.
+def _outcome(
+    job: _Job, process: CpuProcess, compare: str | None, slow: SlowRuns
+) -> tuple[str, str]:
+    """Status of a configuration, and what is said of it: ``died`` where its process did.
 
-    ``compare`` names a comparison of the user's own.
+    ``slow`` where it was too much work. ``compare`` names a comparison of the user's own.
     """
     for build in job.builds:
         try:
@@ -186,8 +221,8 @@ def _outcome(job: _Job, process: CpuProcess, compare: str | None) -> tuple[str, 
     try:
         found = process.run(asked, WIDE_S if job.wide else SILENCE_S)
     except Silent as death:
-        if job.wide:
-            return "left out", f"{death}: too much work for the CPU device"
+        if job.wide or slow.may_be(job.problem, job.configuration):
+            return "slow", f"{death}: too much work for the CPU device"
         return "died", str(death)
     except Died as death:
         return "died", str(death)

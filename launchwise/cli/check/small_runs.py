@@ -29,6 +29,11 @@ MOST_CONFIGURATIONS = 4
 MEMORY_BYTES = 1 << 28
 """Problems that need more are left out: the CPU runs one thread at a time."""
 
+MOST_SMALL_ITEMS = 1 << 16
+"""Most work items, or numbers in memory, of a small problem."""
+
+BYTES_PER_ITEM = 4
+
 ODD = 13
 """Added to the smallest size, twice to the second parameter's and so on: blocks at the end of an
 array are then not full, and a width is no height."""
@@ -56,9 +61,22 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
             kind = [value for value in problem.values() if isinstance(value, str)]
             kinds.setdefault(json.dumps(kind), problem)
         return list(kinds.values())[:MOST_PROBLEMS]
+    return drawn_small_problems(spec)
+
+
+def drawn_small_problems(spec: Spec) -> list[Problem]:
+    """The smallest sizes and odd ones (see :func:`small_problems`)."""
     found = _drawn(spec, all(one.is_triton for one in spec.variants.values())) or _drawn(spec)
     found += _for_others(spec, found)
     return [*found, *_for_single_blocks(spec, found)]
+
+
+def is_small(spec: Spec, problem: Problem) -> bool:
+    """Whether a problem is so little work that the CPU device ends every right kernel in time."""
+    items, bytes_ = (
+        float(spec.value(text, problem)) for text in (spec.work.items, spec.work.footprint_bytes)
+    )
+    return max(items, bytes_ / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
 
 
 def _drawn(spec: Spec, in_triton: bool = False) -> list[Problem]:
