@@ -35,13 +35,13 @@ LIBRARIES = "cub|thrust|cutlass|cute"
 REFUSED |= {
     rf"\b(?:{LIBRARIES})\s*::|\bnamespace\s+(?:{LIBRARIES})\b|"
     r"\b(?:curand|cublas|cufft|cusparse|cusolver|cudnn|nvtx)\w+": "a library of CUDA's",
-    r"\b__nv_fp8\w*|\b__nv_fp4\w*|\b__nv_fp6\w*": "numbers of 8 bits and less",
+    r"\b__nv_fp8\w*|\b__nv_fp4\w*|\b__nv_fp6\w*": "floating-point numbers of 8 bits and less",
 }
 
 _REFUSED = re.compile("|".join(REFUSED))
 
 HEADERS = {
-    r"cuda_fp[468]\.h": "numbers of 8 bits and less",
+    r"cuda_fp[468]\.h": "floating-point numbers of 8 bits and less",
     r"mma\.h": "tensor cores (wmma)",
     r"cuda_pipeline.*|cooperative_groups/memcpy_async\.h": "asynchronous copies",
     r"cooperative_groups/.*": "these cooperative groups",

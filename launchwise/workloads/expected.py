@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,13 +185,22 @@ class OwnReference:
                 message = f"{where} gives {array.size} elements of {name}, which has {size}"
                 raise self._unfit(message)
             return array.reshape(-1)
-        if array.size != size:
+        if not _in_same_order(array.shape, shape):
             message = f"{where} gives shape {array.shape} for {name}, whose shape is {shape}"
             raise self._unfit(message)
         return array.reshape(shape)
 
     def _unfit(self, message: str) -> UserError:
         return UserError(self._folder / SPEC_FILE, "reference", message)
+
+
+def _in_same_order(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether one shape only joins dimensions of the other that are next to each other.
+
+    (6, 4) is (24,), (6, 4, 1) and (2, 3, 4), but not (4, 6): that is another order of elements.
+    """
+    one, other = (set(itertools.accumulate(shape, operator.mul)) for shape in (given, wanted))
+    return math.prod(given) == math.prod(wanted) and (one <= other or other <= one)
 
 
 def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:

@@ -37,7 +37,10 @@ def wrong_element(
     if poison is not None and poison.was_left(index, whole):
         # A small type has few values: a kernel may as well have written this one.
         small = output.dtype.itemsize <= SMALL_BYTES
-        wrongly = f" or is wrongly {shown(found)}" if small and not is_inexact(output.dtype) else ""
+        wrongly = f" or is wrongly {shown(found)}" if small else ""
+        if is_inexact(output.dtype):
+            # A sum with NaN, which it was filled with, is NaN.
+            wrongly = " or only added to" if np.isnan(found) else ""
         return f"{where} is never written{wrongly}, expected {shown(expected)}"
     said = f"{where} is {shown(found)}, expected {shown(expected)}"
     if not is_inexact(output.dtype) and not limit:

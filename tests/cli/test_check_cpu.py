@@ -210,6 +210,27 @@ def test_a_mistake_of_the_reference_is_the_users(
     assert "IndexError" in said
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("input", "reference.py:expected gives shape (14, 27) for output, whose shape is (27, 14)"),
+        ("input.T", ""),
+        ("input.T.ravel()", ""),
+        ("input.T[:, None, :, None]", ""),
+        ("input.T.ravel()[:-1]", "for output, whose shape is (1, 1)"),
+    ],
+)
+def test_an_expected_array_in_another_order_of_elements_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], result: str, said: str
+) -> None:
+    path = folder / "spec.yaml"
+    call = "call: numpy.transpose, given: [input]"
+    path.write_text(path.read_text().replace(call, 'file: "reference.py:expected"'))
+    (folder / "reference.py").write_text(f"def expected(input):\n    return {result}\n")
+    assert (main(["check", str(folder), "--cpu"]) or 0) == (2 if said else 0)
+    assert said in capsys.readouterr().err
+
+
 def test_host_code_runs_on_the_cpu_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

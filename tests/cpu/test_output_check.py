@@ -188,5 +188,5 @@ def test_a_session_with_a_large_output_compares_on_the_device(tmp_path: Path) ->
     assert session.check().wrong == ""
     assert comparing.key in device.launched
     session.poison()
-    assert session.check().wrong.startswith("output[0, 0] is never written, expected ")
+    assert session.check().wrong.startswith("output[0, 0] is never written or only")
     session.close()

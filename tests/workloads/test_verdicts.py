@@ -21,7 +21,8 @@ from launchwise.workloads.verdicts import wrong_element
         ("int8", 127, "out[1] is never written or is wrongly -128, expected 127"),
         ("bool", True, "out[1] is never written or is wrongly 0, expected 1"),
         ("int32", 5, "out[1] is never written, expected 5"),
-        ("float16", 0.5, "out[1] is never written, expected 0.5"),
+        ("float16", 0.5, "out[1] is never written or only added to, expected 0.5"),
+        ("float32", np.nan, "out[1] is never written, expected nan"),
     ],
 )
 def test_a_small_integer_that_was_left_may_as_well_be_a_wrong_one(
