@@ -711,6 +711,48 @@ def test_what_a_draft_leaves_to_a_person_is_one_line(
     assert f"kernel.py: {said}" in capsys.readouterr().out.splitlines()
 
 
+OMITTED = """
+@triton.autotune(configs=[triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 64})], key=[])
+@triton.jit
+def scale(x_ptr, n, d, stride_n, stride_d, BLOCK: tl.constexpr, GROUP_M: tl.constexpr = 8):
+    pid = tl.program_id(0)
+    i = pid * BLOCK + tl.arange(0, BLOCK)
+    for k in range(0, d, GROUP_M):
+        at = x_ptr + i * stride_n + k * stride_d
+        tl.store(at, 2 * tl.load(at, mask=i < n), mask=i < n)
+
+
+def run(x):
+    scale[(triton.cdiv(x.shape[0], 128),)](
+        x, x.shape[0], x.shape[1], x.stride(0), x.stride(1)
+    )
+"""
+
+
+def test_the_usual_choice_has_the_default_of_what_its_configuration_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_text(tmp_path, HEAD + OMITTED)
+    usual = tmp_path / "mine" / "usual.yaml"
+    assert f"{usual}: what the file's users run, as it says" in capsys.readouterr().out
+    spec = load_spec(tmp_path / "mine")
+    problem = {name: (one.values or [one.minimum])[0] for name, one in spec.problem.items()}
+    chosen = usual_configuration(spec.usual, problem, spec)
+    assert chosen is not None
+    assert spec.baseline["GROUP_M"] == chosen["GROUP_M"] == 8
+    assert spec.tunables["GROUP_M"].neutral != 8
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_strides_of_a_guessed_shape_are_questions(tmp_path: Path, said: bool) -> None:
+    first = "x.shape[0]" if said else "x.stride(2)"
+    text = OMITTED.replace("x.stride(0), x.stride(1)", f"x.stride(0), {first}")
+    of_text(tmp_path, HEAD + text)
+    lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
+    asked = [line for line in lines if "# ? stride: the file does not say all sizes of x" in line]
+    assert len(asked) == (0 if said else 2)
+
+
 REFUSED = {
     "no such function": (
         HEAD + BODY, ("--kernel", "scales"), "unknown @triton.jit function 'scales'",

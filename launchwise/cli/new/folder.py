@@ -55,7 +55,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     _write(folder, made)
     questions = sum(QUESTION in line for line in made.spec.splitlines())
     asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
-    return [*made.lines, asked]
+    usual = [f"{folder / USUAL_FILE}: what the file's users run, as it says"] if made.usual else []
+    return [*made.lines, *usual, asked]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from launchwise.cli.new.triton_names import (
 )
 from launchwise.cli.new.triton_pointers import Flow, Use
 from launchwise.cli.new.triton_shapes import ROWS, Layout, is_stride
+from launchwise.cli.new.triton_tensors import guessed_stride
 from launchwise.cli.new.triton_tuning import Tuning, read_tuning
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
@@ -253,6 +254,8 @@ class Draft:
             text = None if free and not is_size else self.host.value(name)
         except NotConstant as error:
             question = f"value: line {error.line}: {error}"
+        if text is not None and node is not None:
+            question = guessed_stride(node, self._tensor_questions)
         real = isinstance(literal, float) or bool(REAL.search(name.lower()))
         if SEED.search(name.lower()):
             real = False

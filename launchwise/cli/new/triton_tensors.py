@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -180,6 +180,13 @@ def stride_of(node: ast.AST) -> tuple[str, int | None] | None:
         ):
             return owner, integer(place)
     return None
+
+
+def guessed_stride(node: ast.AST, guessed: Collection[str]) -> str:
+    """Question for an expression with a stride of a tensor whose shape is guessed; or ''."""
+    owners = [found[0] for each in ast.walk(node) if (found := stride_of(each)) is not None]
+    asked = next((owner for owner in owners if owner in guessed), None)
+    return f"stride: the file does not say all sizes of {asked}" if asked else ""
 
 
 def made_tensor(node: ast.expr, constants: Any) -> tuple[str, list[ast.expr] | str, str] | None:

@@ -66,8 +66,7 @@ def usual_of_triton(draft: Draft) -> str:
     configs = draft.tuning.configs
     if not configs:
         reason = f"what {draft.file.path.name} takes"
-        starts = {name: start for name, (_, start, _) in draft.tunables.items()}
-        rule = _rule(draft, starts, reason)
+        rule = _rule(draft, {}, reason)
         return "\n".join(["choices:", *rule]) + "\n" if draft.usual else ""
     blocks = _blocks(draft)
     rules: list[str] = []
@@ -98,7 +97,9 @@ def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = ""
     yield f"  - {first}"
     if when:
         yield f"    reason: {written_as(reason)}"
-    values = {"variant": variant_name(draft), **config, **draft.usual}
+    # What a configuration leaves out has the function's default, as the baseline has.
+    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
+    values = {"variant": variant_name(draft), **starts, **config, **draft.usual}
     yield f"    configuration: {written_as(values)}"
 
 
