@@ -259,7 +259,8 @@ def _check_shape(launch: Launch) -> None:
     ):
         if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
             raise LaunchFailed(
-                f"{launch.kernel}: {what} {sizes}, allowed up to {most}", fatal=False
+                f"{launch.kernel}: {what} {sizes}, each must be at least 1, allowed up to {most}",
+                fatal=False,
             )
     if math.prod(launch.block) > MOST_THREADS:
         message = f"{launch.kernel}: block {launch.block} has more than {MOST_THREADS} threads"

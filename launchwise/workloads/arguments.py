@@ -24,8 +24,9 @@ FUNCTION = r"^[\w./-]+\.py:[A-Za-z_]\w*$"
 
 
 def _as_text(value: Any) -> Any:
-    """A bare number of a YAML file as an expression."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    """A bare number of a YAML file as an expression; a truth value as 0 or 1."""
+    number = int(value) if isinstance(value, bool) else value
+    return str(number) if isinstance(number, int | float) else value
 
 
 def _padded(value: Any) -> Any:

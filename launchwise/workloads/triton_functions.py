@@ -12,6 +12,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.sources import source_text
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+POWERS_OF_TWO = ("num_warps", "num_ctas")
 """Options of Triton's compiler that a build may set, beside the constexprs of the function."""
 
 REGISTERS = "maxnreg"

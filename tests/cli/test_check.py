@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check import compiling
@@ -157,6 +158,53 @@ def test_what_cannot_be_read_off_a_kernel_is_no_complaint(
 ) -> None:
     change(folder)
     check_signatures(folder, load_spec(folder))
+
+
+@pytest.mark.parametrize(
+    ("head", "kernel", "said"),
+    [
+        ("", "filters::convolution_kernel", "convolution.cu has no namespace filters"),
+        (
+            "template <int A, int B> ",
+            "convolution_kernel<4>",
+            "convolution_kernel takes 2 template arguments (A, B), 1 are given",
+        ),
+        ("", "convolution_kernel<4>", "is no template: name it without arguments"),
+        ("template <int A, int B = 2> ", "convolution_kernel<4>", ""),
+        ("template <int... Ns> ", "convolution_kernel<4, 5>", ""),
+    ],
+)
+def test_namespaces_and_template_arguments_are_compared(
+    folder: Path, head: str, kernel: str, said: str
+) -> None:
+    of_source("__global__ void conv", f"{head}__global__ void conv")(folder)
+    of_spec(lambda raw: raw["variants"]["tiled"].update(kernel=kernel))(folder)
+    if not said:
+        check_signatures(folder, load_spec(folder))
+        return
+    with pytest.raises(UserError) as refused:
+        check_signatures(folder, load_spec(folder))
+    assert refused.value.key == "variants.tiled.kernel"
+    assert said in refused.value.message
+
+
+def test_a_misspelt_constant_array_is_told_with_the_one_that_is_meant(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_source("__global__ void conv", "__constant__ float d_filter[25];\n__global__ void conv")(
+        folder
+    )
+    of_spec(lambda raw: raw["arguments"]["filter"].update(constant="d_filtr"))(folder)
+    assert (
+        "spec.yaml: arguments.filter.constant: unknown __constant__ array 'd_filtr', did you mean "
+        "'d_filter'? (allowed: d_filter)"
+    ) in complaint(folder, capsys)
+
+
+@pytest.mark.parametrize(("value", "text"), [(True, "1"), (False, "0"), (2, "2")])
+def test_a_value_may_be_true(folder: Path, value: Any, text: str) -> None:
+    of_spec(lambda raw: raw["arguments"]["w"].update(value=value))(folder)
+    assert load_spec(folder).arguments["w"].value == text
 
 
 def test_an_exception_in_host_code_is_the_users(

@@ -135,6 +135,18 @@ def test_a_mistake_is_one_line(
     assert said in complaint(folder, capsys, old, new)
 
 
+def test_a_block_whose_last_warp_is_not_full_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "spec.yaml"
+    assert "not full" not in complaint(folder, capsys, "__syncthreads();", "")
+    (folder / "turn.cu").write_text(KERNEL)
+    path.write_text(path.read_text().replace("values: [8, 16]", "values: [5, 16]"))
+    path.write_text(path.read_text().replace("tile: 8}", "tile: 5}"))
+    said = complaint(folder, capsys, "__syncthreads();", "")
+    assert "; the block has 25 threads, no multiple of 32: its last warp is not full" in said
+
+
 def test_a_kernel_that_never_ends_is_ended(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

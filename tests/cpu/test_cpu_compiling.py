@@ -355,7 +355,7 @@ def test_arguments_have_the_types_of_the_parameters(tmp_path: Path) -> None:
         (ONE, (32, 33, 1), 0, "has more than 1024 threads"),
         (ONE, (1, 1, 65), 0, "allowed up to"),
         ((1, 65536, 1), ONE, 0, "allowed up to"),
-        ((0, 1, 1), ONE, 0, "allowed up to"),
+        ((0, 1, 1), ONE, 0, "each must be at least 1"),
         (ONE, ONE, 300_000, "300000 B of shared memory"),
     ],
 )

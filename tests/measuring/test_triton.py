@@ -194,6 +194,8 @@ MISTAKES = {
                          "tunables.BLOCK.kind: is launch, but a constexpr of twice: say build"),
     "launched warps": ("spec.yaml", "num_warps: {kind: build", "num_warps: {kind: launch",
                        "tunables.num_warps.kind: is launch, but an option of Triton's compiler"),
+    "odd warps": ("spec.yaml", "values: [1, 4]", "values: [1, 3, 4]",
+                  "tunables.num_warps.values: 3 is no power of two"),
     "a block": ("spec.yaml", "    grid: [\"ceil_div(n, BLOCK)\"]",
                 "    grid: [\"ceil_div(n, BLOCK)\"]\n    block: [32]", "block: twice.py is Triton"),
     "no name": ("spec.yaml", "    kernel: twice\n    tunables", "    tunables",

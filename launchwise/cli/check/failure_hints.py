@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launchwise.workloads.parts import UNKNOWN_GPU
+from launchwise.workloads.launches import Launch
+from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
 from launchwise.workloads.spec import Spec
 
 _CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")
@@ -33,6 +35,16 @@ def hint(
                     f'or the spec constraints: ["{length} % {block} == 0"]'
                 )
     return ""
+
+
+def unfilled_warp(launch: Launch) -> str:
+    """Remark on a block whose last warp is not full; '' for others."""
+    threads = math.prod(launch.block)
+    if threads % WARP_SIZE == 0:
+        return ""
+    return (
+        f"; the block has {threads} threads, no multiple of {WARP_SIZE}: its last warp is not full"
+    )
 
 
 def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> str:

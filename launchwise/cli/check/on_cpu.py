@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.cli.check.failure_hints import doubt, hint
+from launchwise.cli.check.failure_hints import doubt, hint, unfilled_warp
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.check_results import complaint
@@ -75,7 +75,7 @@ def outcome(
     With the largest error and what is allowed, where its results were checked.
     """
     error, tolerance = 0.0, 0.0
-    wrong, right = "", 0
+    wrong, right, ragged = "", 0, ""
     try:
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
@@ -86,6 +86,7 @@ def outcome(
                 if isinstance(work, HostRun):
                     work.run()
                 else:
+                    ragged = ragged or "".join(map(unfilled_warp, work.launches[:1]))
                     for launch in work.launches:
                         device.launch(launch)
                 found = session.check()
@@ -100,11 +101,12 @@ def outcome(
         return {"status": "left out", "reason": str(failure)}
     except (LaunchFailed, OutOfMemory) as failure:
         said = str(failure)
-        return {"status": "failed", "reason": said + hint(said, spec, problem, configuration)}
+        said += hint(said, spec, problem, configuration)
+        return {"status": "failed", "reason": said + ragged}
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}
-        return {"status": "wrong", "reason": wrong + RACE if right else wrong}
+        return {"status": "wrong", "reason": wrong + (RACE if right else "") + ragged}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
 
 

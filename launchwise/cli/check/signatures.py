@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.cli.check.parameters import (
     CppType,
@@ -18,7 +18,8 @@ from launchwise.cli.check.parameters import (
     cpp_type,
     signatures,
 )
-from launchwise.cli.new.tokens import tokenised
+from launchwise.cli.new.directives import split
+from launchwise.cli.new.tokens import is_name, tokenised
 from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.parts import Variant
@@ -28,6 +29,9 @@ from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_
 
 MAX_CHOICES = 64
 """Most combinations of types that are compared."""
+
+PACK = ". . ."
+"""Tokens of a pack of template parameters."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Launched:
     signature: Signature
     given: tuple[str, ...]
     aliases: Mapping[str, Sequence[str]]
+    words: frozenset[str]
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:
@@ -55,6 +60,7 @@ def check_signatures(folder: Path, spec: Spec) -> None:
     """
     if not spec.arguments:
         return
+    _check_constants(folder, spec)
     launched = list(_launched(folder, spec))
     writable = {
         (one.variant, argument)
@@ -63,6 +69,7 @@ def check_signatures(folder: Path, spec: Spec) -> None:
         if not parameter.is_const
     }
     for one in launched:
+        _check_template(folder, spec, one)
         takes = one.signature.parameters
         key = f"variants.{one.variant}.arguments"
         if len(one.given) != len(takes):
@@ -82,12 +89,59 @@ def check_signatures(folder: Path, spec: Spec) -> None:
                 raise UserError(folder / SPEC_FILE, where, f"{said}: {one.name}({parameter.name})")
 
 
+def _check_constants(folder: Path, spec: Spec) -> None:
+    """Insist that each ``__constant__`` array is named in some source, as it is by those that read
+    it."""
+    sources = {str(one.source) for one in spec.variants.values() if not one.is_triton}
+    text = sources_text(folder, [*sorted(sources), *spec.headers])
+    tokens = split(text).tokens
+    for name, argument in spec.arguments.items():
+        if argument.constant is None or argument.constant.split("::")[-1] in tokens:
+            continue
+        known = [
+            next((each for each in reversed(tokens[place:end]) if is_name(each)), "")
+            for place, token in enumerate(tokens)
+            if token == "__constant__"
+            for end in [_declarator(tokens, place)]
+        ]
+        message = unknown("__constant__ array", argument.constant, filter(None, known))
+        raise UserError(folder / SPEC_FILE, f"arguments.{name}.constant", message)
+
+
+def _declarator(tokens: Sequence[str], place: int) -> int:
+    """Where the name of what a declaration declares ends."""
+    ends = (number for number in range(place, len(tokens)) if tokens[number] in ("[", "=", ";"))
+    return next(ends, len(tokens))
+
+
+def _check_template(folder: Path, spec: Spec, launched: Launched) -> None:
+    """Compare namespaces and template arguments of a kernel with its definition."""
+    kernel = launched.step.kernel
+    number = spec.variants[launched.variant].steps.index(launched.step)
+    several = bool(spec.variants[launched.variant].kernels)
+    key = f"variants.{launched.variant}.{f'kernels.{number}.' if several else ''}kernel"
+    spaces = [each.strip() for each in split_kernel(kernel)[0].split("::")[:-1]]
+    if strange := [each for each in spaces if each not in launched.words]:
+        source = spec.variants[launched.variant].source
+        raise UserError(folder / SPEC_FILE, key, f"{source} has no namespace {strange[0]}")
+    template = launched.signature.template
+    given, least = template_arguments(kernel), sum(not default for _, default in template)
+    # Those of a pack are any number.
+    if PACK in launched.words or not given or least <= len(given) <= len(template):
+        return
+    listed = ", ".join(name for name, _ in template)
+    message = f"{launched.name} takes {len(template)} template arguments ({listed})"
+    raise UserError(folder / SPEC_FILE, key, f"{message}, {len(given)} are given")
+
+
 def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
     for variant, one in spec.variants.items():
         if one.is_triton:
             continue  # Types follow from the arguments.
         text = sources_text(folder, [str(one.source), *spec.headers])
         known, aliases = signatures(text), aliases_of(text)
+        tokens = split(text).tokens
+        words = frozenset([*tokens, *([PACK] if PACK in " ".join(tokens) else [])])
         for step in one.steps:
             name = split_kernel(step.kernel)[0].split("::")[-1]
             defined = known.get(name, [])
@@ -95,7 +149,7 @@ def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
             if len(defined) == 1:
                 listed = parameters_of(step.arguments, spec.arguments)
                 given = tuple(each for each in listed if each == NULL or each in spec.arguments)
-                yield Launched(variant, step, name, defined[0], given, aliases)
+                yield Launched(variant, step, name, defined[0], given, aliases, words)
 
 
 def _difference(
