@@ -107,3 +107,19 @@ def test_what_no_spec_can_say_is_one_line(
     assert error.startswith("launchwise: kernel.cu: k: ")
     assert error.count("\n") == 1
     assert said in error
+
+
+def test_an_extension_of_pytorch_is_told_with_what_to_cut(
+    make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = "__global__ void k(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }\n"
+    (make / "plain.cu").write_text(kernel)
+    (make / "kernel.cu").write_text(
+        f"// torch\n#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n{kernel}"
+    )
+    assert main(["new", "other", "--from", "plain.cu"]) == 0
+    assert "PyTorch" not in capsys.readouterr().out
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 0
+    said = capsys.readouterr().out
+    assert "mine/kernel.cu is an extension of PyTorch" in said
+    assert "cut lines 2, 3 and the host code that names torch::" in said

@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.base.time_limits import cpu_limit
-from launchwise.cli.new.headers import remarks
+from launchwise.cli.new.headers import extension_remark, remarks
 from launchwise.cli.new.taken import Taken, taken_from
 from launchwise.cli.new.triton_draft import Draft
 from launchwise.cli.new.triton_files import TritonFile, read_triton
@@ -95,6 +95,7 @@ def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
         *_listed(taken),
         *(f"{copy}: copied, too" for copy in copies),
         *remarks(headers, taken.file, str(folder)),
+        *extension_remark(taken.content.decode("utf-8", "replace"), folder / taken.file),
     ]
     return _Made(text, contents, origins, lines)
 

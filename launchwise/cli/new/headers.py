@@ -138,6 +138,28 @@ def _find(name: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
+_EXTENSION = re.compile(r"\s*#\s*include\s*[<\"](torch|ATen|c10|pybind11)/")
+
+
+def extension_remark(text: str, file: Path) -> list[str]:
+    """What a person must cut of an extension of PyTorch; nothing for other files.
+
+    Parameters
+    ----------
+    text
+        Of the CUDA file.
+    file
+        Its copy in the folder of the workload.
+    """
+    lines = text.splitlines()
+    includes = [number for number, line in enumerate(lines, 1) if _EXTENSION.match(line)]
+    if not includes:
+        return []
+    where = f"line{'s' if includes[1:] else ''} {', '.join(map(str, includes))}"
+    cut = f"cut {where} and the host code that names torch::, at:: or PYBIND11_MODULE"
+    return [f"{file} is an extension of PyTorch, whose headers a build does not find: {cut}"]
+
+
 def remarks(headers: Sequence[Header], file: str, folder: str) -> list[str]:
     """What a person must do about headers that are not copied to a folder; one line each."""
     found = []

@@ -174,7 +174,7 @@ def _block(
     block, invented, questions = [], [], []
     for place, axis in enumerate(AXES[:count]):
         known = blocks.get(axis) or product or square or literal.get(axis) or literal.get("")
-        known = known or _fixed_side(indices, axis, axes)
+        known = known or _launched_side(_fixed_side(indices, axis, axes), host, place)
         if product and known == product:
             questions.append("threads of the block")
         if known is None:
@@ -189,6 +189,14 @@ def _block(
             known = name
         block.append(known)
     return block, invented, "; ".join(questions)
+
+
+def _launched_side(side: str | None, host: HostLaunch, place: int) -> str | None:
+    """Threads of the launch where each computes several elements along a fixed side."""
+    threads = host.block[place] if place < len(host.block) else None
+    if side is None or threads is None or not 1 <= threads < int(side) or int(side) % threads:
+        return side
+    return str(threads)
 
 
 def _threads_of_a_product(tunables: Sequence[Tunable]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from launchwise.cli.new.tokens import at_commas, is_name
+from launchwise.cli.new.tokens import at_commas, closing, is_name
 from launchwise.cli.new.types import QUALIFIERS, TYPES, WORDS, Names, type_of
 
 
@@ -119,8 +119,10 @@ _FLAGS = {"true": "1", "false": "0"}
 def _through(tokens: Sequence[str], launch: int, name: str) -> list[str]:
     """What is given to the template parameter ``name`` of the function that holds a launch."""
     starts = [at for at in range(launch) if tokens[at] == "template" and tokens[at + 1] == "<"]
-    if name in _FLAGS or not starts:
+    if name in _FLAGS:
         return [name]
+    if not starts:
+        return _set_before(tokens, launch, name)
     end = angle(tokens, starts[-1] + 1)
     parts = [
         part[: part.index("=")] if "=" in part else part
@@ -128,8 +130,8 @@ def _through(tokens: Sequence[str], launch: int, name: str) -> list[str]:
     ]
     names = [part[-1] if part else "" for part in parts]
     opening = next((at for at in range(end, launch) if tokens[at] == "("), launch)
-    if name not in names or opening == launch:
-        return []
+    if name not in names or not _encloses(tokens, opening, launch):
+        return _set_before(tokens, launch, name)
     calls = [
         at_commas(tokens[at + 2 : angle(tokens, at + 1)])
         for at, token in enumerate(tokens[:-1])
@@ -137,6 +139,23 @@ def _through(tokens: Sequence[str], launch: int, name: str) -> list[str]:
     ]
     number = names.index(name)
     return [" ".join(given[number]) for given in calls if number < len(given)]
+
+
+def _encloses(tokens: Sequence[str], opening: int, place: int) -> bool:
+    """Whether a place lies in the body of the function whose parameters open at ``opening``."""
+    if opening >= place:
+        return False
+    end = closing(tokens, opening)
+    body = next((at for at in range(end, place) if tokens[at] in ("{", ";")), place)
+    return body < place and tokens[body] == "{" and closing(tokens, body) > place
+
+
+def _set_before(tokens: Sequence[str], launch: int, name: str) -> list[str]:
+    """Number that a variable was set to last before a launch: ``constexpr int WARPS = 4``."""
+    for place in range(launch - 1, 0, -1):
+        if tokens[place] == name and tokens[place + 1] == "=":
+            return [tokens[place + 2]] if tokens[place + 3] in (",", ";") else []
+    return []
 
 
 def _launches(tokens: Sequence[str], kernel: str) -> Iterator[tuple[int, list[str]]]:
