@@ -107,7 +107,7 @@ def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str
             return others[0]
         if launch.extent[0] == "1":
             return sizes.axes.get("y", sizes.names[0])
-        return " * ".join(sizes.axes.values())
+        return " * ".join(dict.fromkeys(sizes.axes.values()))
     stride = _stride(indices, axis, sizes)
     others = [name for name in sizes.names if name != stride]
     if stride and len(sizes.names) == 2:
@@ -141,7 +141,15 @@ def _as_on_host(kernel: Kernel, axis: str, launch: Launch, sizes: Sizes, host: H
     tokens: Sequence[str] = host.grid[place]
     if len(tokens) == 1:
         return names.get(tokens[0], "")
-    match = re.fullmatch(r"\( (\w+) \+ (.+) - 1 \) / (.+)", " ".join(tokens))
-    if match and match[2] == match[3] and match[1] in names:
-        return f"ceil_div({names[match[1]]}, {launch.extent[place]})"
+    text = _CAST.sub("", " ".join(tokens))
+    if whole := re.fullmatch(r"\( (\(.+) \)", text):
+        text = whole[1]
+    match = re.fullmatch(r"\( (\w+)(?: \* (\w+))? \+ (.+) - 1 \) / (.+)", text)
+    threads = {one.name for one in launch.tunables}
+    if match and match[3] == match[4] and match[1] in names and match[2] in (None, *threads):
+        length = " * ".join(filter(None, [names[match[1]], match[2]]))
+        return f"ceil_div({length}, {launch.extent[place]})"
     return ""
+
+
+_CAST = re.compile(r"\( (?:(?:unsigned|signed|int|long|size_t|u?int(?:32|64)_t) )+\) ")
