@@ -711,6 +711,28 @@ def test_what_a_draft_leaves_to_a_person_is_one_line(
     assert f"kernel.py: {said}" in capsys.readouterr().out.splitlines()
 
 
+SCAN = """
+@triton.jit
+def both(a, b):
+    return a + b
+
+
+@triton.jit
+def prefix(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(x_ptr + i, tl.associative_scan(x, 0, both), mask=i < n)
+"""
+
+
+def test_a_function_that_a_scan_takes_is_no_kernel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = of_text(tmp_path, HEAD + SCAN)
+    assert [one["kernel"] for one in raw["variants"].values()] == ["prefix"]
+    assert "--kernel both" not in capsys.readouterr().out
+
+
 OMITTED = """
 @triton.autotune(configs=[triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 64})], key=[])
 @triton.jit

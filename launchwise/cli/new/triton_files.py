@@ -144,13 +144,15 @@ def read_triton(path: Path) -> TritonFile | None:
             message = "a @triton.jit function below other code is not read: move it to the left"
             raise UserError(path, f"line {below.lineno}", message)
         return None
-    called = {
-        getattr(node.func, "id", "")
+    # Called, or given away as tl.associative_scan and tl.reduce take a function.
+    read = {
+        node.id
         for one in functions.values()
-        for node in ast.walk(one)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") != one.name
+        for statement in one.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and node.id != one.name
     }
-    free = [name for name in functions if name not in called] or [*functions]
+    free = [name for name in functions if name not in read] or [*functions]
     launched = {name for name, _, _ in launches(tree)}
     kernels = sorted(free, key=lambda name: name not in launched)
     return TritonFile(path, text, tree, Constants(tree), functions, tuple(kernels))
