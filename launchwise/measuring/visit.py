@@ -8,14 +8,13 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.provenance import versions
 from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
-from launchwise.measuring.extension import Extension
 from launchwise.measuring.job import JobKernels
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.problem_locks import Claims
@@ -31,6 +30,9 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Problem, ProblemBlock, narrowings
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import builds_in_order
+
+if TYPE_CHECKING:
+    from launchwise.measuring.extension import Extension
 
 
 @dataclass(frozen=True)
