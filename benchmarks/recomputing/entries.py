@@ -105,7 +105,8 @@ def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
         if pairs is None:
             continue
         ran = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
-        for row in records(ran.sort_values("gain", kind="stable")):
+        # Of equal gains the first.
+        for row in records(ran.iloc[::-1].sort_values("gain", kind="stable")):
             found[tuple(row[name] for name in one.case)] = row
     return found
 
