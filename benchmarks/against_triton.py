@@ -24,7 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.command_line import arguments, provenance
-from harness.expert_products import OPTIONS, fastest, function, given, launch, swept, times_ms
+from harness.expert_products import (
+    autotuned,
+    choice,
+    fastest,
+    function,
+    given,
+    launch,
+    swept,
+    times_ms,
+)
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
@@ -83,16 +92,8 @@ def triton_side(
 def autotune(shapes: list[dict[str, Any]], values: Mapping[str, list[int]]) -> dict[str, Any]:
     """Seconds of each shape's first launch, and what it chose."""
     import torch
-    import triton
 
-    configs = [
-        triton.Config(
-            {name: value for name, value in each.items() if name not in OPTIONS},
-            **{name: each[name] for name in OPTIONS},
-        )
-        for each in configurations(values)
-    ]
-    kernel = triton.autotune(configs, key=["experts", "n", "k"])(function())
+    kernel = autotuned(function(), configurations(values))
     seconds, choices = [], []
     torch.zeros(1, device="cuda").sum().item()
     for shape in shapes:
@@ -104,8 +105,7 @@ def autotune(shapes: list[dict[str, Any]], values: Mapping[str, list[int]]) -> d
         launch(kernel, shape, arrays)
         torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
-        best = kernel.best_config
-        choices.append({**best.kwargs, **{name: getattr(best, name) for name in OPTIONS}})
+        choices.append(choice(kernel))
     return {"seconds_of_shapes": seconds, "choices": choices}
 
 

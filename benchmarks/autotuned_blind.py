@@ -20,15 +20,17 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.expert_products import (
     MOST_EXPERTS,
-    OPTIONS,
     TUNABLES,
     WORKLOAD,
+    autotuned,
+    choice,
     function,
     given,
     launch,
@@ -63,15 +65,20 @@ def every(spec: Spec, problem: Problem, facts: Mapping[str, Any]) -> list[Config
     ]
 
 
+@cache
+def tutorial() -> list[Configuration]:
+    """The tutorial's configurations."""
+    table = pd.read_csv(TUTORIAL)[[*TUNABLES]].itertuples(index=False)
+    return [dict(zip(TUNABLES, map(int, each), strict=True)) for each in table]
+
+
 def of_tutorial(feasible: Sequence[Configuration]) -> list[Configuration]:
     """Those of the tutorial that are feasible, in its order.
 
     The space has no groups of tiles where no tile lies below another: such a configuration is the
     one without groups.
     """
-    table = pd.read_csv(TUTORIAL)[[*TUNABLES]].itertuples(index=False)
-    whole = [dict(zip(TUNABLES, map(int, each), strict=True)) for each in table]
-    either = [(each, {**each, "GROUP_M": 1}) for each in whole]
+    either = [(each, {**each, "GROUP_M": 1}) for each in tutorial()]
     found = [next((each for each in both if each in feasible), None) for both in either]
     return [each for each in found if each is not None]
 
@@ -111,32 +118,22 @@ def compiled(keys: Sequence[tuple[Any, ...]]) -> float:
     return time.perf_counter() - begin
 
 
-def autotuned(problem: Problem, listed: Sequence[Configuration]) -> dict[str, Any]:
+def tuned(problem: Problem, listed: Sequence[Configuration]) -> dict[str, Any]:
     """What ``triton.autotune`` chooses among configurations, and its seconds."""
     import torch
     import triton
 
-    configs = [
-        triton.Config(
-            {name: value for name, value in each.items() if name not in OPTIONS},
-            **{name: each[name] for name in OPTIONS},
-        )
-        for each in listed
-    ]
-    fitted = triton.heuristics({"EVEN_K": even})(function())
-    kernel = triton.autotune(configs, key=["experts", "n", "k"])(fitted)
+    kernel = autotuned(triton.heuristics({"EVEN_K": even})(function()), listed)
     arrays = given(problem, routed(problem))
     torch.cuda.synchronize()
     begin = time.perf_counter()
     launch(kernel, problem, arrays)
     torch.cuda.synchronize()
-    best = kernel.best_config
-    chosen = {**best.kwargs, **{name: getattr(best, name) for name in OPTIONS}}
     return {
         "problem": dict(problem),
         "configurations": len(listed),
         "seconds": time.perf_counter() - begin,
-        "configuration": {name: chosen[name] for name in TUNABLES},
+        "configuration": choice(kernel),
     }
 
 
@@ -164,7 +161,7 @@ def main() -> None:
     print(f"{len(keys)} functions compiled in {seconds:.1f} s", flush=True)
     choices = {}
     for mode, of in cases.items():
-        choices[mode] = [autotuned(problem, listed) for problem, listed in of]
+        choices[mode] = [tuned(problem, listed) for problem, listed in of]
         print(mode, f"{sum(each['seconds'] for each in choices[mode]):.1f} s", flush=True)
     card = cards()[0]
     peers = {"torch": torch.__version__, "triton": triton.__version__}

@@ -159,6 +159,33 @@ def function() -> Any:
     return _module("product").expert_product
 
 
+def autotuned(fitted: Any, listed: Sequence[Mapping[str, int]]) -> Any:
+    """The function under ``triton.autotune``, with configurations to choose from.
+
+    Parameters
+    ----------
+    fitted
+        :func:`function`, possibly with heuristics.
+    """
+    import triton
+
+    configs = [
+        triton.Config(
+            {name: value for name, value in each.items() if name not in OPTIONS},
+            **{name: each[name] for name in OPTIONS},
+        )
+        for each in listed
+    ]
+    return triton.autotune(configs, key=["experts", "n", "k"])(fitted)
+
+
+def choice(kernel: Any) -> dict[str, int]:
+    """Configuration that ``triton.autotune`` chose at the last launch."""
+    best = kernel.best_config
+    chosen = {**best.kwargs, **{name: getattr(best, name) for name in OPTIONS}}
+    return {name: chosen[name] for name in TUNABLES}
+
+
 def routed(shape: Shape) -> np.ndarray:
     """First row of each expert as the workload draws it, int32 of (experts + 1,)."""
     generator = np.random.default_rng(SEED)

@@ -146,10 +146,14 @@ def _of_problems(
 ) -> list[_Job]:
     """Jobs of problems, whose builds are being compiled."""
     return [
-        _Job(problem, each, ahead.compile(_builds(workload, problem, each)))
+        _job(workload, ahead, problem, each)
         for problem in problems
         for each in small_runs.chosen(spec, problem)
     ]
+
+
+def _job(workload: Workload, ahead: _Ahead, problem: Problem, configuration: Configuration) -> _Job:
+    return _Job(problem, configuration, ahead.compile(_builds(workload, problem, configuration)))
 
 
 def _planned(
@@ -167,23 +171,21 @@ def _planned(
         if said:
             left_out.append(Run(assigned(problem), "", "left out", said))
             continue
-        jobs += [
-            _Job(problem, each, ahead.compile(_builds(workload, problem, each))) for each in chosen
-        ]
+        jobs += [_job(workload, ahead, problem, each) for each in chosen]
     drawn = given is None and not (folder / SWEEP_FILE).is_file()
     listed = listed_problems(spec, small) if drawn else Listed()
     for number, problem in enumerate(listed.problems):
         # One configuration each: values that builds read cost a compilation.
         choice = small_runs.chosen(spec, problem)
         for each in choice[number % len(choice) :][:1] if choice else ():
-            jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
+            jobs.append(_job(workload, ahead, problem, each))
     if listed.left_out:
         left_out.append(Run("listed values", "", "left out", listed.left_out, 0))
     planned = [(job.problem, job.configuration) for job in jobs]
     most = MOST_RUNS if drawn else 0
     of_macros = macro_runs(spec, planned, small, most) if given is None else MacroRuns()
     for problem, each in of_macros.runs:
-        jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
+        jobs.append(_job(workload, ahead, problem, each))
     if of_macros.left_out:
         left_out.append(Run("macros", "", "left out", of_macros.left_out, 0))
     for wide in wide_problems(spec, small) if drawn else ():

@@ -38,11 +38,9 @@ class SlowRuns:
 
     def add(self, problem: Problem, configuration: Configuration) -> None:
         """Note a run that was too much work."""
-        bytes_ = self._bytes(problem)
-        if is_small(self._spec, problem):
-            self._slow.setdefault(json.dumps(configuration), []).append(bytes_)
-        else:
-            self._slow.setdefault(str(configuration["variant"]), []).append(bytes_)
+        small = is_small(self._spec, problem)
+        key = json.dumps(configuration) if small else str(configuration["variant"])
+        self._slow.setdefault(key, []).append(self._bytes(problem))
 
     def covers(self, problem: Problem, configuration: Configuration) -> bool:
         """Whether a run is as much work as one that was too much, or more.

@@ -55,7 +55,6 @@ def recheck(
     stale, 1 if one is, 2 if there is no verdict: a mistake, no such GPU, a failed stage, or all are
     unknown. Every call measures again; sweeps, pairs and models stay unchanged.
     """
-
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.recheck import rechecking
 

@@ -58,7 +58,6 @@ def export(
     Prints and runs the target export_STUDY. The file answers measured sizes and sizes between
     them; other sizes get the answer of the nearest size, unknown devices the usual choice.
     """
-
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.recommend.exporting import exported
 

@@ -79,7 +79,6 @@ def tune(
     stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
-
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.tune import running
 
