@@ -15,7 +15,7 @@ from samples import ROOT
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.measuring.cards import cards
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.times]
 
 
 @pytest.fixture(scope="session")

@@ -121,6 +121,7 @@ def test_a_kernel_that_never_ends_is_a_timeout(profile: GpuProfile, tmp_path: Pa
     assert [row["bx"] for row in rows if row["status"] == "timeout"] == [1024]
 
 
+@pytest.mark.times
 def test_the_untiled_baseline_is_an_honest_one(profile: GpuProfile, tmp_path: Path) -> None:
     if "H200" not in profile.device_name:
         pytest.skip("the yardstick was measured on an H200")
@@ -150,6 +151,7 @@ def only_untiled(scratch: Path) -> Path:
     return folder
 
 
+@pytest.mark.times
 def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path) -> None:
     if profile.compute_capability < (9, 0):
         pytest.skip("green contexts of 16 SMs need a larger card")
@@ -172,6 +174,7 @@ def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path)
     assert 0.4 * profile.sms / 16 < ratio < 1.15 * profile.sms / 16
 
 
+@pytest.mark.times
 def test_a_row_says_how_it_was_timed_and_what_the_card_did(
     profile: GpuProfile, tmp_path: Path
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_row_says_how_it_was_timed_and_what_the_card_did(
     print(seconds_of(notes), [note["ratio"] for note in notes if note["note"] == "control"])
 
 
+@pytest.mark.times
 def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
     print(profile.ceilings)
     # Two operations a core and clock is the most there can be; float64 has half as many lanes here.
@@ -216,6 +220,7 @@ def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
     assert 1 < profile.ceilings.launch_overhead_us < 50
 
 
+@pytest.mark.times
 def test_two_runs_agree(profile: GpuProfile, tmp_path: Path) -> None:
     best = []
     for run in ("first", "second"):
