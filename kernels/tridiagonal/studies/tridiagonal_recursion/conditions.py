@@ -1,8 +1,7 @@
 """Sizes at which times with and without recursion do not compare.
 
-Without recursion a size needs every variant that is the fastest without it somewhere, and about as
-many m as other sizes have: else the time without recursion is not the best one, and recursion gains
-what another variant or m would.
+Without recursion a size needs the variants and m that are the fastest at its neighbours: else the
+time without recursion is not the best one, and recursion gains what another variant or m would.
 
 The copy of the system to the device is the same with any number of recursions. Where it took longer
 in runs with recursion than in runs without, so may have everything else: the sweeps of both ran at
@@ -12,7 +11,7 @@ tells of the host, not of recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,8 +31,8 @@ UNLIKE = 0.05
 """Relative difference of the copies from which conditions are called different."""
 
 
-LEAST_CHOICES = 0.5
-"""Share of the most choices without recursion (variants and m) below which a size has too few."""
+MISSED = 0.05
+"""Loss at a neighbour from which a size lacks choices of that neighbour."""
 
 
 def copy_ratios(rows: pd.DataFrame, size: str, choice: str) -> pd.Series:
@@ -62,18 +61,32 @@ def unlike_sizes(ratios: pd.Series) -> list[int]:
 
 
 def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
-    """Sizes without a variant which is the fastest at another size, or with too few choices.
+    """Sizes whose best time without recursion is not known.
+
+    The nearest smaller and the nearest larger size that tried something else tell: those where the
+    choices of the size lose more than :data:`MISSED`.
 
     Parameters
     ----------
     flat
         Rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
     """
-    fastest = flat.sort_values("time_ms").drop_duplicates(size)["variant"].unique()
-    tried = flat.groupby(size)["variant"].agg(set)
-    counts = flat.drop_duplicates([size, "variant", "m"])[size].value_counts()
-    few = set(counts.index[counts < LEAST_CHOICES * counts.max()])
-    return [int(str(n)) for n, had in tried.items() if n in few or not had.issuperset(fastest)]
+    best = flat.groupby([size, "variant", "m"])["time_ms"].min()
+    times = {int(str(n)): part.droplevel(0) for n, part in best.groupby(level=0)}
+    return [n for n in sorted(times) if _missed(n, times) > MISSED]
+
+
+def _missed(n: int, times: Mapping[int, pd.Series]) -> float:
+    """Largest relative loss of the choices of size ``n`` at either neighbour that has others."""
+    tried = times[n].index
+    others = [each for each in times if len(times[each].index.difference(tried))]
+    neighbours = [
+        *sorted(each for each in others if each < n)[-1:],
+        *sorted(each for each in others if each > n)[:1],
+    ]
+    shared = [times[each].reindex(tried).min() / times[each].min() - 1 for each in neighbours]
+    # A neighbour without any choice in common says that nothing is known.
+    return max((np.inf if np.isnan(loss) else float(loss) for loss in shared), default=0.0)
 
 
 def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
@@ -116,12 +129,12 @@ def _busy(case: RecursionSeries) -> Iterator[str]:
 
 
 def _fewer(case: RecursionSeries) -> Iterator[str]:
-    """Sizes without one of the variants."""
+    """Sizes without what is the fastest at a neighbour."""
     if case.lacking:
         yield (
             f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
-            "recursion is not known: a variant that is the fastest at other sizes was not tried, "
-            f"or fewer than {100 * LEAST_CHOICES:g} % of their choices were."
+            "recursion is not known: at the nearest sizes with other variants or m, the variants "
+            f"and m of these sizes lose more than {100 * MISSED:g} %."
         )
 
 
