@@ -11,6 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+# Threads of OpenBLAS look for work in a loop, and start anew after every fork. Processes that tests
+# start are told, too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

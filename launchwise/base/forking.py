@@ -15,6 +15,7 @@ for it ends, a server when the process ends that started it.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import json
@@ -134,7 +135,13 @@ class Server:
             listeners.append(listener)
         numbers = [listener.fileno() for listener in listeners]
         given = json.dumps(dict(zip(map(str, numbers), groups.values(), strict=True)))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        # OpenBLAS's threads look for work in a loop, and start anew after every fork. Models take
+        # one core anyway.
+        environment = {
+            "OPENBLAS_NUM_THREADS": "1",
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         # Its input stays open as long as this process lives: that is how it knows.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "launchwise.base.forking", given, *(["at_once"] * at_once)],
@@ -181,6 +188,9 @@ def serve(groups: Mapping[int, Sequence[str]], at_once: bool) -> None:
             # The script that needs a library reports that it cannot be loaded.
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+        # What was loaded stays: no fork looks through it for garbage, which would copy its memory.
+        gc.collect()
+        gc.freeze()
         # A fork waits for scripts of the groups after this one: it has loaded this one's modules.
         if not waiting or os.fork():
             for other, _ in waiting:
