@@ -103,6 +103,7 @@ def test_ranking_and_regression_answer_the_same_problems(tmp_path: Path) -> None
             assert one[name] == other[name] >= 0
 
 
+@pytest.mark.slow
 def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -> None:
     result = result_of("prediction_errors", tmp_path)
     assert {row["split"] for row in result["errors"]} == {"interpolation", "transfer"}
@@ -364,6 +365,7 @@ def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them
         assert chosen["workloads"][workload] == shares[rule, members][workload]
 
 
+@pytest.mark.slow
 def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path: Path) -> None:
     result = result_of("next_problems", tmp_path)
     (study,) = result["studies"]

@@ -11,6 +11,7 @@ from harness.committees import Task, Variant, fitted, on_blind_test
 from launchwise.base.storage import write_json
 from launchwise.learning.final import learnt_from
 from launchwise.learning.splits import cases_in
+from tests.support.slow_cases import first_of
 
 STUDY = "tridiagonal_streams"
 FEW = {"members": "knn, nearest_size"}
@@ -30,7 +31,7 @@ def test_a_row_of_a_test_problem_among_the_training_rows_ends_the_run() -> None:
         fitted(task(), domain, rows, [case])
 
 
-@pytest.mark.parametrize("inherits", [True, False])
+@pytest.mark.parametrize("inherits", first_of([False, True]))
 def test_a_product_of_all_cards_answers_every_problem(inherits: bool) -> None:
     outcome = on_blind_test(task(all_cards=True, inherits=inherits))
     assert len(outcome.rows) == 40

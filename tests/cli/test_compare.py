@@ -225,6 +225,7 @@ def test_a_workload_elsewhere_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["compare", rows, rows, "--workloads", str(tmp_path / "mine")]) == 0
 
 
+@pytest.mark.slow
 def test_public_sweeps_are_compared_without_options() -> None:
     done = launchwise("compare", "data/public/gpus", "git:HEAD:data/public/gpus", "--top", "0")
     if "is not in a git repository" in done.stderr:

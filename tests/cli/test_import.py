@@ -46,6 +46,31 @@ def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return said.err
 
 
+def test_snakemake_plans_what_the_printed_line_says(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    _, *words = shlex.split(line.removeprefix("run: "))
+    done = forked(run_snakemake, [*words, "-n"], here, environment(here), seconds=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = done.stdout + done.stderr
+    for name in DEVICES:
+        assert f"data/recorded/{name}/blur.parquet" in said
+    for stage in ("train_blur_transfer", "evaluate", "report"):
+        assert f"rule {stage}:" in said
+
+
+def environment(here: Path) -> dict[str, str]:
+    """Variables of a user whose home is the folder."""
+    return {
+        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+        # Facts about the project's code.
+        "XDG_CACHE_HOME": str(user_cache().parent),
+    }
+
+
+@pytest.mark.slow
 def test_from_files_to_the_report_in_an_empty_folder(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,12 +85,8 @@ def test_from_files_to_the_report_in_an_empty_folder(
     asked = yaml.safe_load(study.read_text())
     asked["own_models"]["chosen"]["parameters"]["members"] = "knn, nearest_size"
     study.write_text(yaml.safe_dump({**asked, "models": ["knn", "chosen"]}))
-    environment = {
-        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
-        # Facts about the project's code.
-        "XDG_CACHE_HOME": str(user_cache().parent),
-    }
-    done = forked(run_snakemake, [*words, "--quiet", "all"], here, environment, seconds=200)
+    asked = [*words, "--quiet", "all"]
+    done = forked(run_snakemake, asked, here, environment(here), seconds=200)
     assert done.returncode == 0, done.stderr[-3000:]
     pages = (here / "results" / "report").rglob("*.html")
     assert any("each GPU left out of training" in page.read_text() for page in pages)

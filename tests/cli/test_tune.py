@@ -520,6 +520,7 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(
     assert "sweep" in preview.stderr
 
 
+@pytest.mark.slow
 def test_a_search_starts_from_an_earlier_run_and_says_how_sure_it_is(
     tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pandas as pd
 import pytest
 from samples import ROOT
 
@@ -18,8 +20,10 @@ from launchwise.workloads.spec import Spec
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
 
 
-def drawn(constraints: list[str], count: int) -> list[dict[str, Any]]:
-    """Problems of a blind test of a workload with constraints."""
+def drawn(
+    constraints: list[str], count: int, measured: Sequence[int] = (), largest: int = 1 << 29
+) -> list[dict[str, Any]]:
+    """Problems of a blind test of a workload with constraints, beside measured sizes."""
     spec = Spec.model_validate(
         {
             "workload": "vec",
@@ -34,8 +38,9 @@ def drawn(constraints: list[str], count: int) -> list[dict[str, Any]]:
     )
     profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
     domain: Any = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
-    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": 1 << 29}}, problems=count)  # type: ignore[dict-item]
-    return draw_problems(blind, cast(Domain, domain), "h200", [], 1)
+    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": largest}}, problems=count)  # type: ignore[dict-item]
+    tables = [pd.DataFrame({"n": [n]}) for n in measured]
+    return draw_problems(blind, cast(Domain, domain), "h200", tables, 1)
 
 
 @pytest.mark.parametrize("constraint", ["n % 3 == 0", "n % 4096 == 0", "log2(n) == log2(n) // 1"])
@@ -47,6 +52,11 @@ def test_drawn_problems_fit(constraint: str) -> None:
     for problem in spec_problems:
         n = int(problem["n"])
         assert n % step == 0 if step else n & (n - 1) == 0
+
+
+def test_what_any_table_holds_is_not_drawn() -> None:
+    problems = drawn([], 3, [1000, 1003, 1004], largest=1005)
+    assert {problem["n"] for problem in problems} == {1001, 1002, 1005}
 
 
 def test_ranges_without_a_problem_that_fits_are_told() -> None:

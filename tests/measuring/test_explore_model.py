@@ -6,6 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
+import pytest
+
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.workloads.space import Configuration
 from tests.support.spaces import LARGE, POWERS, PROBLEM, best, driven, large, made
@@ -20,6 +22,7 @@ def smooth(configuration: Configuration) -> float:
     return slow * (1 + sum(step * step for step in steps) / 6)
 
 
+@pytest.mark.slow
 def test_the_model_finds_much_better_ones_than_chance_among_millions() -> None:
     constraints = ("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e")
     spec = large(constraints, ["other", "tiled"])

@@ -181,6 +181,7 @@ def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
     assert not (folder / "stencil.parquet").exists()
 
 
+@pytest.mark.slow
 def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(
     project: ClusterProject,
 ) -> None:

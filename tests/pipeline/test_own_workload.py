@@ -93,6 +93,7 @@ def test_figures_and_tables_are_files_on_demand(project: Project, mine: Path) ->
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+@pytest.mark.slow
 def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(
     project: Project, mine: Path
 ) -> None:

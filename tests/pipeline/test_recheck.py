@@ -131,6 +131,7 @@ def test_a_recommendation_that_became_slow_is_stale(
     assert failure.get("message") == "slower than the default"
 
 
+@pytest.mark.slow
 def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:
     """Also: the next driver has the block of the test above repaired, and nothing is kept of it."""
     done = recheck(project, STUDY, *ASKED, "--problems", "3", "--json")

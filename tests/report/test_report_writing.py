@@ -13,6 +13,7 @@ from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
+from tests.support.slow_cases import first_of
 
 CSV = (".models.csv", ".configurations.csv")
 
@@ -21,7 +22,7 @@ def two() -> list[StudyData]:
     return [study(name="tiny"), study(gpus=("big",), name="small")]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", first_of([2, 1]))
 def test_it_is_the_folder_made_at_once(processes: int) -> None:
     found = writing.folder(two(), RUN, processes, {}, {})
     tables = {path: found.pop(path) for path in list(found) if path.endswith(CSV)}

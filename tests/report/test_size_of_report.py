@@ -152,10 +152,12 @@ def test_the_folder_is_below_5_mb() -> None:
     assert sum(sizes().values()) < 4.9e6
 
 
+@pytest.mark.slow
 def test_the_front_page_is_below_100_kb() -> None:
     assert sizes()["index.html"] < 100e3
 
 
+@pytest.mark.slow
 def test_no_page_is_large() -> None:
     pages = {path: size for path, size in sizes().items() if path.endswith(".html")}
     assert len(pages) > 8

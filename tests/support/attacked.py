@@ -20,6 +20,8 @@ def main() -> None:
     """Answer what standard input asks."""
     # A fork finds them there: the limits are those of reading, not of loading libraries.
     import launchwise.cli.check.checking
+    import launchwise.cli.compare.comparing
+    import launchwise.cli.new.folder
     import launchwise.importing.command
     import launchwise.tables.files  # noqa: F401
 

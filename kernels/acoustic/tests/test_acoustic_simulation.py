@@ -320,6 +320,7 @@ def test_without_a_driver_it_says_so() -> None:
         propagate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
 
 
+@pytest.mark.slow
 def test_the_example_shows_a_wave_that_receivers_hear(simulate: Any, tmp_path: Path) -> None:
     points = 50
     velocity, found, kept = shot.shoot(points, simulate)

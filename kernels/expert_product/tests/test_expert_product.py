@@ -22,6 +22,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import LENIENT_GPU, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
+from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[1]
 LAYERS = {
@@ -97,7 +98,7 @@ MISTAKES = {
 
 
 @needs_gxx
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", first_of(MISTAKES))
 def test_a_planted_mistake_is_found(
     folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:

@@ -16,6 +16,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"
 SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}
@@ -224,7 +225,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("text", MUTANTS)
+@pytest.mark.parametrize("text", first_of(MUTANTS))
 def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, kernel_cache: Path, text: str) -> None:
     file, instead, variants = MUTANTS[text]
     folder = tmp_path / "granger"

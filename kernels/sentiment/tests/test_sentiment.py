@@ -27,6 +27,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
 SMALL: Problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device"}
@@ -102,7 +103,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> N
     assert all(row["kernels_ms"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (1, 150), (41, 2)])
+@pytest.mark.parametrize(("batch", "tokens"), first_of([(41, 2), (1, 1), (1, 150)]))
 def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, tokens: int) -> None:
     problem = {**SMALL, "batch": batch, "tokens": tokens}
     # Of variants that differ in what a word is, those with two elements a word; of these one shape.
@@ -147,7 +148,8 @@ QUEUED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("batch", "tokens", "given"), [(5, 27, "embeddings"), (19, 2, "tokens"), (1, 150, "tokens")]
+    ("batch", "tokens", "given"),
+    first_of([(5, 27, "embeddings"), (19, 2, "tokens"), (1, 150, "tokens")]),
 )
 def test_reviews_from_a_queue_are_right(
     spec: Spec, kernel_cache: Path, batch: int, tokens: int, given: str

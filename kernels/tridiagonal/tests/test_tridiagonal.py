@@ -33,6 +33,7 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows, memory_of
+from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
 FACTS = {
@@ -381,7 +382,7 @@ MUTANTS = {
 }
 
 
-@pytest.mark.parametrize("text", MUTANTS)
+@pytest.mark.parametrize("text", first_of(MUTANTS))
 def test_a_mistake_in_the_method_is_found(
     kernel_cache: Path, make_mutant: Callable[[str, str, str], Path], text: str
 ) -> None:
