@@ -1,6 +1,6 @@
 # make          create .venv, then run the pipeline
 # make test     install the developers' tools, then run the tests
-# make test-slow  run the tests that make test leaves out: most benchmarks at their smallest size
+# make test-slow  run the tests that make test leaves out, such as most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors

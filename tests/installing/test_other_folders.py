@@ -129,6 +129,7 @@ def hosted(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_module_at_a_tag_of_a_repository(here: Path, hosted: dict[str, str]) -> None:
     source = 'github("o/launchwise", path="workflow/Snakefile", tag="v1")'
     text = MODULE.format(snakefile=source, config="config", name="")
