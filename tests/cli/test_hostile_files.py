@@ -448,7 +448,7 @@ def project_doors(folder: Path) -> dict[Path, Door]:
     shutil.copytree(ROOT / "kernels" / "granger", folder / "kernels" / "granger")
     (folder / "data").symlink_to(ROOT / "data")
     settings = yaml.safe_load((ROOT / "config.yaml").read_text())
-    gpus = {name: settings["gpus"][name] for name in ("h200", "h100")}
+    gpus = {name: {**settings["gpus"][name], "studies": None} for name in ("h200", "h100")}
     gpus["local"] = {"source": "live", "slurm": {"partition": "p", "gres": "gpu:h200:1"}}
     base, overlay = folder / "config.yaml", folder / "overlay.yaml"
     base.write_text(yaml.safe_dump({**settings, "workloads": ["kernels"], "gpus": gpus}))
