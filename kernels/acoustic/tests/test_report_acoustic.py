@@ -369,6 +369,7 @@ def test_the_page_has_the_paper_beside_it() -> None:
     found = page_of(study(name="acoustic_tile", folder=FOLDER, kernel=KERNEL))
     assert 'id="acoustic_tile-paper"' in found
     assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
+    assert "the mean of run time over time of the baseline, which is below 1 where" in found
     assert "at least 0.769" in found
     assert "repeats XGBoost" in found
     gap = "\u202f"

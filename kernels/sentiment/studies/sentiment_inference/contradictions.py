@@ -69,7 +69,7 @@ def _of_claims(times: Records, facts: Mapping[str, str]) -> Iterator[Line]:
         "Speed-up for all reviews",
         f"{facts['speed_up_all_claimed']} times (section 7.1)",
         f"{by_name['CUDA naive']['speed_up']} times (table 1)",
-        "the same figure, rounded",
+        "the same figure, rounded down",
     )
     torch = [float(by_name[f"PyTorch on {name}"]["one_case_ms"]) for name in ("a CPU", "MPS")]
     yield (
