@@ -53,7 +53,7 @@ def sweep(gpu: str) -> pd.DataFrame:
             problem = {"n": n, "dtype": "float64", "memory": "pinned", "batch": 1}
             rows.append({**problem, **baseline(spec), "m": m, "time_ms": time, "status": "ok"})
     return pd.DataFrame(rows).assign(
-        gpu=gpu, workload="tridiagonal", reason="", relative_error=ERROR, occupancy=0.5
+        gpu=gpu, workload="tridiagonal", reason="", card="one", relative_error=ERROR, occupancy=0.5
     )
 
 
@@ -382,6 +382,9 @@ def test_threads_per_block_are_compared_where_they_were_measured(made: StudyData
     assert found["value"].tolist() == [64, 256]
     assert np.allclose(found["worst_loss_percent"], [0, 100 * (1 / 0.9 - 1)])
     assert block_losses(dataclasses.replace(made, sweeps={"one": rows}, _known={})) == {}
+    # Another card's time says nothing of the number of threads.
+    sweeps = {"one": pd.concat([rows, narrow.assign(card="another")], ignore_index=True)}
+    assert block_losses(dataclasses.replace(made, sweeps=sweeps, _known={})) == {}
 
 
 def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(

@@ -138,13 +138,19 @@ def _figure(study: StudyData, found: Mapping[str, pd.DataFrame]) -> Figure:
 def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
     """Cost of one number of threads per block at every size, by GPU and kind of problem.
 
-    Sizes count where one (variant, m) has two numbers of threads or more. Times per size and
-    number are the least over those; see :func:`launchwise.report.numbers.fixed_losses`.
+    Sizes count where one (variant, m) has two numbers of threads or more on one card: between
+    visits the host takes longer by more than threads do. Of several cards that with most numbers
+    counts. Times per size and number are the least over those; see
+    :func:`launchwise.report.numbers.fixed_losses`.
     """
     runs = repeated(host_runs(study))
     runs = runs[runs["m1"] == 0]
-    same = ["gpu", *study.problem_columns, "variant", CHOICE]
-    runs = runs[runs.groupby(same)["threads"].transform("nunique") > 1]
+    problem = ["gpu", *study.problem_columns]
+    runs = runs[
+        runs.groupby([*problem, "variant", CHOICE, "card"])["threads"].transform("nunique") > 1
+    ]
+    tried = runs.groupby([*problem, "card"])["threads"].nunique().sort_values(kind="stable")
+    runs = runs.merge(tried.groupby(level=problem).tail(1).index.to_frame(index=False))
     found = {}
     for gpu, rows in runs.groupby("gpu", sort=True):
         for kind, part in kinds_of(study, rows):
