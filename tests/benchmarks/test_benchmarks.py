@@ -217,10 +217,18 @@ def test_variants_of_the_answering_model_answer_the_same_problems(tmp_path: Path
             assert min(row["fit_core_s"], row["answer_core_s"]) > 0
 
 
+def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path: Path) -> None:
+    done = start("paper_recipe", tmp_path / "result.json", "--runs", "openmp", "typo")
+    assert done.returncode == 1
+    assert done.stderr.strip() == "no run openmp, typo; there are recipe"
+    assert not (tmp_path / "result.json").exists()
+
+
 @pytest.mark.slow
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()
+    assert run["commit"] == result["commit"]
     assert run["fences"] == {"scope": "global", "factor": 1.5, "sides": "both"}
     counts = run["training"]
     assert counts["training"] == counts["measured"] - counts["removed"]["global"]["rows"]

@@ -92,8 +92,8 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             ],
         ),
         Text(
-            f"Recorded {wording.moment(recipe['measured_at'])} at commit "
-            f"{wording.short(recipe['commit'])} by benchmarks/paper_recipe.py, "
+            f"Recorded until {wording.moment(recipe['measured_at'])} at commit "
+            f"{_commits(runs)} by benchmarks/paper_recipe.py, "
             f"{wording.seconds(sum(run['wall_s'] for run in runs.values()) / 60)} minutes for all "
             f"{wording.count(len(runs))} runs. "
             f"scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
@@ -101,6 +101,16 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             "note",
         ),
     ]
+
+
+def _commits(runs: Mapping[str, Any]) -> str:
+    """Commits of the runs, each with its runs where there are several."""
+    by_commit: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        by_commit.setdefault(wording.short(run["commit"]), []).append(name)
+    if len(by_commit) == 1:
+        return next(iter(by_commit))
+    return wording.listed(f"{commit} ({', '.join(names)})" for commit, names in by_commit.items())
 
 
 def _variants(recipe: Recipe) -> str:
