@@ -377,7 +377,7 @@ def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them
 def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path: Path) -> None:
     result = result_of("next_problems", tmp_path)
     (study,) = result["studies"]
-    assert study["problems"] > study["held_out"] > 3
+    assert (study["problems"], study["held_out"]) == (22, 18)
     assert set(study["orders"]) == {"plan", "sweep", "largest_gap", "random"}
     for one in study["orders"].values():
         assert len(one["qualities"]) == len(result["shares"])

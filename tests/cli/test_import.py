@@ -10,11 +10,9 @@ from typing import Any
 import foreign
 import pytest
 import yaml
-from forks import forked, run_snakemake
-from samples import ROOT
+from forks import at_home, forked, run_snakemake
 
 from launchwise.base.merging import laid_over
-from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
 from launchwise.experiment.loading import load_experiment
 
@@ -52,22 +50,13 @@ def test_snakemake_plans_what_the_printed_line_says(
     assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
     *_, line = capsys.readouterr().out.splitlines()
     _, *words = shlex.split(line.removeprefix("run: "))
-    done = forked(run_snakemake, [*words, "-n"], here, environment(here), seconds=200)
+    done = forked(run_snakemake, [*words, "-n"], here, at_home(here), seconds=200)
     assert done.returncode == 0, done.stderr[-3000:]
     said = done.stdout + done.stderr
     for name in DEVICES:
         assert f"data/recorded/{name}/blur.parquet" in said
     for stage in ("train_blur_transfer", "evaluate", "report"):
         assert f"rule {stage}:" in said
-
-
-def environment(here: Path) -> dict[str, str]:
-    """Variables of a user whose home is the folder."""
-    return {
-        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
-        # Facts about the project's code.
-        "XDG_CACHE_HOME": str(user_cache().parent),
-    }
 
 
 @pytest.mark.slow
@@ -85,8 +74,8 @@ def test_from_files_to_the_report_in_an_empty_folder(
     asked = yaml.safe_load(study.read_text())
     asked["own_models"]["chosen"]["parameters"]["members"] = "knn, nearest_size"
     study.write_text(yaml.safe_dump({**asked, "models": ["knn", "chosen"]}))
-    asked = [*words, "--quiet", "all"]
-    done = forked(run_snakemake, asked, here, environment(here), seconds=200)
+    command = [*words, "--quiet", "all"]
+    done = forked(run_snakemake, command, here, at_home(here), seconds=200)
     assert done.returncode == 0, done.stderr[-3000:]
     pages = (here / "results" / "report").rglob("*.html")
     assert any("each GPU left out of training" in page.read_text() for page in pages)

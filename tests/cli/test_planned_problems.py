@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 import yaml
 from command_line import complaint, launchwise
-from forks import forked, run_snakemake
+from forks import at_home, forked, run_snakemake
 from samples import ROOT, SAXPY, measurements, profile
 
 from launchwise.base.merging import laid_over
-from launchwise.base.storage import user_cache
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.experiment.loading import load_experiment
@@ -132,12 +131,7 @@ def test_snakemake_plans_what_the_command_says(
         "1",
         *command.split()[2:],
     ]
-    environment = {
-        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
-        # Facts about the project's code.
-        "XDG_CACHE_HOME": str(user_cache().parent),
-    }
-    done = forked(run_snakemake, words, here, environment, seconds=100)
+    done = forked(run_snakemake, words, here, at_home(here), seconds=100)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rule sweep:" in done.stdout + done.stderr
 

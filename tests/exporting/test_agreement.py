@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agreeing import Agreement, Disagreement, Made, asked_about
+from agreeing import Agreement, Made, asked_about
 
 from launchwise.learning.features import Domain
 
@@ -15,5 +15,5 @@ def made(folder: Path, domain: Domain) -> Made:
     return asked_about(folder, domain)
 
 
-class TestProductOfTheStencil(Agreement, Disagreement):
-    """See :class:`Agreement` and :class:`Disagreement`."""
+class TestProductOfTheStencil(Agreement):
+    """See :class:`Agreement`."""

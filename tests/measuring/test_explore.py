@@ -66,7 +66,7 @@ def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=4)
+@settings(max_examples=6)
 @given(
     spec=st.one_of(small_specs(), st.just(large(["a * b <= 256"], ["tiled", "other"]))),
     seed=st.integers(0, 2**48),

@@ -101,7 +101,7 @@ def test_with_other_gpus_a_killed_sweep_goes_on_as_if_nothing_had_happened() -> 
     spec = large(CONSTRAINTS, ["other", "tiled"])
     prior = [driven(RandomDraws(spec, PROBLEM, None, 80, 99), bowl(0.4))]
     whole = driven(TransferExplorer(spec, PROBLEM, None, 45, 3, prior=prior))
-    for rows in (17, 44):
+    for rows in (1, 17, 44):
         resumed = TransferExplorer(spec, PROBLEM, None, 45, 3, (), whole[:rows], prior)
         assert whole[:rows] + driven(resumed) == whole
 
@@ -148,7 +148,7 @@ def test_a_search_ends_where_little_is_to_be_gained() -> None:
     assert coarse == to_the_end[: len(coarse)]
     assert best(careful) == best(to_the_end) <= best(coarse)
     # Told its journal it ends at the same row, and with a smaller limit it goes on.
-    for rows in (len(careful) - 3,):
+    for rows in (len(careful) - 3, len(careful)):
         assert careful[:rows] + searched(2.0, careful[:rows]) == careful
     assert coarse + searched(2.0, coarse) == careful
 

@@ -1,4 +1,4 @@
-"""Ten kills at random moments of one sweep: nothing lost, nothing doubled, nobody left."""
+"""Twenty kills at random moments of one sweep: nothing lost, nothing doubled, nobody left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from supervising import (
 
 from launchwise.measuring.shard import Shard
 
-KILLS = 10
+KILLS = 20
 SEED = 20260101
 ROW_BYTES = 600
 """A little less than a row of the journal takes."""
@@ -97,7 +97,7 @@ class Killer:
         assert len(named) == len(set(named))
 
 
-def test_ten_random_kills(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+def test_twenty_random_kills(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard([{"n": n, "dtype": "float32", "order": 2} for n in range(20, 36)])
     calm, path = tmp_path / "calm", tmp_path / "j"
     began = time.monotonic()

@@ -57,10 +57,6 @@ class Agreement:
         assert Counter(one.kind for one in questions).keys() == {*KINDS}
         assert STRANGER in {one.device for one in questions}
 
-
-class Disagreement:
-    """Tests that an :class:`Agreement` is more than words; one product shows it."""
-
     def test_planted_disagreements_are_found(self, made: Made, tmp_path: Path) -> None:
         final, entries, table = made
         first, default = table.entries[0], table.configuration(None)

@@ -26,6 +26,7 @@ from typing import IO, Any
 from python_forks import ForkingPopen, exit_code, leave, places, search
 from snakemake.cli import get_argument_parser, main
 
+from launchwise.base.storage import user_cache
 from launchwise.workflow.server import MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,14 @@ OWN = {str(ROOT), str(ROOT / "tests" / "support"), ""}
 
 Program = Callable[[list[str]], int | None]
 """Imports what it needs inside; its result or that of ``SystemExit`` is the exit code."""
+
+
+def at_home(folder: Path) -> dict[str, str]:
+    """Variables of a user whose home is ``folder``; what is known of the project's code stays."""
+    return {
+        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        "XDG_CACHE_HOME": str(user_cache().parent),
+    }
 
 
 class Fork:

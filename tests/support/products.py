@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pandas as pd
 import yaml
@@ -17,11 +16,9 @@ from stencil import GPUS, TRAINED, slice_of_card, sweep
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry, Study
-from launchwise.exporting import table
-from launchwise.exporting.lookup import SUGGESTIONS, LookupEntry, asked_cases
+from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.gpus.profile import read_profile, write_profile
-from launchwise.learning.answering import answers
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.report.study import StudyData
@@ -49,11 +46,8 @@ class Product:
 def product(name: str, folder: Path, **only: list[Any]) -> Product:
     """Fit the product of a study (see :func:`fitted`), and answer every problem of its rows."""
     final, study = fitted(name, folder, **only)
-    found = answers(final, asked_cases(final, final.facts["gpus"]), SUGGESTIONS)
-    study = replace(study, answers=[LookupEntry.of(each).plain() for each in found])
-    # The same answers, which take long: they are computed once.
-    with patch.object(table, "answers", lambda *_, **__: found):
-        return Product(final, answer_table(final, name), study)
+    study = replace(study, answers=[entry.plain() for entry in lookup_entries(final)])
+    return Product(final, answer_table(final, name), study)
 
 
 @cache
