@@ -118,6 +118,7 @@ def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0
 
 
+@pytest.mark.times
 def test_the_first_answer_takes_seconds(tmp_path: Path) -> None:
     result = result_on_gpu("first_answer", tmp_path)
     (answer,) = result["answers"]

@@ -38,6 +38,7 @@ def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
     solution.close()
 
 
+@pytest.mark.times
 @pytest.mark.parametrize("rows", [1000, 100_000, 4_000_000])
 def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
     with opened(rows, Choice("strided", (10,), threads=256, finish_on_host=True)) as work:
@@ -54,6 +55,7 @@ def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
     assert low < share < high
 
 
+@pytest.mark.times
 def test_stages_of_many_streams_do_not_overlap() -> None:
     found = []
     for streams in (1, 8):
