@@ -27,7 +27,13 @@ from launchwise.cuda.parameters import (
     packed,
     parameter_places,
 )
-from launchwise.cuda.slices import STATIC_LIMIT, bound_function, enter_slice, resident_blocks
+from launchwise.cuda.slices import (
+    STATIC_LIMIT,
+    bound_function,
+    enter_slice,
+    occupancy,
+    resident_blocks,
+)
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
@@ -323,7 +329,7 @@ class CudaDevice(CudaMemory):
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
             blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *taken)
-            self._occupancy[key] = blocks and blocks * threads / self.threads_per_sm
+            self._occupancy[key] = blocks and occupancy(blocks, threads, self.threads_per_sm)
         return {
             "registers": kernel.registers,
             "spill_bytes": kernel.spill_bytes,

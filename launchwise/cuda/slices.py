@@ -5,10 +5,14 @@ Both libraries work on the same current context.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+
+WARP = 32
+"""Threads."""
 
 
 def enter_slice(sms: int) -> int:
@@ -72,6 +76,14 @@ def resident_blocks(
     ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
     status, blocks = ask(function, threads, shared_bytes)
     return int(blocks) if int(status) == 0 else None
+
+
+def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
+    """Warps of the blocks that an SM holds at once / warps that it holds at most.
+
+    A block of 40 threads takes two warps.
+    """
+    return blocks * math.ceil(threads / WARP) * WARP / threads_per_sm
 
 
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
