@@ -144,9 +144,9 @@ def block_shapes_only(scratch: Path, space: Space) -> Path:
     for about_all_variants in ("features.yaml", "cost.yaml", "usual.yaml"):
         (folder / about_all_variants).unlink(missing_ok=True)
     python = (folder / "host" / "workload.py").read_text()
-    last = "        return Build.of(self.spec.variants"
-    assert last in python
-    more = f"        defines |= {{name: configuration[name] for name in {space.macros!r}}}\n"
+    last = "\n        return Build.of(self.spec.variants"
+    assert python.count(last) == 1
+    more = f"\n        defines |= {{name: configuration[name] for name in {space.macros!r}}}"
     (folder / "host" / "workload.py").write_text(python.replace(last, more + last))
     return folder
 
