@@ -17,6 +17,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import Ratio, paired_ratio
+from launchwise.base.provenance import now
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, interrupted, run_child
@@ -30,6 +31,9 @@ VISIT, LOST, UNREPLAYED = "visit", "lost", "unreplayed"
 
 ORIGIN = ("card", "driver", "commit")
 """Labels that another job of the same contests may have changed."""
+
+WHEN = "measured_at"
+"""Not in notes before this name was: rows of these have the time of their table."""
 
 UNTIMED = {"timer": "", "l2": ""}
 
@@ -55,7 +59,7 @@ class Rounds:
         Of each round: whether something from outside held the card back while one of the
         configurations ran.
     origin
-        Where these visits were measured: ``card``, ``driver``, ``commit``; empty without any.
+        Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
     replays
         Whether launches may be replayed in graphs.
     """
@@ -200,7 +204,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
             visits = 0
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
             throttle, hindered = [set() for _ in entrants], []
-        origin = {name: note[name] for name in ORIGIN}
+        origin = {name: note[name] for name in (*ORIGIN, WHEN) if name in note}
         visits += 1
         places = [entrants.index(each) for each in note["configurations"]]
         for place, one in zip(places, note["found"], strict=True):
@@ -277,6 +281,7 @@ class PairsListener(Listener):
             problem=problem,
             **{name: self._entered[name] for name in ("configurations", "found")},
             **{name: self.shard.labels[name] for name in ORIGIN},
+            **{WHEN: now()},
             rounds=self._visited,
         )
         if self.progress:
