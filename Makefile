@@ -2,6 +2,7 @@
 # make test     install the developers' tools, then run the tests
 # make test-slow  run the tests that make test leaves out, such as most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
+# make test-gpu  run the tests that need a GPU; those that compare times have it for themselves, afterwards
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors
 # make reference  generate docs/reference and schemas/ from the models of the YAML files and from the
@@ -15,6 +16,8 @@ PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 # Many tests wait for processes that they started.
 TEST_WORKERS ?= $(shell expr $(CORES) + 1)
+# On one GPU, which one of them measures on at a time.
+GPU_TEST_WORKERS ?= 6
 WHEELS ?= $(wildcard ../shared/wheels)
 UV_VERSION := 0.13.8
 PYCUDA_VERSION := 2026.1
@@ -46,7 +49,7 @@ ifneq ($(wildcard $(VENV)/.stamp-run),)
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slow test-slurm lint docs reference figures wheel gpu lock clean
+.PHONY: all test test-slow test-slurm test-gpu lint docs reference figures wheel gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -61,6 +64,10 @@ test-slow: $(VENV)/.stamp-dev
 
 test-slurm: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m slurm tests/slurm $(PYTEST_ARGS)
+
+test-gpu: $(VENV)/.stamp-dev $(VENV)/.stamp-gpu
+	$(ACTIVATE) pytest -m "gpu and not times" -n $(GPU_TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(ACTIVATE) pytest -m "gpu and times" $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check

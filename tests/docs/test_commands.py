@@ -126,3 +126,14 @@ def _is_conda(words: list[str]) -> bool:
     if words[0] == "build":
         return (Path(ROOT) / words[1] / "meta.yaml").is_file()
     return words[0] == "activate" or (words[:2] == ["run", "-n"] and len(words) > 3)
+
+
+def test_every_target_and_variable_of_make_is_documented() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    reference = (ROOT / "docs" / "reference" / "command_line.md").read_text()
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.M)
+    expected = {f"make {target}" for target in targets.split()} - {"make all"} | {"make"}
+    assert {*re.findall(r"^\| `(make[^`]*)` \|", reference, re.M)} == expected
+    variables = {*re.findall(r"^([A-Z_]+) \?=", makefile, re.M), "PYTEST_ARGS", "LOCK_ARGS"}
+    section = reference.partition("## make\n")[2].partition("\n## ")[0]
+    assert {*re.findall(r"[` ]([A-Z_]+)[=`]", section)} == variables
