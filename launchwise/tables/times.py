@@ -35,6 +35,9 @@ PAIRS = "pairs"
 SWEEP = "sweep"
 """Basis of a time that stands as the sweep measured it."""
 
+CLOSE = 1.1
+"""Times of the fastest in pairs up to which a configuration tells the level of its problem."""
+
 JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")
 """Columns of a judged time."""
 
@@ -104,9 +107,10 @@ def judged_times(
     """Judge the times of one GPU.
 
     Of each problem, configurations that were compared in pairs take times with their paired ratios,
-    at the level that their times in the sweep have in the median: the sweep's fastest was partly
-    lucky, and would lift all others with it. Configurations that were not compared keep the sweep's
-    time.
+    at the level that the times of the fastest (:data:`CLOSE`) have in the sweep in the median: one
+    alone was partly lucky, and would lift all others with it; those of slow ones, such as the
+    baseline, may have moved since the sweep by what does not concern the fastest. Configurations
+    that were not compared keep the sweep's time.
 
     Parameters
     ----------
@@ -148,8 +152,9 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> None:
     known[["low", "high"]] = median_limits(list(compared["times_ms"]))
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=_keys(spec), how="inner")
-    usual_ms = joined.assign(usual_ms=joined["time_ms"] * joined["gain"])
-    level_ms = usual_ms.groupby(spec.problem_columns)["usual_ms"].transform("median")
+    most = joined.groupby(spec.problem_columns)["gain"].transform("max")
+    usual_ms = (joined["time_ms"] * joined["gain"]).where(joined["gain"] * CLOSE >= most)
+    level_ms = usual_ms.groupby([joined[name] for name in spec.problem_columns]).transform("median")
     judged = (level_ms / joined["gain"]).to_numpy()
     scale = judged / joined["paired_ms"].to_numpy(dtype=float)
     at = joined["row"].to_numpy()
