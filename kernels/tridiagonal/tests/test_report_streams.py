@@ -18,7 +18,7 @@ from kernels.tridiagonal.recommenders.stream_law.laws import (
     STREAMS,
 )
 from kernels.tridiagonal.studies.tridiagonal_streams.batches import batch_table
-from kernels.tridiagonal.studies.tridiagonal_streams.conclusion import published_shares
+from kernels.tridiagonal.studies.tridiagonal_streams.conclusion import bound_claim, published_shares
 from kernels.tridiagonal.studies.tridiagonal_streams.fits import fit_table
 from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
 from kernels.tridiagonal.studies.tridiagonal_streams.optima import optima_table, published_optima
@@ -359,6 +359,23 @@ def test_no_share_of_a_run_is_more_than_the_run(published: Published) -> None:
     shares = [re.findall(r"(\d+\.\d) % of the time", said(noisy)) for noisy in ((), (100_000_000,))]
     assert all(0 < float(share) < 100 for (share,) in shares)
     assert said((80_000_000, 100_000_000)) == "–"
+
+
+def test_the_bound_of_the_claim_is_that_of_the_gains(published: Published) -> None:
+    """Planted: at one of the paper's sizes pairs were slower than the sweep."""
+    rows = sweep("one", serial=0.9)
+    paired = rows["n"] == 80_000_000
+    rows["sweep_ms"] = rows["time_ms"]
+    rows.loc[paired, "time_ms"] *= 1.2
+    rows["basis"] = np.where(paired, "pairs", "sweep")
+    rows["time_low_ms"], rows["time_high_ms"] = 0.99 * rows["time_ms"], 1.01 * rows["time_ms"]
+    study = study_of(rows)
+    (series,) = series_of(study)
+    gains = series.gains.set_index("n")["bound"]
+    for n in (50_000_000, 80_000_000):
+        said = bound_claim(series, [n], 1.5).text
+        assert said.startswith(f"overlap can give at most {gains[n]:.2f}x")
+    assert gains[80_000_000] < gains[50_000_000] - 0.02
 
 
 def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:

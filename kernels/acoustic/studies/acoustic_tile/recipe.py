@@ -21,8 +21,11 @@ FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
 """Runs: the recipe as published, with one filter per problem, and our default models."""
 
+PAPERS = "openmp"
+"""Run as published, on rows of the paper's program."""
+
 PROGRAM = {
-    "openmp": "the paper's program, one Tukey filter over all times",
+    PAPERS: "the paper's program, one Tukey filter over all times",
     "openmp_filter_per_problem": "the paper's program, one Tukey filter per problem",
 }
 """Runs on rows of the paper's program, where a GPU has them, to their words."""

@@ -63,8 +63,8 @@ def unlike_sizes(ratios: pd.Series) -> list[int]:
 def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
     """Sizes whose best time without recursion is not known.
 
-    The nearest smaller and the nearest larger size that tried something else tell: those where the
-    choices of the size lose more than :data:`MISSED`.
+    The nearest smaller and the nearest larger size that tried something else tell: one is enough
+    where the choices of the size lose more than :data:`MISSED`.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def _fewer(case: RecursionSeries) -> Iterator[str]:
     if case.lacking:
         yield (
             f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
-            "recursion is not known: at the nearest sizes with other variants or m, the variants "
-            f"and m of these sizes lose more than {100 * MISSED:g} %."
+            "recursion is not known: at one of the nearest sizes with other variants or m, the "
+            f"variants and m of these sizes lose more than {100 * MISSED:g} %."
         )
 
 

@@ -67,7 +67,7 @@ def gain_claim(series: StreamSeries, gain: float) -> Cell:
 def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Cell:
     """Whether overlap could give that gain at the paper's sizes: the bound alone, so T and sum."""
     stages = series.stages.set_index(SIZE)
-    alone = series.rows[series.rows[CHOICE] == 1].set_index(SIZE)
+    alone = series.compared[series.compared[CHOICE] == 1].set_index(SIZE)
     known = [size for size in sizes if size in stages.index and size in alone.index]
     # Stages are timed in runs of their own: where they take more than a run, nothing follows.
     timed = alone.loc[known]
