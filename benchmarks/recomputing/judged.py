@@ -34,7 +34,8 @@ def _times(
     """Times of one GPU.
 
     Of each problem the configurations that ran in pairs have their paired ratios to the usual
-    choice, at the median of (time in the sweep x gain) over them; others have the sweep's time.
+    choice, at the median of (time in the sweep x gain) over those with at least ten elevenths of
+    the largest gain; others have the sweep's time.
     """
     own = one.swept[one.swept["gpu"] == gpu].reset_index(drop=True)
     row = sweep.iloc[own["sweep_row"].to_numpy()].reset_index(drop=True)
@@ -46,8 +47,9 @@ def _times(
         keys = one.spec.key_columns
         known = pairs.loc[pairs["gain"].notna(), [*keys, "gain"]]
         gain = own[keys].merge(known, on=keys, how="left")["gain"].where(judged.notna())
-        usual_ms = judged * gain
-        level = usual_ms.groupby([own[name] for name in one.problem]).transform("median")
+        problem = [own[name] for name in one.problem]
+        fast = gain >= gain.groupby(problem).transform("max") * 10 / 11
+        level = (judged * gain).where(fast).groupby(problem).transform("median")
         judged = (level / gain).where(gain.notna(), judged)
         basis = basis.mask(gain.notna(), "pairs")
     shown = own["time_ms"].where(own["status"].isin(TIMED))
