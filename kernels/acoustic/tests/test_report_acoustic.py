@@ -170,6 +170,18 @@ def test_the_section_has_the_program_where_it_was_measured(published: dict[str, 
     ]
 
 
+def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(
+    published: dict[str, Records],
+) -> None:
+    def said(*rows: dict[str, Any]) -> list[str]:
+        found = claims.judged(measured(LINEAR, *rows), published, None)
+        return [reasons for statement, reasons in found if "2.93 times" in statement]
+
+    assert said() == []
+    (reasons,) = said(program(4.0, 0, 0, 0), program(2.5, 16, 1, 1), program(3.0, 4, 1, 1))
+    assert "at most big: 1.60." in reasons
+
+
 def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
     """Figures of a model on a GPU."""
     return {

@@ -184,18 +184,26 @@ def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
     return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))
 
 
-def program(study: StudyData) -> Table | None:
-    """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
-    reading = READINGS[-1]
-    rows = []
+def program_gains(study: StudyData) -> pd.DataFrame:
+    """Gain of the best tile of the paper's program over untiled on each problem, by the sweep.
+
+    Columns ``gpu``, ``order``, ``gain``, ``tile`` (words) and ``linear`` (time of the untiled
+    program / time of untiled CUDA; NaN where that has none); no rows without the program.
+    """
     own = by_sweep(study.timed)
     own = own[own["variant"].isin([PROGRAM, "linear"])]
-    for (gpu, order), part in own.groupby(["gpu", "order"], observed=True):
-        problems = [one for _, one in part.groupby(["n", "dtype"], observed=True)]
-        found = [one for one in (_gain(each, reading) for each in problems) if one is not None]
-        if not found:
-            continue
-        gains = pd.DataFrame(found)
+    found = [
+        {"gpu": gpu, "order": order, **one}
+        for (gpu, order, *_), part in own.groupby(["gpu", "order", "n", "dtype"], observed=True)
+        if (one := _gain(part, READINGS[-1])) is not None
+    ]
+    return pd.DataFrame(found, columns=["gpu", "order", "gain", "tile", "linear"])
+
+
+def program(study: StudyData) -> Table | None:
+    """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
+    rows = []
+    for (gpu, order), gains in program_gains(study).groupby(["gpu", "order"], observed=True):
         tiles = gains["tile"].value_counts()
         most = tiles.index[0] if len(tiles) else MISSING
         rows.append(
