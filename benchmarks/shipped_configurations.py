@@ -96,7 +96,7 @@ def main() -> None:
     table = pd.read_csv(SHIPPED)
     layers, numbers = (LAYERS[1:], TOKENS[:1]) if wanted.smallest else (LAYERS, TOKENS)
     cases = [(layer, tokens) for layer in layers for tokens in numbers]
-    values = {name: sorted(table[name].unique().tolist())[:1] for name in TUNABLES}
+    values = {name: [int(table[name].min())] for name in TUNABLES}
     with tempfile.TemporaryDirectory() as name:
         shapes = [layer.shape(tokens) for layer, tokens in cases]
         seconds, rows = swept(shapes, Path(name), values if wanted.smallest else None)

@@ -12,7 +12,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 
 WARP = 32
-"""Threads."""
+"""Threads of a warp."""
 
 
 def enter_slice(sms: int) -> int:

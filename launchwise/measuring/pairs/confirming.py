@@ -32,9 +32,6 @@ VISIT, LOST, UNREPLAYED = "visit", "lost", "unreplayed"
 ORIGIN = ("card", "driver", "commit")
 """Labels that another job of the same contests may have changed."""
 
-WHEN = "measured_at"
-"""Not in notes before this name was: rows of these have the time of their table."""
-
 UNTIMED = {"timer": "", "l2": ""}
 
 MOST_VISITS = 3
@@ -204,7 +201,8 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
             visits = 0
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
             throttle, hindered = [set() for _ in entrants], []
-        origin = {name: note[name] for name in (*ORIGIN, WHEN) if name in note}
+        # Older notes lack the time: their rows have that of the table.
+        origin = {name: note[name] for name in (*ORIGIN, "measured_at") if name in note}
         visits += 1
         places = [entrants.index(each) for each in note["configurations"]]
         for place, one in zip(places, note["found"], strict=True):
@@ -281,7 +279,7 @@ class PairsListener(Listener):
             problem=problem,
             **{name: self._entered[name] for name in ("configurations", "found")},
             **{name: self.shard.labels[name] for name in ORIGIN},
-            **{WHEN: now()},
+            measured_at=now(),
             rounds=self._visited,
         )
         if self.progress:

@@ -225,16 +225,23 @@ def contradictions(
     return found + _of_text(results, facts, title)
 
 
+def _by_gpu(results: Records) -> dict[str, Records]:
+    """Title of each GPU to its records, both in the order of the tables."""
+    found: dict[str, Records] = {}
+    for record in results:
+        found.setdefault(record["title"], []).append(record)
+    return found
+
+
 def _shares_of_runs(results: Records, printed: str) -> str:
     """What the printed shares count, and how many runs there were."""
     best = max(results, key=lambda record: float(record["improved_percent"]))
     runs = int(best["runs"])
     improved = round(float(best["improved_percent"]) / 100 * runs)
     totals = [
-        f"{wording.count(sum(int(each['problems']) for each in part))} and "
-        f"{wording.count(sum(int(each['runs']) for each in part))} on the {gpu}"
-        for gpu in dict.fromkeys(record["title"] for record in results)
-        if (part := [record for record in results if record["title"] == gpu])
+        f"{wording.count(sum(int(record['problems']) for record in records))} and "
+        f"{wording.count(sum(int(record['runs']) for record in records))} on the {gpu}"
+        for gpu, records in _by_gpu(results).items()
     ]
     return (
         f"Section 5.5 reads {best['improved_percent']} % as {printed} of 100 experiments. The "
@@ -276,8 +283,7 @@ def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], 
     )
     if printed := facts.get("improved_of_100_as_printed"):
         found.append(_shares_of_runs(results, printed))
-    for gpu in dict.fromkeys(record["title"] for record in results):
-        of_gpu = [record for record in results if record["title"] == gpu]
+    for gpu, of_gpu in _by_gpu(results).items():
         most = max(of_gpu, key=lambda record: float(record["improved_percent"]))
         tree = next(record for record in of_gpu if record["model"] == "tree")
         if most["model"] != "tree":

@@ -16,7 +16,7 @@ from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
 from launchwise.report.fields import field, of_texts, table_of
 from launchwise.report.numbers import records
 from launchwise.report.single_launches import of_one_launch
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import selected
 from launchwise.tables.times import by_sweep
 
@@ -184,6 +184,7 @@ def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
     return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))
 
 
+@remembered
 def program_gains(study: StudyData) -> pd.DataFrame:
     """Gain of the best tile of the paper's program over untiled on each problem, by the sweep.
 
@@ -244,9 +245,9 @@ def _of(gains: pd.DataFrame) -> str:
 
 def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
     """Gain and best tile of the program on one problem, and untiled CUDA relative to it."""
-    tiled, untiled = reading.tiled(rows), reading.untiled_ms(rows)
+    tiled = reading.tiled(rows)
     tiled = tiled[tiled["status"] == "ok"]
-    if tiled.empty or pd.isna(untiled):
+    if tiled.empty or pd.isna(untiled := reading.untiled_ms(rows)):
         return None
     best = tiled.iloc[int(tiled["time_ms"].to_numpy().argmin())]
     return {
