@@ -1,4 +1,4 @@
-"""Recorded rows of walked tiles, which the published recipe and C4.5 learn from; a small copy."""
+"""Of the stencil: recorded rows of walked tiles, a small copy, and the paper's tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from launchwise.experiment.published import Records, read_tables
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
@@ -89,3 +90,9 @@ def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
     """Spec and workload of the small copy."""
     spec = load_spec(acoustic_copy)
     return spec, load_workload(acoustic_copy, spec)
+
+
+@pytest.fixture
+def published(acoustic_folder: Path) -> dict[str, Records]:
+    """The paper's tables."""
+    return read_tables(acoustic_folder / "studies" / "acoustic_tile")

@@ -8,47 +8,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
+from acoustic_pages import FOLDER, KERNEL, LINEAR, measured, program
 
 from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
-from launchwise.experiment.published import Records, facts_of, read_tables
+from launchwise.experiment.published import Records, read_tables
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Bullets, Fold, Section, Table, Text
 from launchwise.report.study import StudyData
-from launchwise.workloads.space import baseline
 from tests.support.report_pages import page_of
-from tests.support.report_study import settings, study
-
-KERNEL = Path(__file__).resolve().parents[1]
-FOLDER = KERNEL / "studies" / "acoustic_tile"
-PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
-
-
-@pytest.fixture
-def published() -> dict[str, Records]:
-    """The paper's tables."""
-    return read_tables(FOLDER)
-
-
-def measured(*rows: dict[str, Any]) -> StudyData:
-    """A study whose GPU ``big`` has these rows of the first problem of table 1, and no other."""
-    plain = study(("big",), "acoustic_tile", FOLDER, KERNEL)
-    shape = plain.sweeps["big"].iloc[0].to_dict()
-    neutral = baseline(plain.spec)
-    given = [{**shape, **PROBLEM, **neutral, "status": "ok", **row} for row in rows]
-    parts = {"train": {"n": [512]}, "test": {"n": [256]}}
-    split = {"kind": "problems", "title": "x", **parts}
-    return dataclasses.replace(
-        plain,
-        sweeps={"big": pd.DataFrame(given)},
-        settings=settings(workload="acoustic", splits={"sizes": split}),
-    )
-
-
-LINEAR = {"variant": "linear", "time_ms": 2.0}
+from tests.support.report_study import study
 
 
 def walked(time_ms: float, tx: int, ty: int, tz: int, **more: Any) -> dict[str, Any]:
@@ -131,12 +102,6 @@ def test_the_program_says_at_how_many_problems_untiled_cuda_is_known() -> None:
     assert details == ["", "1 of 2 problems"]
 
 
-def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
-    """A row of the paper's program."""
-    tile = {"tile_i": i, "tile_j": j, "tile_k": k}
-    return {"variant": "openmp", **tile, "time_ms": time_ms, **more}
-
-
 def test_gains_of_the_program_are_over_its_own_loops(published: dict[str, Records]) -> None:
     rows = [
         LINEAR,
@@ -170,124 +135,6 @@ def test_the_section_has_the_program_where_it_was_measured(published: dict[str, 
     ]
 
 
-def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(
-    published: dict[str, Records],
-) -> None:
-    def said(*rows: dict[str, Any]) -> list[str]:
-        found = claims.judged(measured(LINEAR, *rows), published, None)
-        return [reasons for statement, reasons in found if "2.93 times" in statement]
-
-    assert said() == []
-    (reasons,) = said(program(4.0, 0, 0, 0), program(2.5, 16, 1, 1), program(3.0, 4, 1, 1))
-    assert "at most big: 1.60." in reasons
-
-
-def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
-    """Figures of a model on a GPU."""
-    return {
-        "improvement_coefficient": speed,
-        "percent_runs_improved": improved,
-        "percent_slower": slower,
-        "worst_speed_up": 0.5,
-    }
-
-
-def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
-    """A recorded run with figures per GPU."""
-    titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
-    models = {**titles, "tree_printed": {"title": "tree, printed"}}
-    return {"runs": {recipe.GLOBAL: {"models": models, "gpus": gpus}}}
-
-
-@pytest.mark.parametrize(
-    ("tree", "knn", "verdict"),
-    [
-        ((1.2, 1.3), (1.1, 1.2), "holds with"),
-        ((1.2, 1.1), (1.1, 1.2), "holds in part"),
-        ((1.0, 1.1), (1.1, 1.2), "does not hold"),
-    ],
-)
-def test_the_best_model_is_judged_on_every_gpu(
-    published: dict[str, Records], tree: tuple[float, ...], knn: tuple[float, ...], verdict: str
-) -> None:
-    # The oracle and models with printed hyper-parameters take no part.
-    others = {"oracle": figures(9.0), "tree_printed": figures(8.0)}
-    gpus = {
-        name: {"tree": figures(tree[at]), "knn": figures(knn[at]), **others}
-        for at, name in enumerate(("one", "two"))
-    }
-    statement, reasons = claims.judged(measured(LINEAR), published, recorded(**gpus))[0]
-    assert verdict in statement
-    assert f"one: place {1 if tree[0] > knn[0] else 2} of 2" in reasons
-
-
-@pytest.mark.parametrize(
-    ("improved", "slower", "share", "loss"),
-    [
-        (80.0, 1.0, "more than 75 % on both” holds", "hardly ever loses” holds"),
-        (60.0, 9.0, "more than 75 % on both” does not hold", "hardly ever loses” does not hold"),
-    ],
-)
-def test_shares_and_losses_are_judged(
-    published: dict[str, Records], improved: float, slower: float, share: str, loss: str
-) -> None:
-    gpu = {"tree": figures(1.1, improved, slower), "oracle": figures(1.2, 90.0)}
-    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(one=gpu))
-    assert share in shares[0]
-    assert f"{improved:.1f} % of runs (best tile: 90.0 %)" in shares[1]
-    assert loss in losses[0]
-    assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
-
-
-def test_a_share_holds_only_where_it_holds_on_every_gpu(published: dict[str, Records]) -> None:
-    gpus = {
-        name: {"tree": figures(1.1, improved, slower), "oracle": figures(1.2)}
-        for name, improved, slower in (("one", 80.0, 1.0), ("two", 60.0, 9.0))
-    }
-    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(**gpus))
-    assert "does not hold" in shares[0]
-    assert "does not hold" in losses[0]
-
-
-def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(
-    published: dict[str, Records],
-) -> None:
-    ours, theirs = (
-        {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
-    )
-    runs = recorded(**ours)["runs"] | {recipe.PAPERS: recorded(**theirs)["runs"][recipe.GLOBAL]}
-    said = [
-        statement for statement, _ in claims.judged(measured(LINEAR), published, {"runs": runs})
-    ]
-    share = "“The tree improves more than 75 % on both” "
-    assert [each.removeprefix(share) for each in said if each.startswith(share)] == [
-        "does not hold with the tiles of our kernels.",
-        "holds with the paper's program.",
-    ]
-
-
-def test_contradictions_follow_from_the_printed_figures(published: dict[str, Records]) -> None:
-    def found() -> str:
-        return "\n".join(claims.contradictions(published, facts_of(published), str.upper))
-
-    said = found()
-    assert "are 287.83 tiles each, no whole number" in said
-    assert "49 points are radius 8, which is order 16; order 8 has 25 points" in said
-    assert "on the RTX 2080 Super KNN improves more runs, 87.78 against 86.67 %" in said
-    assert "307 of 342, which is 90 of 100" in said
-    totals = "360 and 1 080 on the RTX 2080 Super and 684 and 2 052 on the V100"
-    assert totals in said.replace("\N{NARROW NO-BREAK SPACE}", " ").replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
-    assert "on the V100 KNN" not in said.replace("KNN on the V100", "")
-    # With figures that add up nothing is said of them.
-    for fact, value in (("combinations_that_fit", "44"), ("drawn_order", "16")):
-        (row,) = [row for row in published["facts"] if row["fact"] == fact]
-        row["value"] = value
-    assert "no whole number" not in found()
-    assert "Figure 1 draws" not in found()
-
-
 def test_which_features_of_the_gpu_vary_is_told_from_the_training(
     published: dict[str, Records], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,14 +153,6 @@ def test_which_features_of_the_gpu_vary_is_told_from_the_training(
     some = said(every[0], every[1], "gpu_no_feature_of_the_paper")
     assert f"agree in 2 of the paper's {count} features" in some
     assert some.endswith(f"{own_features[0]['feature']} and {own_features[1]['feature']}.")
-
-
-def test_gpus_of_the_paper_that_were_measured_are_named(published: dict[str, Records]) -> None:
-    data = study(("big",), "acoustic_tile", FOLDER, KERNEL)
-    assert "none of theirs was measured here" in claims.differences(data, published)[-1]
-    known = {"big": data.profiles["big"].model_copy(update={"device_name": "Tesla V100-SXM2"})}
-    theirs = dataclasses.replace(data, profiles=known)
-    assert "of theirs, V100 was measured here" in claims.differences(theirs, published)[-1]
 
 
 def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Records]) -> None:
