@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -19,8 +20,10 @@ _STATEMENT = re.compile(
     re.MULTILINE,
 )
 """An import on lines of its own."""
-_HIDDEN = re.compile(r"[;:][ \t]*(?:from|import)[ \t]|^[ \t]*(?:from|import)\b.*\\$", re.MULTILINE)
-"""An import after another statement, or one that a backslash continues."""
+_AFTER_ANOTHER = re.compile(r"[;:][ \t]*(?:from|import)[ \t]")
+"""An import after another statement."""
+_CONTINUED = re.compile(r"^[ \t]*(?:from|import)\b.*\\$", re.MULTILINE)
+"""An import that a backslash continues."""
 
 
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
@@ -70,7 +73,8 @@ def import_statements(text: str) -> list[ast.AST]:
     told from the text beyond doubt, everything is parsed. A line of a docstring that is an import
     counts, too.
     """
-    if not _HIDDEN.search(text):
+    hidden = _AFTER_ANOTHER.search(text) or ("\\\n" in text and _CONTINUED.search(text))
+    if not hidden:
         try:
             return [*ast.parse("\n".join(_STATEMENT.findall(text))).body]
         except SyntaxError:
@@ -102,21 +106,30 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 @cache
 def _files_of(root: Path, module: str) -> list[Path]:
     """The file of a module of this package and the ``__init__`` of every package above it."""
-    parts = module.split(".")
-    if parts[0] != PACKAGE:
+    if not (module + ".").startswith(PACKAGE + "."):
         return []
-    above = root / PACKAGE / "__init__.py"
-    files = [above, *_candidates(root / PACKAGE, parts[1:])]
-    return [path for path in files if path.is_file()]
+    files, parts = _library(root), module.split(".")
+    names = (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    return [files[name] for name in names if name in files]
+
+
+@cache
+def _library(root: Path) -> dict[str, Path]:
+    """Dotted name of every module of this package to its file, of a package to its ``__init__``."""
+    found: dict[str, Path] = {}
+    for folder, _, names in os.walk(root / PACKAGE):
+        package = Path(folder).relative_to(root).parts
+        for name in names:
+            if name.endswith(".py"):
+                inside = [] if name == "__init__.py" else [name.removesuffix(".py")]
+                found[".".join([*package, *inside])] = Path(folder, name)
+    return found
 
 
 @cache
 def _relative_files(base: Path, module: str) -> list[Path]:
     """The file of a module below ``base`` and the ``__init__`` of every package on the way."""
-    files = [base / "__init__.py", *_candidates(base, module.split("."))]
+    parts = module.split(".")
+    packages = [base.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
+    files = [*packages, base.joinpath(*parts).with_suffix(".py")]
     return [path for path in files if path.is_file()]
-
-
-def _candidates(base: Path, parts: list[str]) -> list[Path]:
-    packages = [base.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
-    return [*packages, base.joinpath(*parts).with_suffix(".py")] if parts else []
