@@ -84,6 +84,7 @@ class Experiment:
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
+        self._recorded_in: dict[str, str] = {}
         self._have_rows: dict[tuple[str, str], bool] = {}
         self.studies = self._read_studies()
         self._leave_out_unmeasurable()
@@ -276,7 +277,11 @@ class Experiment:
 
     def recorded_in(self, gpu: str) -> str:
         """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
-        return str(here_or_shipped(self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"))
+        # Rules ask thousands of times.
+        if gpu not in self._recorded_in:
+            named = self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
+            self._recorded_in[gpu] = str(here_or_shipped(named))
+        return self._recorded_in[gpu]
 
     def has_rows(self, gpu: str, workload: str) -> bool:
         """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""
