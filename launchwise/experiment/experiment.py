@@ -377,12 +377,19 @@ class Experiment:
         return list(dict.fromkeys([*alone, *self.settings.gpus[gpu].workloads]))
 
     def holders_of_splits(self, study: str) -> dict[str, list[str]]:
-        """Split of a study to the file that holds it and its key there."""
-        errors = {
-            split: self.error(f"studies.{study}.splits.{split}", "")
-            for split in self.studies[study].splits
-        }
-        return {split: [error.where, error.key] for split, error in errors.items()}
+        """Split of a study to its :meth:`holder`."""
+        splits = self.studies[study].splits
+        return {split: self.holder(f"studies.{study}.splits.{split}") for split in splits}
+
+    def holder(self, key: str) -> list[str]:
+        """File that holds a key, and its key there.
+
+        A path from the folder of the run, where the file lies inside: it becomes a parameter of
+        rules, which must not change with a project that is moved.
+        """
+        error, here = self.error(key, ""), Path.cwd()
+        path = Path(error.where)
+        return [str(path.relative_to(here) if path.is_relative_to(here) else path), error.key]
 
     def model_of(self, study: str, model: str) -> ModelEntry:
         """Entry of ``model``: the study's own, else that of the settings, else a plain kind."""

@@ -186,8 +186,7 @@ class Studies:
         """File that holds the hyper-parameters of a study's model, and their key there."""
         own = model in self._experiment.studies[study].own_models
         entry = f"studies.{study}.own_models.{model}" if own else f"models.{model}"
-        error = self._experiment.error(f"{entry}.parameters", "")
-        return [error.where, error.key]
+        return self._experiment.holder(f"{entry}.parameters")
 
 
 def present(path: str) -> list[str]:

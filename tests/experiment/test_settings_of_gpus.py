@@ -103,7 +103,9 @@ def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
     )
     # What a recorded sweep holds is known when it is read.
     found = experiment(nested(f"{S}/gpus", ["h200"]))
-    assert found.holders_of_splits("stencil_block") == {"sizes": [str(path), "splits.sizes"]}
+    assert found.holders_of_splits("stencil_block") == {
+        "sizes": [str(path.relative_to(home)), "splits.sizes"]
+    }
 
 
 def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
