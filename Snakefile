@@ -25,7 +25,6 @@ from launchwise.workflow.plan import (
 from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.records import require_records
 from launchwise.workflow.reported import Reported
-from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
 from launchwise.workflow.studies import Studies, profiles
 from launchwise.workflow.submission import check_submission
@@ -68,7 +67,6 @@ onstart:
     record_version()
     # Nearly every stage needs tables: they are loaded while the first script starts.
     start_server(workflow.deployment_settings.deployment_method, at_once=True)
-    lift_rate_limit(workflow)
 
 
 onsuccess:
