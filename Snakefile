@@ -48,7 +48,7 @@ configfile: readable(SETTINGS, workflow.overwrite_configfiles or workflow.modifi
 experiment = start(config, SETTINGS, workflow.overwrite_configfiles)
 settings = experiment.settings
 # What rules ask (launchwise/workflow): plain values, and files and parameters by their wildcards.
-code = Code(experiment.folders.values())
+code = Code()
 values = Values(experiment)
 # Value of --cores. On a cluster: 8, unless its profile sets another (set-threads).
 CORES = workflow.resource_settings.cores or 8
@@ -122,7 +122,3 @@ include: "rules/targets.smk"
 for path in own_rules(experiment):
 
     include: path
-
-
-# Every job reads this file again.
-code.save()

@@ -24,11 +24,9 @@ from fake_cluster import FAKES
 from forks import Fork, forked, run_launchwise, run_snakemake
 from samples import ROOT
 
-from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
 from launchwise.cli.tune.tuning import HEADER
 from launchwise.measuring.journal import read_journal
-from launchwise.workflow.code import SHARED
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 CARD = {
@@ -116,11 +114,6 @@ def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
     """See :class:`Tune`."""
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "here").mkdir()
-    # Of what a user keeps, facts about code alone.
-    kept = user_cache() / SHARED
-    if kept.is_file():
-        (tmp_path / "kept" / "launchwise").mkdir(parents=True)
-        shutil.copy(kept, tmp_path / "kept" / "launchwise")
     return Tune(tmp_path, kernel_cache)
 
 

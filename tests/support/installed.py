@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import venv
@@ -13,9 +12,6 @@ from pathlib import Path
 
 from fake_cluster import FAKES
 from samples import ROOT
-
-from launchwise.base.storage import user_cache
-from launchwise.workflow.code import SHARED
 
 CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8}
 
@@ -47,10 +43,7 @@ class Installed:
 
     @classmethod
     def make(cls, folder: Path, wheel: Path) -> Installed:
-        """An environment of this interpreter.
-
-        Packages that launchwise needs are shared, and so are facts about its code.
-        """
+        """An environment of this interpreter; packages that launchwise needs are shared."""
         made = cls(folder)
         venv.create(made.environment, with_pip=False)
         (made.packages / "shared.pth").write_text("\n".join(shared_packages()) + "\n")
@@ -61,11 +54,6 @@ class Installed:
         )
         command.write_text(f'#!/bin/sh\nexec "{python}" -m snakemake "$@"\n')
         command.chmod(0o755)
-        kept = user_cache() / SHARED
-        if kept.is_file():
-            own = folder / "home" / ".cache" / "launchwise"
-            own.mkdir(parents=True)
-            shutil.copy(kept, own)
         made.install(wheel)
         return made
 
