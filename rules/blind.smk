@@ -1,5 +1,6 @@
-# Blind tests: answers first, then measurements. A stage never runs again by itself once its file
-# is there: answers that are given after the measurements would prove nothing.
+# Blind tests: answers first, then measurements. A file that is there has no rule, so it is never made
+# again by itself: answers that are given after the measurements would prove nothing. To test anew,
+# delete the files of the test.
 #   in   results/final/{study}, sweeps; or data/recorded/{gpu}/blind/
 #   out  results/blind/{gpu}/{study}.frozen.json    problems, answers, digest
 #        results/blind/{gpu}/{study}.sweep.parquet  measurements of these problems
@@ -19,7 +20,7 @@ rule freeze:
     log:
         "results/logs/freeze/{gpu}.{study}.log",
     wildcard_constraints:
-        **TESTED_BLINDLY,
+        **contests.untested("frozen.json"),
     params:
         entry=lambda wildcards: values.untitled[wildcards.study],
         question=lambda wildcards: studies.question(wildcards.study),
@@ -43,7 +44,7 @@ use rule sweep as blind_sweep with:
     log:
         "results/logs/blind_sweep/{gpu}.{study}.log",
     wildcard_constraints:
-        **TESTED_BLINDLY,
+        **contests.untested("sweep.parquet"),
     threads: CORES
     resources:
         **ON_GPU,
@@ -72,7 +73,7 @@ rule blind_contests:
     log:
         "results/logs/blind_contests/{gpu}.{study}.log",
     wildcard_constraints:
-        **TESTED_BLINDLY,
+        **contests.untested("contests.json"),
     params:
         question=lambda wildcards: studies.question(wildcards.study),
         folder=lambda wildcards: studies.folder(wildcards.study),
@@ -92,7 +93,7 @@ use rule confirm as blind_pairs with:
     log:
         "results/logs/blind_pairs/{gpu}.{study}.log",
     wildcard_constraints:
-        **TESTED_BLINDLY,
+        **contests.untested("pairs.parquet"),
     threads: CORES
     params:
         code=None,

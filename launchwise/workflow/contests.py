@@ -6,9 +6,11 @@ Of recorded GPUs they lie with the recorded rows, where there are any.
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.plan import pattern
 from launchwise.workflow.studies import present
 from launchwise.workflow.values import Plain, Values
 
@@ -104,6 +106,26 @@ class Contests:
         recorded = self._values.recorded_in
         folder = f"{recorded[gpu]}/blind" if gpu in recorded else f"results/blind/{gpu}"
         return f"{folder}/{study}.{kind}"
+
+    def untested(self, kind: str) -> dict[str, str]:
+        """Constraints of the wildcards of a rule that makes a file of blind tests.
+
+        They match live GPUs and studies without that file. Of one that is there Snakemake knows no
+        rule: nothing can make it again by itself, whatever changes.
+        """
+        there = {
+            gpu: [
+                each
+                for each in self._values.blind
+                if Path(self.blind_file(gpu, each, kind)).exists()
+            ]
+            for gpu in self._values.live
+        }
+        gpus = [
+            re.escape(gpu) + (rf"(?!/(?:{pattern(studies)})\.)" if studies else "")
+            for gpu, studies in there.items()
+        ]
+        return {"gpu": "|".join(gpus) or "(?!)", "study": pattern(self._values.blind)}
 
     def has_blind_test(self, gpu: str, study: str) -> bool:
         """Whether a blind test of the study on a GPU was recorded, or measured by this run."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -96,27 +94,34 @@ def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
 
 
 def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None:
-    def planned(*words: str) -> set[str]:
-        with project.start("--dry-run", "--cores", "2", *words, "--", f"blind_{STUDY}") as run:
+    def planned(*words: str, target: str = f"blind_{STUDY}") -> set[str]:
+        with project.start("--dry-run", "--cores", "2", *words, "--", target) as run:
             assert run.wait(60) == 0, run.said()[-3000:]
             return {*re.findall(r"^rule (\w+):", run.said(), re.MULTILINE)}
 
     assert planned() == set()
-    # As after an update: scripts are newer than the outputs, of every stage.
-    scripts = project.project.folder / "scripts"
-    later = time.time() + 60
-    before = {path: path.stat().st_mtime for path in scripts.glob("*.py")}
-    for path in before:
-        os.utime(path, (later, later))
+    # Whatever changes: its settings, its code, even the time of every script.
+    study = project.project.study()
+    blind = {**study["blind"], "problems": PROBLEMS + 1}
+    project.project.ask({**study, "blind": blind, "near_best_percent": 7})
+    scripts = {path: path.read_bytes() for path in project.project.folder.glob("scripts/*.py")}
+    for path, content in scripts.items():
+        path.write_bytes(content + b"# edited\n")
+    allowed = ("--allowed-rules", *BLIND_RULES, "score", f"blind_{STUDY}")
     try:
-        assert planned("--allowed-rules", *BLIND_RULES, "score", f"blind_{STUDY}") == {
-            "score",
-            f"blind_{STUDY}",
-        }
+        assert planned(*allowed) == {"score", f"blind_{STUDY}"}
+        for words in (("--rerun-triggers", "code", "params", "input"), ("--forceall",)):
+            assert not {*BLIND_RULES} & planned(*words)
     finally:
-        for path, then in before.items():
-            os.utime(path, (then, then))
-    assert planned("--forcerun", "blind_pairs") == {"blind_pairs", "score", f"blind_{STUDY}"}
+        project.project.ask(study)
+        for path, content in scripts.items():
+            path.write_bytes(content)
+    # A file that is gone is made again for whoever asks for it.
+    pairs = files(project) / f"{STUDY}.pairs.parquet"
+    aside = pairs.rename(pairs.with_suffix(".aside"))
+    assert planned() == set()
+    assert planned(target=f"results/blind/h200/{STUDY}.pairs.parquet") == {"blind_pairs"}
+    aside.rename(pairs)
 
 
 def test_a_held_out_gpu_is_answered_from_others(project: ClusterProject) -> None:
