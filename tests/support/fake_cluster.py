@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -110,7 +109,6 @@ class ClusterProject:
         In haste, timings take no longer than a CPU needs for them.
         """
         project = copy_project(folder / "project")
-        shutil.copytree(ROOT / "profiles", project.folder / "profiles")
         config = project.config()
         config["gpus"] = {
             "a100": _gpu("a100", ON_A100, shards=2),

@@ -26,6 +26,7 @@ from launchwise.workloads.spec import Spec, load_spec
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
+    "profiles",
     CARDS_FILE,
     DEVICE_NAMES_FILE,
     REFERENCE_PROFILE,

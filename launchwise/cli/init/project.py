@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
-from launchwise.base.storage import write_bytes, write_text
+from launchwise.base.storage import read_text, write_bytes, write_text
 
 EXAMPLE = "docs/tutorial/example/saxpy"
 SNAKEFILE = """\
@@ -41,8 +41,10 @@ gpus:
   local: {source: live}
 """
 
-PROFILE = """\
-# How jobs run when no other profile is named (snakemake --workflow-profile profiles/slurm).
+PROFILE = "profiles/default/config.yaml"
+"""How jobs run when no other profile is named."""
+CORES = """
+# Cores of this machine that jobs may take at once.
 cores: all
 """
 
@@ -72,7 +74,7 @@ def begin(folder: Path, studies: bool) -> list[str]:
     if folder.exists() and any(folder.iterdir()):
         raise UserError(folder, "", "is not empty: name a new folder")
     write_text(folder / "Snakefile", SNAKEFILE)
-    write_text(folder / "profiles" / "default" / "config.yaml", PROFILE)
+    write_text(folder / PROFILE, read_text(shipped(PROFILE)) + CORES)
     copied = {"profiles/slurm": "profiles/slurm"}
     if studies:
         # config/config.yaml is the same file, for deployments.
