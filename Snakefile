@@ -23,7 +23,7 @@ from launchwise.workflow.plan import (
     start,
 )
 from launchwise.workflow.priors import prior_extended, prior_gpus
-from launchwise.workflow.records import require_records
+from launchwise.workflow.records import tell_missing_records
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.server import start_server, stop_server
 from launchwise.workflow.studies import Studies, profiles
@@ -57,8 +57,7 @@ sweeps = Sweeps(values, cluster, CORES)
 studies = Studies(values, CORES)
 contests = Contests(values, cluster)
 reported = Reported(values, studies, contests)
-# A blind test is never repeated by itself.
-require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})
+tell_missing_records(workflow)
 
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).

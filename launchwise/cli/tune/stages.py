@@ -125,7 +125,7 @@ class Stages:
         """
         targets = self.targets
         with logging_to(targets.path(f"results/logs/tune/{self._gpu}.{self._spec.workload}.log")):
-            with contextlib.ExitStack() as stack, targets.kept_if_equal():
+            with contextlib.ExitStack() as stack:
                 writer = stack.enter_context(Writer())
                 profile, found = self._measured(stack)
                 writer.write(

@@ -1,0 +1,122 @@
+"""What Snakemake plans after a change, in a small project that is up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from samples import Project, copy_project
+
+TARGET = "sweep_test"
+"""A recorded profile and a recorded sweep."""
+SWEEP = "results/sweeps/test/stencil.parquet"
+RECORDED = "data/recorded/test/stencil.parquet"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a profile and a sweep; every test leaves it as it was."""
+    project = copy_project(tmp_path_factory.mktemp("reruns") / "project")
+    done = project.snakemake("--cores", "2", "--quiet", "all", "--", TARGET)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return project
+
+
+def planned(project: Project) -> set[str]:
+    """Rules that a run of the target would call."""
+    done = project.snakemake("-n", "--", TARGET)
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    rules = set(re.findall(r"^(?:local)?rule (\w+):", text, re.MULTILINE)) - {TARGET}
+    assert bool(rules) != ("Nothing to be done" in text), text
+    assert "launchwise: " not in text
+    return rules
+
+
+@contextmanager
+def changed(path: Path, content: bytes) -> Iterator[None]:
+    """A file with another content; at the end what it was, with its time."""
+    before, times = path.read_bytes(), path.stat()
+    path.write_bytes(content)
+    later = time.time() + 60
+    os.utime(path, (later, later))
+    yield
+    path.write_bytes(before)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+EDITED = {
+    "a script": ("scripts/recorded.py", {"recorded"}),
+    "what a script imports inside a function": ("launchwise/measuring/rows.py", {"recorded"}),
+    "what an import imports": ("launchwise/workloads/spec_checks.py", {"recorded"}),
+    "what both scripts import": ("launchwise/base/forking.py", {"recorded", "recorded_profile"}),
+    "what neither imports": ("launchwise/learning/evaluate.py", set()),
+    "the file with the version": ("launchwise/__init__.py", set()),
+}
+
+
+@pytest.mark.parametrize("what", EDITED)
+def test_an_edit_of_code_reruns_the_scripts_that_import_it(project: Project, what: str) -> None:
+    name, rules = EDITED[what]
+    path = project.folder / name
+    with changed(path, path.read_bytes() + b"# edited\n"):
+        assert planned(project) == rules
+
+
+def test_an_input_that_is_newer_counts_by_its_content(project: Project) -> None:
+    path = project.folder / RECORDED
+    with changed(path, path.read_bytes()):
+        assert planned(project) == set()
+    with changed(path, path.read_bytes() + b"\0"):
+        assert planned(project) == {"recorded"}
+
+
+def test_a_spec_counts_without_its_texts(project: Project) -> None:
+    path = project.folder / "kernels" / "stencil" / "spec.yaml"
+    spec = yaml.safe_load(path.read_text())
+    titled = {**spec, "title": "Another title"}
+    with changed(path, yaml.safe_dump(titled, sort_keys=False).encode()):
+        assert planned(project) == set()
+    spec["problem"]["n"]["maximum"] += 1
+    with changed(path, yaml.safe_dump(spec, sort_keys=False).encode()):
+        assert planned(project) == {"recorded"}
+
+
+def test_a_result_that_is_gone_is_made_again(project: Project, tmp_path: Path) -> None:
+    aside = shutil.move(project.folder / SWEEP, tmp_path / "sweep")
+    assert planned(project) == {"recorded"}
+    shutil.move(aside, project.folder / SWEEP)
+    assert planned(project) == set()
+
+
+def test_a_copy_is_up_to_date_with_or_without_its_times(project: Project, tmp_path: Path) -> None:
+    kept = Project(shutil.copytree(project.folder, tmp_path / "kept"))
+    assert planned(kept) == set()
+    moved = Project(shutil.move(kept.folder, tmp_path / "a moved one"))
+    assert planned(moved) == set()
+    anew = shutil.copytree(project.folder, tmp_path / "anew", copy_function=shutil.copyfile)
+    for path in [*(anew / "data").rglob("*"), *(anew / "scripts").rglob("*")]:
+        os.utime(path)
+    assert planned(Project(anew)) == set()
+
+
+def test_results_without_any_record_are_taken_as_they_are_and_one_line_says_so(
+    project: Project, tmp_path: Path
+) -> None:
+    ignored = shutil.ignore_patterns(".snakemake")
+    copied = Project(shutil.copytree(project.folder, tmp_path / "copied", ignore=ignored))
+    for words, said in (([], "Nothing to be done"), (["--forceall"], "rule recorded:")):
+        done = copied.snakemake("-n", *words, "--", TARGET)
+        text = done.stdout + done.stderr
+        assert said in text
+        assert text.count("launchwise: results/ came without .snakemake/metadata/") == 1
+    accepted = copied.snakemake("--cores", "1", "--forceall", "--touch", "--", TARGET)
+    assert accepted.returncode == 0, accepted.stderr
+    assert planned(copied) == set()
