@@ -117,24 +117,26 @@ def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
     return Tune(tmp_path, kernel_cache)
 
 
-Snakemake = Callable[[str], "subprocess.CompletedProcess[str]"]
+Snakemake = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def snakemake(tmp_path: Path) -> Snakemake:
-    """Ask Snakemake what it would do for a line that ``launchwise tune`` printed."""
+def snakemake(tmp_path: Path, kernel_cache: Path) -> Snakemake:
+    """Ask Snakemake what it would do for a line that ``launchwise tune`` printed, or run it."""
 
-    def run(line: str) -> subprocess.CompletedProcess[str]:
+    def run(line: str, *options: str) -> subprocess.CompletedProcess[str]:
         _, *words = shlex.split(line)
         quiet, end = words.index("--quiet"), words.index("--")
         return forked(
             run_snakemake,
-            [*words[:quiet], "--dry-run", *words[end:]],
+            [*words[:quiet], *(options or ["--dry-run"]), *words[end:]],
             tmp_path / "here",
             {
                 **os.environ,
                 "PYTHONPATH": f"{FAKES}:{ROOT}",
+                "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
                 "FAKE_CARDS": str(tmp_path / "cards.json"),
+                "FAKE_CACHE": str(kernel_cache),
             },
             seconds=100,
         )
@@ -311,6 +313,25 @@ def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path:
     (tmp_path / "here/tuned/convolution/results/answers/local/convolution.html").unlink()
     back = tune(workload, "w=32", "h=16")
     assert "page: tuned/convolution/results/answers/local/convolution.html" in back.stdout
+
+
+def test_snakemake_goes_on_with_the_rows_that_are_there(
+    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
+) -> None:
+    """Also where it made results itself before, and they were tuned for another problem since."""
+    narrowed(workload, block_size_x=[16], block_size_y=[8], tile_size_y=[1])
+    sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
+    measured = []
+    for problem in ("w=32", "w=32,40"):
+        done = tune(workload, problem, "h=16")
+        assert done.returncode == 0, done.stderr[-3000:]
+        rows = sorted(pd.read_parquet(sweep)["measured_at"])
+        made = snakemake(done.stderr.splitlines()[0], "--forcerun", "describe", "sweep")
+        assert made.returncode == 0, made.stderr[-3000:]
+        assert "localrule gather:" in made.stderr
+        assert sorted(pd.read_parquet(sweep)["measured_at"]) == rows
+        measured.append(rows)
+    assert set(measured[0]) < set(measured[1])
 
 
 def test_three_sizes_make_a_study_with_its_report(
