@@ -147,9 +147,9 @@ def classify_optima(
         raise ValueError(f"{len(train)} sizes to train on and {len(test)} to test are too few")
     places = np.log(optima[size].to_numpy(dtype=float))
     known = places[train], classes[train]
-    others = _voted(*known, places[train], leave_out=True) == classes[train][:, None]
+    others = voted(*known, places[train], leave_out=True) == classes[train][:, None]
     neighbours = 1 + int(others.sum(axis=0)[: len(choices)].argmax())
-    predicted = _voted(*known, places[test])[:, neighbours - 1]
+    predicted = voted(*known, places[test])[:, neighbours - 1]
     tested = optima.loc[test, [size, choice]].reset_index(drop=True)
     tested[f"predicted_{choice}"] = choices[predicted]
     grid = _grid(rows, size, choice, time)
@@ -166,7 +166,7 @@ def classify_optima(
     )
 
 
-def _voted(
+def voted(
     places: np.ndarray, classes: np.ndarray, asked: np.ndarray, *, leave_out: bool = False
 ) -> np.ndarray:
     """Class that most of the nearest known places have, for each number of neighbours.

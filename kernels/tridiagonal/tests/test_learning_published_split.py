@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
 
-from kernels.tridiagonal.learning.published_split import SPLITS, TEST_SHARE, as_published, split
+from kernels.tridiagonal.learning.published_split import (
+    FOLDS,
+    SPLITS,
+    TEST_SHARE,
+    as_published,
+    split,
+)
 
 SEED = 5
 
@@ -54,3 +61,22 @@ def test_splits_are_those_that_scikit_learn_draws(count: int) -> None:
         expected = train_test_split(np.arange(count), test_size=TEST_SHARE, random_state=seed)
         for ours, theirs in zip(split(count, seed), expected, strict=True):
             assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+def test_accuracies_and_neighbours_are_those_of_the_search_of_scikit_learn(seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    # Sizes as far apart as drawn: of two that are as near, ours takes the first.
+    sizes, choices = np.sort(drawn.choice(10**6, 30, replace=False)), drawn.choice([4, 8, 16], 30)
+    found = as_published(pd.DataFrame({"n": sizes, "m": choices}), seed)
+    hits, neighbours = [], set()
+    for number in range(seed, seed + SPLITS):
+        train, test = split(30, number)
+        folds = KFold(FOLDS, shuffle=True, random_state=number)
+        search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 2, 3]}, cv=folds)
+        search.fit(sizes[train, None], choices[train])
+        hits.append((search.predict(sizes[test, None]) == choices[test]).mean())
+        neighbours.add(search.best_params_["n_neighbors"])
+    assert found is not None
+    assert (found.mean, found.least, found.largest) == (np.mean(hits), min(hits), max(hits))
+    assert found.neighbours == tuple(sorted(neighbours))
