@@ -307,7 +307,7 @@ def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], 
 def _kernels(study: StudyData) -> str:
     ours = "CUDA, compiled for a known radius and without fast mathematics"
     theirs = "an OpenMP offload with -ffast-math (table below)"
-    if paper_tables.PROGRAM not in set(study.timed["variant"]):
+    if not paper_tables.with_program(study):
         return f"The kernels are {ours}; theirs are {theirs}."
     return (
         f"The kernels are {ours}, except openmp, which is as theirs {theirs}: written anew from "

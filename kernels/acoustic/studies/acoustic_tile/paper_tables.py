@@ -73,16 +73,34 @@ READINGS = (
 """The program's gains are over its own loops without tiles, as in the paper."""
 
 
-def readings(study: StudyData) -> list[Reading]:
-    """Those to show: the program where a GPU has rows of it."""
-    measured = set(study.timed["variant"])
-    return [each for each in READINGS if each.variant != PROGRAM or PROGRAM in measured]
+@remembered
+def of_problems(study: StudyData) -> dict[Any, pd.DataFrame]:
+    """Rows that readings compare, with the sweep's times: by GPU, n, order and dtype."""
+    compared = ["linear", *(each.variant for each in READINGS)]
+    rows = study.timed[study.timed["variant"].isin(compared)]
+    groups = by_sweep(rows).groupby(["gpu", "n", "order", "dtype"], observed=True)
+    return dict(list(groups))
 
 
+@remembered
 def with_program(study: StudyData) -> list[str]:
     """GPUs with rows of the paper's program."""
-    own = study.timed[study.timed["variant"] == PROGRAM]
-    return [gpu for gpu in study.gpus if gpu in set(own["gpu"])]
+    own = study.timed.loc[study.timed["variant"] == PROGRAM, "gpu"].unique()
+    return [gpu for gpu in study.gpus if gpu in own]
+
+
+def readings(study: StudyData) -> list[Reading]:
+    """Those to show: the program where a GPU has rows of it."""
+    return [each for each in READINGS if each.variant != PROGRAM or with_program(study)]
+
+
+def _of_printed(
+    study: StudyData, record: Mapping[str, str], gpu: str
+) -> tuple[pd.DataFrame, list[int]]:
+    """Rows of a printed tile's problem on one of our GPUs, and the tile: points along x, y, z."""
+    problem = (gpu, int(record["n"]), int(record["order"]), record["dtype"])
+    rows = of_problems(study).get(problem, study.timed.iloc[:0])
+    return rows, [int(record[name]) for name in PRINTED_TILE]
 
 
 def title_of(published: Mapping[str, Records], gpu: str) -> str:
@@ -95,13 +113,8 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
     shown = readings(study)
-    measured = by_sweep(study.timed)
-    measured = measured[measured["gpu"] == gpu]
     for record in published["best_tiles"]:
-        n, order = int(record["n"]), int(record["order"])
-        same = (measured["n"] == n) & (measured["order"] == order)
-        of_problem = measured[same & (measured["dtype"] == record["dtype"])]
-        tile = [int(record[name]) for name in PRINTED_TILE]
+        of_problem, tile = _of_printed(study, record, gpu)
         rows.append(
             Row(
                 [
@@ -152,13 +165,9 @@ def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
     """Rows of one launch that leave a printed tile without a speed-up in :func:`best_tiles`."""
-    measured = by_sweep(study.timed)
-    measured = measured[measured["gpu"] == gpu]
-    found = [measured.iloc[:0]]
+    found = [study.timed.iloc[:0]]
     for record in published["best_tiles"]:
-        same = (measured["n"] == int(record["n"])) & (measured["dtype"] == record["dtype"])
-        of_problem = measured[same & (measured["order"] == int(record["order"]))]
-        tile = [int(record[name]) for name in PRINTED_TILE]
+        of_problem, tile = _of_printed(study, record, gpu)
         for reading in readings(study):
             first = _fastest_of(of_problem, reading, tile)
             found.append(first[of_one_launch(first)])
@@ -191,12 +200,10 @@ def program_gains(study: StudyData) -> pd.DataFrame:
     Columns ``gpu``, ``order``, ``gain``, ``tile`` (words) and ``linear`` (time of the untiled
     program / time of untiled CUDA; NaN where that has none); no rows without the program.
     """
-    own = by_sweep(study.timed)
-    own = own[own["variant"].isin([PROGRAM, "linear"])]
     found = [
         {"gpu": gpu, "order": order, **one}
-        for (gpu, order, *_), part in own.groupby(["gpu", "order", "n", "dtype"], observed=True)
-        if (one := _gain(part, READINGS[-1])) is not None
+        for (gpu, _, order, _), part in of_problems(study).items()
+        if gpu in with_program(study) and (one := _gain(part, READINGS[-1])) is not None
     ]
     return pd.DataFrame(found, columns=["gpu", "order", "gain", "tile", "linear"])
 
@@ -311,7 +318,7 @@ def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
     toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
     ours = _versions(study)
     cuda = f"CUDA {wording.listed(toolkits)}"
-    own = PROGRAM in set(study.timed["variant"])
+    own = bool(with_program(study))
     rows = [
         ["language", "C with OpenMP 5.1 offload", "CUDA C++" + f"; {PROGRAM}: theirs" * own],
         ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}" + "; Clang" * own],
@@ -355,8 +362,9 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
         candidates; ``blocks``, the mean with thread blocks among them, where there are any. All by
         the times of the sweep (:func:`by_sweep`). Empty without measurements.
     """
-    rows = by_sweep(study.timed)
+    rows = study.timed
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
+    rows = by_sweep(rows)
     rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
     by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
     if not {WALKED, "linear"} <= set(by_variant):
