@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from launchwise.base.paired import FASTER, TIE, Ratio, outcome
 from launchwise.experiment.confirmation import Confirmation
-from launchwise.experiment.study import Design
-from launchwise.learning.contests import fastest_of
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
-from launchwise.report.fields import decimals, field, table_of
+from launchwise.report.fields import by_key, decimals, field, table_of
 from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
 from launchwise.tables.pairs import with_role
+from launchwise.tables.rows import row_numbers
+
+Record = Mapping[Any, Any]
 
 NOTE = (
     "The fastest configuration of the whole sweep and the fastest of each part ran in turn on one "
@@ -30,7 +31,8 @@ NOTE = (
 
 def section(study: StudyData) -> Section | None:
     """Gain of the whole over each design, a row a GPU and design; None where none was compared."""
-    gains = {gpu: gains_over_designs(study, gpu) for gpu in study.pairs}
+    compared = study.pairs if study.settings.designs else []
+    gains = {gpu: gains_over_designs(study, gpu) for gpu in compared}
     gains = {gpu: rows for gpu, rows in gains.items() if len(rows)}
     if not gains:
         return None
@@ -66,47 +68,53 @@ def gains_over_designs(study: StudyData, gpu: str) -> pd.DataFrame:
         where no pair is left).
     """
     pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
+    numbers = row_numbers(pairs, study.problem_columns, ordered=True)
+    pairs = pairs.assign(problem=numbers, row=range(len(pairs)))
+    ran = pairs[(pairs["status"] == "ok") & (pairs["rounds"] > 0) & pairs["sweep_ms"].notna()]
+    members = dict(list(pairs[["problem", "throttle"]].groupby("problem")))
+    wholes = _first_of_problems(ran[with_role(ran, "best")])
+    # The sweep's time, which chose before the pairs were measured, decides: choosing by the pairs
+    # themselves would flatter the design.
+    ran = ran.sort_values("sweep_ms", kind="stable")
+    parts = {
+        design.title: _first_of_problems(
+            ran[domain.is_of(ran, design.candidates, design.constraints)]
+        )
+        for design in study.settings.designs.values()
+    }
     found = [
-        {**{name: members.iloc[0][name] for name in study.problem_columns}, **row}
-        for _, members in pairs.groupby(study.problem_columns, sort=True)
-        for row in _of_problem(study, members, domain)
+        {
+            **{name: whole[name] for name in study.problem_columns},
+            "design": title,
+            **_gain(chosen[problem], whole, members[problem], wording.namer(study.spec)),
+        }
+        for problem, whole in sorted(wholes.items())
+        for title, chosen in parts.items()
+        if problem in chosen
     ]
     return pd.DataFrame(found)
 
 
-def _of_problem(
-    study: StudyData, members: pd.DataFrame, domain: Domain
-) -> Iterator[dict[str, Any]]:
-    ran = members[(members["status"] == "ok") & (members["rounds"] > 0)]
-    ran = ran[ran["sweep_ms"].notna()]
-    whole = ran[with_role(ran, "best")]
-    if whole.empty:
-        return
-    best, name = whole.iloc[0], wording.namer(study.spec)
-    for design in study.settings.designs.values():
-        part = _fastest(design, ran, domain)
-        if part is None:
-            continue
-        ratio = Ratio(1.0, 1.0, 1.0, int(best["rounds"]), 0)
-        if part.name != best.name:
-            ratio = ratio_of_rounds(part, best, members, Confirmation().clock_tolerance)
-        yield {
-            "design": design.title,
-            "part": name(part.to_dict()),
-            "whole": name(best.to_dict()),
-            "part_ms": part["time_ms"],
-            "whole_ms": best["time_ms"],
-            "gain": ratio.value,
-            "low": ratio.low,
-            "high": ratio.high,
-        }
+def _first_of_problems(rows: pd.DataFrame) -> dict[int, dict[str, Any]]:
+    """Number of a problem to its first row."""
+    return by_key(rows.drop_duplicates("problem"), "problem")
 
 
-def _fastest(design: Design, ran: pd.DataFrame, domain: Domain) -> pd.Series | None:
-    """The design's fastest by the sweep, which chose it before the pairs were measured."""
-    # The sweep's time decides: choosing by the pairs themselves would flatter the design.
-    rows = fastest_of(design, ran.assign(time_ms=ran["sweep_ms"]), domain)
-    return None if rows.empty else ran.loc[rows.index[0]]
+def _gain(
+    part: Record, whole: Record, members: pd.DataFrame, name: Callable[[Record], str]
+) -> dict[str, Any]:
+    ratio = Ratio(1.0, 1.0, 1.0, whole["rounds"], 0)
+    if part["row"] != whole["row"]:
+        ratio = ratio_of_rounds(part, whole, members, Confirmation().clock_tolerance)
+    return {
+        "part": name(part),
+        "whole": name(whole),
+        "part_ms": part["time_ms"],
+        "whole_ms": whole["time_ms"],
+        "gain": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+    }
 
 
 def _row(gpu: str, title: object, rows: pd.DataFrame) -> list[str]:

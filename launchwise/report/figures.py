@@ -355,7 +355,7 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
             *(
                 Key(variant, theme.colour(place), theme.symbol(place))
                 for place, variant in enumerate(study.spec.variants)
-                if variant in set(timed["variant"])
+                if variant in timed["variant"].unique()
             ),
             Key("baseline", theme.INK, "dash"),
         ],

@@ -74,7 +74,7 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
     split = models.first_split(study)
     rows = study.evaluation
     rows = rows[rows["split"] == split]
-    gpus = [gpu for gpu in study.whole if gpu in set(rows["gpu"])]
+    gpus = [gpu for gpu in study.whole if gpu in rows["gpu"].unique()]
     name = models.leader(study, split, models.ALL_GPUS)
     if not gpus or name is None:
         return None

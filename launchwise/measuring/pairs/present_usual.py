@@ -7,7 +7,7 @@ change later; the rounds are there to say what the gain over another configurati
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -105,7 +105,10 @@ def _plain(value: Any) -> Any:
 
 
 def ratio_of_rounds(
-    reference: pd.Series, own: pd.Series, members: pd.DataFrame, clock_tolerance: float
+    reference: Mapping[Any, Any] | pd.Series,
+    own: Mapping[Any, Any] | pd.Series,
+    members: pd.DataFrame,
+    clock_tolerance: float,
 ) -> Ratio:
     """Time of ``reference`` over that of ``own`` in the rounds of a problem's ``members``.
 
