@@ -11,7 +11,7 @@ tells of the host, not of recursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,22 +71,27 @@ def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
     flat
         Rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
     """
-    best = flat.groupby([size, "variant", "m"])["time_ms"].min()
-    times = {int(str(n)): part.droplevel(0) for n, part in best.groupby(level=0)}
-    return [n for n in sorted(times) if _missed(n, times) > MISSED]
+    best = flat.groupby([size, "variant", "m"])["time_ms"].min().unstack(["variant", "m"])
+    times = best.to_numpy()
+    return [int(n) for row, n in enumerate(best.index) if _missed(row, times) > MISSED]
 
 
-def _missed(n: int, times: Mapping[int, pd.Series]) -> float:
-    """Largest relative loss of the choices of size ``n`` at either neighbour that has others."""
-    tried = times[n].index
-    others = [each for each in times if len(times[each].index.difference(tried))]
-    neighbours = [
-        *sorted(each for each in others if each < n)[-1:],
-        *sorted(each for each in others if each > n)[:1],
-    ]
-    shared = [times[each].reindex(tried).min() / times[each].min() - 1 for each in neighbours]
+def _missed(row: int, times: np.ndarray) -> float:
+    """Largest relative loss of the choices of one size at either neighbour that has others.
+
+    Parameters
+    ----------
+    row
+        Row of the size in ``times``.
+    times
+        ms, float64, shape (sizes, choices): sizes ascending, NaN where a choice was not tried.
+    """
+    tried = ~np.isnan(times[row])
+    others = np.flatnonzero((~np.isnan(times) & ~tried).any(axis=1))
+    near = times[[*others[others < row][-1:], *others[others > row][:1]]]
+    losses = np.fmin.reduce(near[:, tried], axis=1) / np.fmin.reduce(near, axis=1) - 1
     # A neighbour without any choice in common says that nothing is known.
-    return max((np.inf if np.isnan(loss) else float(loss) for loss in shared), default=0.0)
+    return float(np.where(np.isnan(losses), np.inf, losses).max(initial=0))
 
 
 def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
