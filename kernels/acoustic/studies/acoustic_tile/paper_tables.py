@@ -59,10 +59,10 @@ class Reading:
 
     def untiled_ms(self, rows: pd.DataFrame) -> float:
         """Time without tiles, ms; NaN where it was not measured, or by one launch alone."""
-        plain = rows[(rows["variant"] == self.untiled) & ~of_one_launch(rows)]
+        plain = rows[rows["variant"] == self.untiled]
         if self.untiled == self.variant:
             plain = plain[plain[self.names[0]] == 0]
-        return float(plain["time_ms"].min()) if len(plain) else float("nan")
+        return float(plain.loc[~of_one_launch(plain), "time_ms"].min())
 
 
 READINGS = (
@@ -176,10 +176,8 @@ def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
 
 def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.DataFrame:
     """The fastest row with one tile; empty where it was not measured."""
-    found = reading.tiled(rows)
-    for name, value in zip(reading.names, tile, strict=True):
-        found = found[found[name] == value]
-    return found.sort_values("time_ms", kind="stable").head(1)
+    same = (rows[list(reading.names)].to_numpy() == tile).all(axis=1)
+    return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
 
 
 def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
