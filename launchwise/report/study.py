@@ -181,7 +181,8 @@ class StudyData:
     def _asked_about(self) -> pd.DataFrame:
         kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
         rows = pd.concat(kept, ignore_index=True)
-        return rows[asked_about(self.settings, rows)]
+        # The copy stores columns of one type together, which every selection of rows is faster by.
+        return rows[asked_about(self.settings, rows)].copy()
 
     @cached_property
     def measured(self) -> pd.DataFrame:

@@ -224,9 +224,14 @@ def with_judged_times(
     keys = [name for name in ("gpu", *_keys(spec), "status") if name in sweep]
     if not fits or any((sweep[name].to_numpy()[at] != own[name].to_numpy()).any() for name in keys):
         raise UserError(source, "sweep_row", "is of another sweep: make the judged times anew")
-    found = sweep.assign(sweep_ms=sweep["time_ms"], time_low_ms=np.nan, time_high_ms=np.nan)
-    found["basis"] = np.where(sweep["time_ms"].isna(), "", SWEEP)
-    found = found.astype({"basis": own["basis"].dtype})
+    basis = np.where(sweep["time_ms"].isna(), "", SWEEP)
+    found = sweep.assign(
+        sweep_ms=sweep["time_ms"],
+        time_low_ms=np.nan,
+        time_high_ms=np.nan,
+        # Changing the type of the column later would store every column apart.
+        basis=pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype),
+    )
     places = found.index[at]
     for name in JUDGED:
         found.loc[places, name] = own[name].to_numpy()
