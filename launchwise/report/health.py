@@ -145,12 +145,12 @@ class Health:
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
     """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
-    timed = sweep[sweep["status"] == "ok"]
+    read = ["card", "throttle", "control_ratio", "sm_clock_mhz", *spec.problem_columns]
+    timed = sweep.loc[sweep["status"] == "ok", read]
     held = held_back(timed)
     drift = (timed["control_ratio"] - 1).abs().dropna()
     clocks = timed["sm_clock_mhz"].dropna()
     ended = sweep["status"].value_counts()
-    days = sweep["measured_at"].str[:10]
     found = Health(
         gpu=gpu,
         workload=spec.workload,
@@ -167,8 +167,8 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         cards=len({*sweep["card"].unique()} - {""}),
         commits=tuple(str(each) for each in sweep["commit"].unique() if each),
         drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
-        first=str(days.min()),
-        last=str(days.max()),
+        first=str(sweep["measured_at"].min())[:10],
+        last=str(sweep["measured_at"].max())[:10],
         problems=len(sweep[spec.problem_columns].drop_duplicates()),
         mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
         if timed["card"].nunique() > 1
@@ -180,7 +180,7 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
 
 def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
     """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
-    timed = sweep[sweep["status"] == "ok"]
+    timed = sweep.loc[sweep["status"] == "ok", ["card", "throttle", "control_ratio"]]
     drift = (timed["control_ratio"] - 1).abs()
 
     def by_problem(values: pd.Series) -> Any:
@@ -219,7 +219,8 @@ LONGEST_ROW_S = 120.0
 
 def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
     """Time between rows and those before them, over the rows of some problems, s."""
-    ordered = sweep.sort_values("measured_at", kind="stable")
+    ordered = sweep[["measured_at", *spec.problem_columns]]
+    ordered = ordered.sort_values("measured_at", kind="stable")
     times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
     taken = times.diff().dt.total_seconds().clip(lower=0.0)
     own = taken[taken <= LONGEST_ROW_S]

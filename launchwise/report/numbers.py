@@ -50,9 +50,11 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain_values(column: pd.Series) -> list[Any]:
     """Values as Python's own types; a column at once, as rows of mixed types are slow."""
-    if column.dtype.kind in "iufb" or isinstance(column.dtype, pd.StringDtype):
+    if column.dtype.kind in "iufb":
         return list(column.tolist())
     values = column.to_numpy(dtype=object)
+    if isinstance(column.dtype, pd.StringDtype):
+        return list(values)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 

@@ -37,6 +37,7 @@ from launchwise.report.numbers import (
 )
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
+from launchwise.workloads.space import baseline
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def _short_table(study: StudyData) -> Table:
 
 
 def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
-    return bool(is_baseline(pd.DataFrame([dict(record)]), study.spec)[0])
+    return all(record[name] == value for name, value in baseline(study.spec).items())
 
 
 CLOCKS_APART = 0.02

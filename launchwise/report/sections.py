@@ -87,16 +87,16 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
 
 def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
     own = best[best["gpu"] == gpu]
-    kinds = [kind for kind, _ in figures.kinds_of(study, own)]
+    of_kinds = dict(figures.kinds_of(study, own))
     cells = {
         (size, kind): name
-        for kind, rows in figures.kinds_of(study, own)
+        for kind, rows in of_kinds.items()
         for size, name in zip(rows[study.size], rows["configuration"], strict=True)
     }
     sizes = sorted({size for size, _ in cells})
     columns = [Column(study.size, study.spec.problem[study.size].unit)]
-    columns += [Column(kind or "configuration", number=False) for kind in kinds]
-    rows = [[f"{size}", *(cells.get((size, kind), "–") for kind in kinds)] for size in sizes]
+    columns += [Column(kind or "configuration", number=False) for kind in of_kinds]
+    rows = [[f"{size}", *(cells.get((size, kind), "–") for kind in of_kinds)] for size in sizes]
     return table(f"Fastest configuration measured on {gpu}", columns, rows)
 
 
