@@ -19,7 +19,7 @@ from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.splits import asked_about
 from launchwise.report.missing import MissingStudy
-from launchwise.report.study import LISTS, StudyData
+from launchwise.report.study import NEVER_SHOWN, StudyData
 from launchwise.tables import files as tables
 from launchwise.tables.folds import of_split
 from launchwise.tables.learning import (
@@ -101,7 +101,7 @@ def read_study(
     measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
     judged = _of_gpus(files.judged, times_schema(spec))
-    wanted = [name for name in measurements.columns if name not in LISTS]
+    wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
     sweeps = _of_gpus(files.sweeps, measurements, wanted)
     found = StudyData(
         name=name,

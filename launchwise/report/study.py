@@ -17,12 +17,12 @@ from launchwise.learning.splits import asked_about
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
-LISTS = ("times_ms",)
-"""Columns of a sweep that the report never shows: lists are slow to carry about."""
+NEVER_SHOWN = ("times_ms", "workload", "reason")
+"""Columns of a sweep that no page needs: lists and texts are slow to carry about."""
 
 UNREAD = (
-    *(*LISTS, "workload", "reason", "throttle", "timer", "card", "driver", "toolkit", "backend"),
-    *("commit", "measured_at"),
+    *NEVER_SHOWN,
+    *("throttle", "timer", "card", "driver", "toolkit", "backend", "commit", "measured_at"),
 )
 """Columns that say how a sweep was measured: texts are slow to carry about. Who asks for them reads
 the sweep itself."""
@@ -178,10 +178,17 @@ class StudyData:
         return rows[~verified].reset_index(drop=True)
 
     @cached_property
+    def swept(self) -> dict[str, pd.DataFrame]:
+        """GPU to all measurements of its sweep, without the columns of :data:`UNREAD`."""
+        # The copy stores columns of one type together: selections of rows are faster by far.
+        return {
+            gpu: table.drop(columns=list(UNREAD), errors="ignore").copy()
+            for gpu, table in self.sweeps.items()
+        }
+
+    @cached_property
     def _asked_about(self) -> pd.DataFrame:
-        kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
-        rows = pd.concat(kept, ignore_index=True)
-        # The copy stores columns of one type together, which every selection of rows is faster by.
+        rows = pd.concat(self.swept.values(), ignore_index=True)
         return rows[asked_about(self.settings, rows)].copy()
 
     @cached_property

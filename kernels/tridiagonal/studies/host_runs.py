@@ -49,12 +49,13 @@ def host_runs(
     """
     parts = []
     for table in study.sweeps.values():
-        rows = table[table["status"].isin(MEASURED) & table["variant"].isin(VARIANTS)]
-        rows = rows[(rows["stage2"] == "host") & (rows["last_m"] == 0)]
-        streams = Columns(study.spec.derived, arrays(rows, study.spec)).value("published_streams")
-        rows = rows[(rows["streams"] == streams) & (rows["m"] > 0)]
+        follows = table["status"].isin(MEASURED) & table["variant"].isin(VARIANTS)
+        follows &= (table["stage2"] == "host") & (table["last_m"] == 0) & (table["m"] > 0)
         if threads is not None:
-            rows = rows[rows["threads"] == threads]
+            follows &= table["threads"] == threads
+        rows = table[follows]
+        streams = Columns(study.spec.derived, arrays(rows, study.spec)).value("published_streams")
+        rows = rows[rows["streams"] == streams]
         asked = asked_about(study.settings, rows)
         parts.append(_of_same_kinds(study, rows, asked) if every_size else rows[asked])
     return pd.concat(parts, ignore_index=True)

@@ -46,7 +46,7 @@ def _key(study: StudyData) -> list[str]:
 def _timed(study: StudyData, variant: str) -> pd.DataFrame:
     """Timed rows of a variant at the baseline's tunables, with the cost model's time."""
     named = {**baseline(study.spec), "variant": variant}
-    rows = pd.concat(study.sweeps.values(), ignore_index=True)
+    rows = pd.concat(study.swept.values(), ignore_index=True)
     here = rows["status"].isin(TIMED)
     for name, value in named.items():
         here &= rows[name] == value

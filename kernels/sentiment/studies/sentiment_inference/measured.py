@@ -113,7 +113,7 @@ def measured(study: StudyData) -> list[Measured]:
     found = []
     exact = frozenset(study.rows["variant"].unique())
     for gpu in study.whole:
-        rows = study.sweeps[gpu]
+        rows = study.swept[gpu]
         timed = rows[rows["status"].isin(MEASURED)]
         found.append(Measured(gpu, study.spec, timed, rows, exact))
     return found

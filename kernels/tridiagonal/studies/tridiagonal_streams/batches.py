@@ -41,7 +41,7 @@ def batch_table(study: StudyData) -> pd.DataFrame:
         study.spec, study.profiles, study.settings.candidates, study.settings.constraints
     )
     kept = []
-    for rows in study.sweeps.values():
+    for rows in study.swept.values():
         used = rows[rows["status"].isin(MEASURED) & (rows["memory"] != "device")]
         for _, alike in used[domain.is_candidate(used)].groupby(list(NAMES[:-1]), sort=True):
             kept.append(runs_of_one_design(alike, study.spec))

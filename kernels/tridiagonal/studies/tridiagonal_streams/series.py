@@ -118,9 +118,10 @@ def _by_thomas(study: StudyData) -> pd.DataFrame:
     settings = study.settings
     candidates: Selection = {**settings.candidates, HOST_STAGE: [THOMAS]}
     domain = Domain(study.spec, study.profiles, candidates, settings.constraints)
-    rows = pd.concat(study.sweeps.values(), ignore_index=True)
     # The baseline is always a candidate, whatever its stage 2.
-    rows = rows[rows["status"].isin(MEASURED) & (rows[HOST_STAGE] == THOMAS)]
+    parts = [rows[rows[HOST_STAGE] == THOMAS] for rows in study.swept.values()]
+    rows = pd.concat(parts, ignore_index=True)
+    rows = rows[rows["status"].isin(MEASURED)]
     rows = rows[asked_about(settings, rows)]
     return rows[domain.is_candidate(rows)].reset_index(drop=True)
 
