@@ -8,7 +8,7 @@ import pandas as pd
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
 from launchwise.report.figures import size_axis, slug
-from launchwise.report.numbers import fractions, records, single_best, winners
+from launchwise.report.numbers import fractions_on, records, single_best, winners
 from launchwise.report.study import StudyData, remembered
 
 MOST_PERCENT = 50.0
@@ -41,9 +41,8 @@ def costs(study: StudyData, gpu: str) -> pd.DataFrame:
     best = winners(study)
     best = best.loc[best["gpu"] == gpu, [*study.problem_columns, "configuration"]]
     fixed = single_best(study, ["gpu"])
-    rows = fractions(study)
-    one = fixed.loc[fixed["gpu"] == gpu, ["gpu", *study.spec.tunable_columns]]
-    same = rows.merge(one, on=["gpu", *study.spec.tunable_columns])
+    one = fixed.loc[fixed["gpu"] == gpu, study.spec.tunable_columns]
+    same = fractions_on(study, gpu).merge(one, on=study.spec.tunable_columns)
     found = best.merge(
         same[[*study.problem_columns, "fraction"]], on=study.problem_columns, how="left"
     )

@@ -16,7 +16,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.learning.vectors import Columns
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
+from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers
 from launchwise.workloads.spec import Spec
 
 DEFAULT_ERROR = 0.005
@@ -176,9 +176,14 @@ def fractions(study: StudyData) -> pd.DataFrame:
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
     cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
-    best = np.full(cases.max(initial=-1) + 1, np.inf)
-    np.minimum.at(best, cases, times)
-    return rows.assign(fraction=best[cases] / times)
+    return rows.assign(fraction=least_by(cases, times)[cases] / times)
+
+
+@remembered
+def fractions_on(study: StudyData, gpu: str) -> pd.DataFrame:
+    """Rows of :func:`fractions` of one GPU."""
+    rows = fractions(study)
+    return rows[rows["gpu"] == gpu]
 
 
 @remembered

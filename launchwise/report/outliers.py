@@ -22,7 +22,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.folds import named_folds, rows_of_fold
-from launchwise.tables.rows import row_numbers
+from launchwise.tables.rows import least_by, row_numbers
 
 SCOPES = {
     "problem": "one Tukey filter per problem, on log time",
@@ -49,6 +49,15 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     kept = rows_of_fold(study.training, split, fold)
     gone = of_scope(study, split, fold, scope)
     return pd.concat([kept[[*key, "time_ms"]], gone[[*key, "time_ms"]]], ignore_index=True)
+
+
+@remembered
+def removed(study: StudyData, split: str, fold: str, scope: str) -> np.ndarray:
+    """Whether the filter of a scope removes each row of :func:`before`: bool, shape (rows,)."""
+    rows, gone = before(study, split, fold), of_scope(study, split, fold, scope)
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
+    return np.isin(numbers[: len(rows)], numbers[len(rows) :])
 
 
 @remembered
@@ -143,19 +152,14 @@ class Arm:
 def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
     """No filter beside the filter of each scope, on the same training rows, without a fit."""
     key = ["gpu", *study.problem_columns]
-    whole = [*key, *study.spec.tunable_columns]
     rows = before(study, split, fold)
     cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
-    best = _least(times, cases, cases.max() + 1)
+    best = least_by(cases, times)
     near = times <= (1 + NEAR_PERCENT / 100) * best[cases]
     found = {}
     for name in ("none", *SCOPES):
-        flag = np.zeros(len(rows), dtype=bool)
-        if name in SCOPES:
-            gone = of_scope(study, split, fold, name)
-            numbers = row_numbers(pd.concat([rows[whole], gone[whole]]), whole)
-            flag = np.isin(numbers[: len(rows)], numbers[len(rows) :])
-        ratio = _least(times[~flag], cases[~flag], len(best)) / best
+        flag = removed(study, split, fold, name)
+        ratio = least_by(cases[~flag], times[~flag], len(best)) / best
         kept = ratio[np.isfinite(ratio)]
         found[name] = Arm(
             removed=int(flag.sum()),
@@ -165,13 +169,6 @@ def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
             loss=float(np.exp(np.log(kept).mean()) - 1) if len(kept) else float("nan"),
             worst=float(kept.max() - 1) if len(kept) else float("nan"),
         )
-    return found
-
-
-def _least(times: np.ndarray, cases: np.ndarray, count: int) -> np.ndarray:
-    """Least time of each case; infinite where it has none."""
-    found = np.full(count, np.inf)
-    np.minimum.at(found, cases, times)
     return found
 
 
@@ -233,15 +230,13 @@ def _table(study: StudyData, counts: pd.DataFrame) -> Table:
 
 
 def _scatter(study: StudyData, split: str, fold: str) -> Figure:
-    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    order = [study.size, *study.kinds, "gpu", *study.spec.tunable_columns]
-    rows = before(study, split, fold).sort_values(order, kind="stable").reset_index(drop=True)
-    rows["_place"] = rows.index + 1
+    key = [study.size, *study.kinds, "gpu", *study.spec.tunable_columns]
+    rows = before(study, split, fold)
+    order = np.argsort(row_numbers(rows, key, ordered=True), kind="stable")
+    rows = rows[[study.size, "time_ms"]].iloc[order].assign(_place=np.arange(1, len(rows) + 1))
     panels = []
     for scope, title in SCOPES.items():
-        gone = of_scope(study, split, fold, scope)
-        numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
-        flag = np.isin(numbers[: len(rows)], numbers[len(rows) :])
+        flag = removed(study, split, fold, scope)[order]
         traces = []
         for name, own, colour, shape in (
             ("kept", rows[~flag], theme.BLUE, "circle"),

@@ -22,7 +22,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import (
-    fractions,
+    fractions_on,
     records,
     shown_problem,
     single_best,
@@ -68,8 +68,7 @@ def tiles(study: StudyData) -> Section:
 
 def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     """Methods and their speed: the baseline, one fixed configuration, the best model."""
-    own = fractions(study)
-    own = own[own["gpu"] == gpu]
+    own = fractions_on(study, gpu)
     baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
     one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]

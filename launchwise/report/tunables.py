@@ -12,7 +12,7 @@ from launchwise.report import sensitivity, wording
 from launchwise.report.blocks import Block, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.figures import slug
-from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, records
+from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, fractions_on, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
@@ -31,9 +31,8 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
         Tunables that were measured with one value only are left out.
     """
     found = []
-    every = fractions(study)
-    for gpu in every["gpu"].unique():
-        rows = every[every["gpu"] == gpu]
+    for gpu in fractions(study)["gpu"].unique():
+        rows = fractions_on(study, gpu)
         problems = row_numbers(rows, study.problem_columns, ordered=True)
         reached, variants = rows["fraction"].to_numpy(), rows["variant"]
         for name in study.spec.tunable_columns:

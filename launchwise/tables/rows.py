@@ -74,23 +74,26 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     pandas.DataFrame
         Rows of ``rows`` with their index, by ascending time.
     """
-    rows = rows[least_of(rows["time_ms"].to_numpy(), row_numbers(rows, columns))]
+    times, groups = rows["time_ms"].to_numpy(), row_numbers(rows, columns)
+    rows = rows[times == least_by(groups, times)[groups]]
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
     order = np.lexsort((configurations, rows["time_ms"].to_numpy()))
     return rows.iloc[order].drop_duplicates(list(columns))
 
 
-def least_of(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Whether each value is the least of its group: bool, shape (values,).
+def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
+    """Least value of each group: float64, shape (count,); infinite where it has none.
 
     Parameters
     ----------
-    values, groups
-        float64 without NaN, and int64 from 0, of the same shape.
+    groups, values
+        int64 from 0, and float64 without NaN, of the same shape.
+    count
+        Number of groups; as many as occur when None.
     """
-    least = np.full(groups.max(initial=-1) + 1, np.inf)
+    least = np.full(groups.max(initial=-1) + 1 if count is None else count, np.inf)
     np.minimum.at(least, groups, values)
-    return np.asarray(values == least[groups])
+    return least
 
 
 def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np.ndarray:
