@@ -14,11 +14,10 @@ from launchwise.learning.rooflines import least_ms
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, Section, Table, Text, table
 from launchwise.report.gpus import by_generation
-from launchwise.report.numbers import records
+from launchwise.report.numbers import records, winners
 from launchwise.report.predictions import percent, whole_split
 from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import fastest_rows
 
 DIGITS = 2
 """Digits of a predicted time: its error leaves no more."""
@@ -124,8 +123,8 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
 def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[str]]) -> Table:
     """One row per GPU over all predicted problems."""
     reference = study.whole[0]
-    best = fastest_rows(study.measured, ["gpu", *study.problem_columns], study.spec)
-    best = best.loc[best["gpu"] == reference, [*study.problem_columns, "time_ms"]]
+    best = winners(study)
+    best = best.loc[best["gpu"] == reference, [*study.problem_columns, "best_ms"]]
     beside = chosen.merge(best, on=study.problem_columns, how="left")
     beside["choice"] = [wording.configuration(row, study.spec) for row in records(beside)]
     problems = len(beside[study.problem_columns].drop_duplicates())
@@ -141,13 +140,13 @@ def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[
     for name, gpus in groups.items():
         for number, gpu in enumerate(gpus):
             own = beside[beside["gpu"] == gpu]
-            measured = own[own["time_ms"].notna()]
+            measured = own[own["best_ms"].notna()]
             choices = own["choice"].value_counts()
             rows.append(
                 [
                     "" if number else name,
                     gpu,
-                    wording.number(_mean_ratio(measured, "predicted_ms", "time_ms"), DIGITS),
+                    wording.number(_mean_ratio(measured, "predicted_ms", "best_ms"), DIGITS),
                     wording.number(_mean_ratio(own, "baseline_ms", "predicted_ms"), DIGITS),
                     str(choices.index[0]),
                     wording.count(choices.iloc[0]),

@@ -248,10 +248,10 @@ def _lines(
 
 def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
     """Tunables whose largest measured value is the fastest."""
-    measured = study.measured[study.measured["gpu"] == gpu]
+    measured = study.measured.loc[study.measured["gpu"] == gpu, list(drawn)].max()
     said = []
     for name in drawn:
-        last = int(measured[name].max())
+        last = int(measured[name])
         count = int((own[name] == last).sum())
         if count:
             said.append(f"{name} = {last} (at {count} of {wording.plural(len(own), 'problem')})")

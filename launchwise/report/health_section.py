@@ -260,12 +260,11 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
 def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
     if sweep is None:
         return None
-    timed = sweep[sweep["status"] == "ok"].sort_values("measured_at", kind="stable")
+    drawn = {each.name: each.shown for each in SWEEP if each.shown and each.shown.history}
+    timed = sweep.loc[sweep["status"] == "ok", ["measured_at", *drawn]]
+    timed = timed.sort_values("measured_at", kind="stable")
     panels = []
-    for metric in SWEEP:
-        column, shown = metric.name, metric.shown
-        if shown is None or not shown.history:
-            continue
+    for column, shown in drawn.items():
         own = timed[timed[column].notna()]
         if own.empty:
             continue

@@ -39,7 +39,7 @@ def blocks(
         GPU to the metadata of its table (see :func:`launchwise.tables.files.read_facts`).
     """
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
-    timed = [sweep[sweep["status"] == "ok"] for sweep in sweeps.values()]
+    timed = [sweep.loc[sweep["status"] == "ok", list(READ)] for sweep in sweeps.values()]
     rows = [[what, *(of(own) for own in timed)] for what, of in FIGURES.items()]
     found: list[Block] = [turned(table(f"Timed rows of {workload}", columns, rows), "GPU")]
     seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}
@@ -148,3 +148,9 @@ FIGURES: dict[str, Callable[[pd.DataFrame], str]] = {
     "SM clock (MHz)": _clocks,
 }
 """Quality figures of the timed rows of a sweep."""
+
+READ = (
+    *("relative_error", "outlier_repeats", "spread_ms", "timer", "attempt", "control_ratio"),
+    *("throttle", "sm_clock_mhz"),
+)
+"""Columns of a sweep that :data:`FIGURES` read."""
