@@ -84,6 +84,7 @@ def read_study(
     entries: Mapping[str, ModelEntry],
     files: StudyFiles,
     kept_out: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    known: dict[Path, pd.DataFrame] | None = None,
 ) -> StudyData:
     """Read and check every table of a study.
 
@@ -91,6 +92,8 @@ def read_study(
     ----------
     kept_out
         GPU to why its rows are flagged and not among the study's.
+    known
+        Sweeps that were read for other studies; those of this one are added.
 
     Raises
     ------
@@ -102,7 +105,10 @@ def read_study(
     first = {"split": next(iter(settings.splits))}
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
-    sweeps = _of_gpus(files.sweeps, measurements, wanted)
+    sweeps = {} if known is None else known
+    for path in files.sweeps.values():
+        if path not in sweeps:
+            sweeps[path] = tables.read_table(path, measurements, wanted)
     found = StudyData(
         name=name,
         folder=files.folder,
@@ -111,8 +117,8 @@ def read_study(
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
         sweeps={
-            gpu: with_judged_times(rows, judged[gpu], spec, files.judged[gpu])
-            for gpu, rows in sweeps.items()
+            gpu: with_judged_times(sweeps[path], judged[gpu], spec, files.judged[gpu])
+            for gpu, path in files.sweeps.items()
         },
         pairs=_of_gpus(files.pairs, pairs_schema(spec)),
         peers=_of_gpus(files.peers, peers_schema(spec)),
@@ -167,11 +173,9 @@ def _answers(path: Path | None) -> list[dict[str, Any]] | None:
     return answers
 
 
-def _of_gpus(
-    paths: Mapping[str, Path], schema: pa.DataFrameSchema, columns: Sequence[str] | None = None
-) -> dict[str, pd.DataFrame]:
+def _of_gpus(paths: Mapping[str, Path], schema: pa.DataFrameSchema) -> dict[str, pd.DataFrame]:
     """GPU to the table in its file."""
-    return {gpu: tables.read_table(path, schema, columns) for gpu, path in paths.items()}
+    return {gpu: tables.read_table(path, schema) for gpu, path in paths.items()}
 
 
 def read_scores(path: Path, spec: Spec) -> pd.DataFrame:
@@ -211,12 +215,16 @@ def read_studies(
         Largest number of studies at once.
     """
 
+    # Of one process: studies of a workload share most of its sweeps.
+    known: dict[Path, pd.DataFrame] = {}
+
     def read(name: str) -> StudyData | MissingStudy:
         asked = Study.model_validate(settings["studies"][name])
         models = settings["models"][name]
         entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         try:
-            return read_study(name, asked, entries, StudyFiles.of(files[name]), kept_out[name])
+            given = StudyFiles.of(files[name])
+            return read_study(name, asked, entries, given, kept_out[name], known)
         except UserError as error:
             log.warning("%s is not in the report: %s", name, error)
             return MissingStudy(name, asked.title, asked.question, str(error))

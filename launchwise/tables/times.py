@@ -222,7 +222,7 @@ def with_judged_times(
     at = own["sweep_row"].to_numpy()
     fits = len(at) == 0 or at.max() < len(sweep)
     keys = [name for name in ("gpu", *_keys(spec), "status") if name in sweep]
-    if not fits or any((sweep[name].to_numpy()[at] != own[name].to_numpy()).any() for name in keys):
+    if not fits or any((sweep[name].array.take(at) != own[name].array).any() for name in keys):
         raise UserError(source, "sweep_row", "is of another sweep: make the judged times anew")
     basis = np.where(sweep["time_ms"].isna(), "", SWEEP)
     found = sweep.assign(
