@@ -90,6 +90,12 @@ def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
 
 
 @remembered
+def cases_of(study: StudyData) -> np.ndarray:
+    """Number of the GPU and problem of each row of :attr:`StudyData.measured`: int64."""
+    return row_numbers(study.measured, ["gpu", *study.problem_columns])
+
+
+@remembered
 def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.
 
@@ -105,7 +111,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
-    cases = row_numbers(measured, key)
+    cases = cases_of(study)
     rows = measured[[*key, *spec.tunable_columns, "time_ms", "relative_error"]].assign(_case=cases)
     fastest = fractions(study)["fraction"].to_numpy() == 1
     best = fastest_rows(rows[fastest], key, spec).sort_values(key, ignore_index=True)
@@ -175,7 +181,7 @@ def fractions(study: StudyData) -> pd.DataFrame:
     """
     key = ["gpu", *study.problem_columns]
     rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
-    cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
+    cases, times = cases_of(study), rows["time_ms"].to_numpy()
     return rows.assign(fraction=least_by(cases, times)[cases] / times)
 
 
@@ -200,8 +206,7 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
         baseline time over its time: its mean speed-up).
     """
     spec = study.spec
-    rows = fractions(study)
-    cases = row_numbers(rows, ["gpu", *spec.problem_columns])
+    rows, cases = fractions(study), cases_of(study)
     untuned = is_baseline(rows, spec)
     baseline_ms = np.full(cases.max(initial=-1) + 1, np.nan)
     baseline_ms[cases[untuned]] = rows["time_ms"].to_numpy()[untuned]
