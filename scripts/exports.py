@@ -36,7 +36,7 @@ def main(
     from launchwise.report.reading import read_studies
     from launchwise.report.site import OVERVIEW
 
-    studies, missing = read_studies(files, settings, kept_out, threads)
+    studies, missing = read_studies(files, settings, kept_out)
     facts = Run.of(settings)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)

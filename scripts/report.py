@@ -45,7 +45,7 @@ def main(
 
     # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()
-    studies, missing = read_studies(files, settings, kept_out, threads)
+    studies, missing = read_studies(files, settings, kept_out)
     facts = Run.of(settings, settings_files)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)

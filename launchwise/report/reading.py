@@ -13,7 +13,6 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
-from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_sealed_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import read_profile
@@ -199,9 +198,10 @@ def read_studies(
     files: Mapping[str, Any],
     settings: Mapping[str, Any],
     kept_out: Mapping[str, Mapping[str, Sequence[str]]],
-    processes: int = 1,
 ) -> tuple[list[StudyData], list[MissingStudy]]:
     """Studies that can be read, and those that cannot.
+
+    One after the other: to hand tables over from processes takes longer than to read them.
 
     Parameters
     ----------
@@ -211,11 +211,9 @@ def read_studies(
         ``studies`` and ``models``, each by study, as plain values.
     kept_out
         Study to GPU to why its rows are not among the study's.
-    processes
-        Largest number of studies at once.
     """
 
-    # Of one process: studies of a workload share most of its sweeps.
+    # Studies of a workload share most of its sweeps.
     known: dict[Path, pd.DataFrame] = {}
 
     def read(name: str) -> StudyData | MissingStudy:
@@ -229,7 +227,7 @@ def read_studies(
             log.warning("%s is not in the report: %s", name, error)
             return MissingStudy(name, asked.title, asked.question, str(error))
 
-    read_ones = in_parallel(read, list(files), processes)
+    read_ones = [read(name) for name in files]
     return (
         [each for each in read_ones if isinstance(each, StudyData)],
         [each for each in read_ones if isinstance(each, MissingStudy)],
