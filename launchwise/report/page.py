@@ -95,9 +95,6 @@ class Frame:
         First page of every study.
     parts
         Pages of the study that this page belongs to.
-    places
-        Id of a section on any page -> that page, below the folder; None while other pages are not
-        known: :func:`with_ways` fills ways to them in.
     downloads
         The page's figures and tables as files.
     """
@@ -106,12 +103,12 @@ class Frame:
     pages: Sequence[Link]
     studies: Sequence[Link]
     parts: Sequence[Link]
-    places: Mapping[str, str] | None
     downloads: Downloads
 
     def href(self, link: str, inside: Collection[str]) -> str:
         """A link to a section, from this page, which holds those ``inside``.
 
+        Ways to other pages are filled in by :func:`with_ways`, once all pages are known.
         What does not begin with ``#`` is the path of a page, below the folder.
         """
         if not link.startswith("#"):
@@ -119,17 +116,11 @@ class Frame:
         name = link[1:]
         if name in inside:
             return link
-        if self.places is None:
-            return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
-        return _way(self.root, self.places, name)
+        return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
 
 
 OPEN, CLOSE = "\x02", "\x03"
 """Around a way that is not known yet: characters that no other text of a page holds."""
-
-
-def _way(root: str, places: Mapping[str, str], name: str) -> str:
-    return f"{root}{places[name]}#{name}" if name in places else f"#{name}"
 
 
 def with_ways(text: str, places: Mapping[str, str]) -> str:
@@ -140,8 +131,12 @@ def with_ways(text: str, places: Mapping[str, str]) -> str:
     places
         Id of a section on any page -> that page, below the folder.
     """
-    ways = f"{OPEN}([^{OPEN}]*){OPEN}([^{CLOSE}]*){CLOSE}"
-    return re.sub(ways, lambda found: _way(found[1], places, found[2]), text)
+
+    def way(found: re.Match[str]) -> str:
+        root, name = found.groups()
+        return f"{root}{places[name]}#{name}" if name in places else f"#{name}"
+
+    return re.sub(f"{OPEN}([^{OPEN}]*){OPEN}([^{CLOSE}]*){CLOSE}", way, text)
 
 
 def render(

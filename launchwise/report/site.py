@@ -6,7 +6,6 @@ import io
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import Any
 
 from launchwise.base.storage import write_bytes
@@ -16,9 +15,7 @@ from launchwise.report.page import (
     Downloads,
     Frame,
     Link,
-    assets,
     embedded,
-    every_section,
     packed,
     render,
 )
@@ -42,63 +39,28 @@ whole report under :data:`OVERVIEW`. They are made on demand."""
 OVERVIEW = "overview"
 
 
-def files(
-    pages: Sequence[Page],
-    answers: Mapping[str, Any] = MappingProxyType({}),
-    comparisons: Mapping[str, Any] = MappingProxyType({}),
-    citation: str = "",
-    rows: Mapping[tuple[str, str], Any] = MappingProxyType({}),
-) -> dict[str, str]:
-    """Every file of the folder: path below it to text.
-
-    Parameters
-    ----------
-    answers
-        Study to what the lookup reads of it (:func:`launchwise.report.finder.data`).
-    comparisons
-        Study to what the comparison of GPUs reads of it
-        (:func:`launchwise.report.gpu_comparison.data`).
-    citation
-        How to cite the report.
-    rows
-        Study and GPU to what the landscape reads of them
-        (:func:`launchwise.report.landscape_rows.data`).
-
-    Raises
-    ------
-    ValueError
-        When two pages have one path, or two sections one id.
-    """
-    paths = [page.path for page in pages]
-    if twice := sorted({path for path in paths if paths.count(path) > 1}):
-        raise ValueError(f"pages share a path: {', '.join(twice)}")
-    places: dict[str, str] = {}
-    for page in pages:
-        for section in every_section(page.sections):
-            if places.setdefault(section.id, page.path) != page.path:
-                raise ValueError(f"sections share an id: {section.id}")
-    found = {page.path: html(page, pages, places, citation) for page in pages}
-    return {**found, **scripts(answers, comparisons, rows), **assets()}
-
-
-def html(page: Page, pages: Sequence[Page], places: Mapping[str, str] | None, citation: str) -> str:
-    """One page as text.
+def html(page: Page, pages: Sequence[Page], citation: str) -> str:
+    """One page as text, without ways to other pages (:func:`launchwise.report.page.with_ways`).
 
     Parameters
     ----------
     pages
         Pages that it leads to; of those of other studies the first alone counts.
-    places
-        See :class:`launchwise.report.page.Frame`.
+    citation
+        How to cite the report.
     """
-    frame = _frame(page, pages, places, citation)
+    frame = _frame(page, pages, citation)
     return render(page.title, page.lead, page.sections, frame=frame, doi=page.doi)
 
 
 def scripts(
     answers: Mapping[str, Any], comparisons: Mapping[str, Any], rows: Mapping[tuple[str, str], Any]
 ) -> dict[str, str]:
-    """Data files of the pages' scripts (see :func:`files`): path below the folder to text."""
+    """Data files of the pages' scripts: path below the folder to text.
+
+    Of each study, or study and GPU, what the functions ``data`` return: of ``finder``,
+    ``gpu_comparison`` and ``landscape_rows``.
+    """
     found: dict[str, str] = {}
     for study, value in answers.items():
         head = {name: part for name, part in value.items() if name != "entries"}
@@ -123,9 +85,7 @@ def _script(name: str, study: str, value: Any) -> str:
     return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
 
 
-def _frame(
-    page: Page, pages: Sequence[Page], places: Mapping[str, str] | None, citation: str
-) -> Frame:
+def _frame(page: Page, pages: Sequence[Page], citation: str) -> Frame:
     first = {each.study: each for each in reversed(pages) if each.study}
     own = [each for each in pages if each.study and each.study == page.study]
     return Frame(
@@ -136,7 +96,6 @@ def _frame(
             for study in dict.fromkeys(each.study for each in pages if each.study)
         ],
         parts=[_link(page, each, each.name) for each in own],
-        places=places,
         downloads=Downloads(
             page.path,
             page.study or OVERVIEW,

@@ -98,14 +98,15 @@ def folder(
     lacking = Part({gpu_comparison.TABLE: "".join(table)})
     pages = [page for own in outline.values() for page in own]
     for page in [front, *(each.page for each in missing)]:
-        _add(lacking, page, pages, run.citation)
+        add(lacking, page, pages, run.citation)
     for each in missing:
         lacking.texts |= _tables(each.name, None)
-    return _joined([lacking, *parts])
+    return joined([lacking, *parts])
 
 
-def _add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
-    part.texts[page.path] = site.html(page, pages, None, citation)
+def add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
+    """Add a page, which leads to ``pages``, to a part."""
+    part.texts[page.path] = site.html(page, pages, citation)
     part.ids |= {section.id: page.path for section in every_section(page.sections)}
 
 
@@ -127,7 +128,7 @@ def _of_study(
         lines={study.name: gpu_comparison.csv_lines(study, cards, prices, apart)},
     )
     for page in own:
-        _add(part, page, pages, run.citation)
+        add(part, page, pages, run.citation)
     part.texts |= site.scripts(
         {study.name: finder.data(study)} if study.answers else {},
         {study.name: gpu_comparison.data(study, apart, cards)},
@@ -154,12 +155,13 @@ def _overview(
         assemble.gpus_page(studies, cards, prices, apart),
         assemble.health_page(studies, run, cards),
     ):
-        _add(part, page, pages, run.citation)
+        add(part, page, pages, run.citation)
     part.texts |= assets()
     return part
 
 
-def _joined(parts: Sequence[Part]) -> dict[str, str]:
+def joined(parts: Sequence[Part]) -> dict[str, str]:
+    """Every file of the parts, pages with ways to each other; see :func:`folder`."""
     texts: dict[str, str] = {}
     places: dict[str, str] = {}
     for part in parts:

@@ -16,10 +16,11 @@ from launchwise.base.expressions import evaluate
 from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.learning.answering import answers
 from launchwise.learning.splits import Case
-from launchwise.report import finder, site
+from launchwise.report import finder
 from launchwise.report.blocks import Page, Section
 from launchwise.workloads.limits import nested
 from tests.support.browsing import at_desktop, load
+from tests.support.report_pages import folder_of
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +49,7 @@ def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory)
     front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
     folder = tmp_path_factory.mktemp("report")
     answers = {study.name: finder.data(study) for study in studies}
-    for path, text in site.files([front], answers).items():
+    for path, text in folder_of([front], answers).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder / "index.html"

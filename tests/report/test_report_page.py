@@ -25,7 +25,7 @@ from launchwise.report import assemble, site, wording
 from launchwise.report.blocks import Column, Page, Section, Table
 from launchwise.report.outliers import NO_ROWS
 from launchwise.report.page import embedded, render, with_shared_texts
-from tests.support.report_pages import RUN, files_of, html_of, page_of
+from tests.support.report_pages import RUN, files_of, folder_of, html_of, page_of
 from tests.support.report_study import study
 from tests.support.spaces import LARGE, large
 
@@ -132,9 +132,9 @@ def test_pages_that_share_a_path_or_an_id_are_no_report() -> None:
     section = Section("one", "x", [])
     pages = [Page("a.html", "A", "x", "x", [section]), Page("b.html", "B", "x", "x", [section])]
     with pytest.raises(ValueError, match="sections share an id: one"):
-        site.files(pages)
+        folder_of(pages)
     with pytest.raises(ValueError, match=r"pages share a path: a\.html"):
-        site.files([pages[0], dataclasses.replace(pages[0], sections=[])])
+        folder_of([pages[0], dataclasses.replace(pages[0], sections=[])])
 
 
 def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path: Path) -> None:

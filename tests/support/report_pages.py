@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from launchwise.report import finder, gpu_comparison, landscape_rows, site
+from launchwise.report import finder, gpu_comparison, landscape_rows, site, writing
 from launchwise.report.assemble import pages
+from launchwise.report.blocks import Page
 from launchwise.report.overview import Run
+from launchwise.report.page import assets
 from launchwise.report.study import StudyData
 
 RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+
+
+def folder_of(
+    made: Sequence[Page],
+    answers: Mapping[str, Any] | None = None,
+    comparisons: Mapping[str, Any] | None = None,
+    rows: Mapping[tuple[str, str], Any] | None = None,
+) -> dict[str, str]:
+    """Every file of a folder of these pages: path to text, the pages first and in their order."""
+    shared = {**site.scripts(answers or {}, comparisons or {}, rows or {}), **assets()}
+    parts = [writing.Part(shared)]
+    for page in made:
+        parts.append(writing.Part())
+        writing.add(parts[-1], page, made, RUN.citation)
+    found = writing.joined(parts)
+    return {page.path: found[page.path] for page in made} | found
 
 
 def files_of(*studies: StudyData) -> dict[str, str]:
@@ -21,7 +41,7 @@ def files_of(*studies: StudyData) -> dict[str, str]:
         for study in studies
         for gpu in study.gpus
     }
-    found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation, rows)
+    found = folder_of(pages(list(studies), RUN), answers, comparisons, rows)
     lines = [gpu_comparison.csv_lines(study, {}, {}, None) for study in studies]
     return {**found, gpu_comparison.TABLE: "".join([gpu_comparison.csv_heading({}), *lines])}
 
