@@ -65,13 +65,16 @@ def _contest(
     domain: Domain,
     how: Confirmation,
 ) -> Contest:
+    def own(design: Design) -> pd.DataFrame:
+        return choices[domain.is_of(choices, design.candidates, design.constraints)]
+
     limit = float(choices["time_ms"].iloc[0]) * (1 + how.near_percent / 100)
     near = choices[choices["time_ms"] <= limit]
     picked: list[tuple[Role, pd.DataFrame]] = [
         ("baseline", members[members["is_baseline"]]),
         ("usual", members[members["is_usual"]]),
         ("best", choices.iloc[:1]),
-        *(("design", fastest_of(each, choices, domain)) for each in designs.values()),
+        *(("design", own(each).iloc[:1]) for each in designs.values()),
         ("recommended", choices[choices["is_answer"].eq(True)]),
         ("near", near.iloc[1:]),
     ]
@@ -82,18 +85,6 @@ def _contest(
     ]
     problem = plain(members.iloc[0], domain.spec.problem_columns)
     return contest_of(problem, listed, how.most)
-
-
-def fastest_of(design: Design, rows: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """The fastest row of a problem that belongs to a design; no row where none does.
-
-    Parameters
-    ----------
-    rows
-        Of one problem, with ``time_ms``.
-    """
-    own = rows[domain.is_of(rows, design.candidates, design.constraints)]
-    return own.sort_values("time_ms", kind="stable").iloc[:1]
 
 
 def contest_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,10 @@ import pandas as pd
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.vectors import Columns
+from launchwise.tables.rows import least_by
 from launchwise.workloads import space
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-
-if TYPE_CHECKING:
-    pass
 
 
 def keys_of(rows: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -70,9 +68,7 @@ def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """log(time / best time of the same case) of each row: 0 is the best. Shape (rows,)."""
     codes = case_numbers(rows, spec)
     logs = np.log(rows["time_ms"].to_numpy(dtype=float))
-    best = np.full(codes.max(initial=-1) + 1, np.inf)
-    np.minimum.at(best, codes, logs)
-    return logs - best[codes]
+    return logs - least_by(codes, logs)[codes]
 
 
 def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
