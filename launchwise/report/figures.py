@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.row_arrays import keys_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.numbers import configuration_names, winners
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
 MAX_KINDS = 12
@@ -50,19 +52,13 @@ def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.Da
         return
     groups = list(table.groupby(study.kinds, sort=True))
     if len(groups) > MAX_KINDS:
-        problems = _problems_of_kinds(study)
-        measured = sorted(groups, key=lambda group: -problems.get(group[0], 0))
+        problems = Counter(keys_of(winners(study), study.kinds))
+        measured = sorted(groups, key=lambda group: -problems[group[0]])
         most = {values for values, _ in measured[:MAX_KINDS]}
         groups = [(values, rows) for values, rows in groups if values in most]
     for values, rows in groups:
         named = dict(zip(study.kinds, values, strict=True))
         yield wording.problem(named, study.kinds), rows
-
-
-@remembered
-def _problems_of_kinds(study: StudyData) -> dict[Any, int]:
-    """Values of a kind to its number of measured problems, over all GPUs."""
-    return {values: len(rows) for values, rows in winners(study).groupby(study.kinds)}
 
 
 def row_of(

@@ -14,12 +14,11 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
 from launchwise.base.literals import csv_cell
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import keys_of
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.datasheet_only import predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
@@ -121,7 +120,7 @@ def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
     key = ["gpu", *study.problem_columns]
     fast = fractions(study)["fraction"] == 1
     rows = study.measured[fast & study.measured["relative_error"].notna()].drop_duplicates(key)
-    return dict(zip(_keys(rows, key), rows["relative_error"].tolist(), strict=True))
+    return dict(zip(keys_of(rows, key), rows["relative_error"].tolist(), strict=True))
 
 
 def _energies(study: StudyData) -> tuple[dict[tuple[Value, ...], float], ...]:
@@ -137,14 +136,10 @@ def _energies(study: StudyData) -> tuple[dict[tuple[Value, ...], float], ...]:
     fast = rows.merge(winners(study)[study.spec.key_columns], on=study.spec.key_columns)
     start = rows[is_baseline(rows, study.spec)]
     fast_j, start_j = (
-        dict(zip(_keys(each, key), each["energy_j"].tolist(), strict=True))
+        dict(zip(keys_of(each, key), each["energy_j"].tolist(), strict=True))
         for each in (fast, start)
     )
     return fast_j, start_j
-
-
-def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[Value, ...]]:
-    return [tuple(row[name] for name in columns) for row in records(rows[columns])]
 
 
 def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -82,8 +81,8 @@ def read_study(
     settings: Study,
     entries: Mapping[str, ModelEntry],
     files: StudyFiles,
-    kept_out: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    known: dict[Path, pd.DataFrame] | None = None,
+    kept_out: Mapping[str, Sequence[str]],
+    sweeps: dict[Path, pd.DataFrame],
 ) -> StudyData:
     """Read and check every table of a study.
 
@@ -91,8 +90,8 @@ def read_study(
     ----------
     kept_out
         GPU to why its rows are flagged and not among the study's.
-    known
-        Sweeps that were read for other studies; those of this one are added.
+    sweeps
+        Those that were read for other studies; those of this one are added.
 
     Raises
     ------
@@ -104,7 +103,6 @@ def read_study(
     first = {"split": next(iter(settings.splits))}
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
-    sweeps = {} if known is None else known
     for path in files.sweeps.values():
         if path not in sweeps:
             sweeps[path] = tables.read_table(path, measurements, wanted)
@@ -212,9 +210,8 @@ def read_studies(
     kept_out
         Study to GPU to why its rows are not among the study's.
     """
-
     # Studies of a workload share most of its sweeps.
-    known: dict[Path, pd.DataFrame] = {}
+    sweeps: dict[Path, pd.DataFrame] = {}
 
     def read(name: str) -> StudyData | MissingStudy:
         asked = Study.model_validate(settings["studies"][name])
@@ -222,7 +219,7 @@ def read_studies(
         entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         try:
             given = StudyFiles.of(files[name])
-            return read_study(name, asked, entries, given, kept_out[name], known)
+            return read_study(name, asked, entries, given, kept_out[name], sweeps)
         except UserError as error:
             log.warning("%s is not in the report: %s", name, error)
             return MissingStudy(name, asked.title, asked.question, str(error))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
+from launchwise.report.health import held_back
 from launchwise.workloads.statuses import UNKNOWN
 
 TASKS = {
@@ -39,7 +39,7 @@ def blocks(
         GPU to the metadata of its table (see :func:`launchwise.tables.files.read_facts`).
     """
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
-    timed = [sweep.loc[sweep["status"] == "ok", list(READ)] for sweep in sweeps.values()]
+    timed = [sweep[sweep["status"] == "ok"] for sweep in sweeps.values()]
     rows = [[what, *(of(own) for own in timed)] for what, of in FIGURES.items()]
     found: list[Block] = [turned(table(f"Timed rows of {workload}", columns, rows), "GPU")]
     seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}
@@ -119,13 +119,6 @@ def _counted(
     return counted
 
 
-def _held_back(rows: pd.DataFrame) -> pd.Series:
-    held_back = {
-        throttle: bool(THROTTLED & reasons_in(throttle)) for throttle in rows["throttle"].unique()
-    }
-    return rows["throttle"].map(held_back)
-
-
 def _largest_drift(rows: pd.DataFrame) -> str:
     return _percent((rows["control_ratio"] - 1).abs().max())
 
@@ -143,14 +136,8 @@ FIGURES: dict[str, Callable[[pd.DataFrame], str]] = {
     ),
     "rows timed as replayed graphs": _counted(lambda rows: rows["timer"] == "graph", "spread_ms"),
     "rows measured twice": _counted(lambda rows: rows["attempt"] > 1, "control_ratio"),
-    "rows on a throttled card": _counted(_held_back, "throttle"),
+    "rows on a throttled card": _counted(held_back, "throttle"),
     "largest drift of the reference kernel (%)": _largest_drift,
     "SM clock (MHz)": _clocks,
 }
 """Quality figures of the timed rows of a sweep."""
-
-READ = (
-    *("relative_error", "outlier_repeats", "spread_ms", "timer", "attempt", "control_ratio"),
-    *("throttle", "sm_clock_mhz"),
-)
-"""Columns of a sweep that :data:`FIGURES` read."""

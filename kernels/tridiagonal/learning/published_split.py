@@ -91,13 +91,8 @@ def as_published(
 def _searched(places: np.ndarray, classes: np.ndarray, most: int, seed: int) -> int:
     """Number of neighbours, 1 to ``most``, of the best mean accuracy over shuffled folds.
 
-    The least of equally good ones. As ``GridSearchCV`` with ``KFold`` of scikit-learn finds, whose
-    checks of arrays take a hundred times as long.
-
-    Parameters
-    ----------
-    places, classes
-        Of what is known: float64 and int64 from 0, each of shape (known,).
+    The least of equally good ones, as ``GridSearchCV`` with ``KFold`` of scikit-learn finds it.
+    ``places`` (float64) and ``classes`` (int64 from 0) have shape (known,).
     """
     rows = np.arange(len(places))
     accuracies = []
