@@ -1,4 +1,5 @@
 # make          create .venv, then run the pipeline
+# make full     the same with every model of the studies (config/full.yaml)
 # make test     install the developers' tools, then run the tests
 # make test-slow  run the tests that make test leaves out, such as most benchmarks at their smallest size
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
@@ -49,10 +50,13 @@ ifneq ($(wildcard $(VENV)/.stamp-run),)
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slow test-slurm test-gpu lint docs reference figures wheel gpu lock clean
+.PHONY: all full test test-slow test-slurm test-gpu lint docs reference figures wheel gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
+
+full: $(VENV)/.stamp-run
+	$(ACTIVATE) snakemake --cores $(CORES) --configfile config.yaml config/full.yaml
 
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 

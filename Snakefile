@@ -4,11 +4,13 @@ import gc
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.cards import DEVICE_NAMES_FILE
+from launchwise.workflow.beginning import tell_beginning
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import BLIND_FILES, Contests
 from launchwise.workflow.failures import tell_failures
 from launchwise.workflow.interpreter import name_in_one_word
+from launchwise.workflow.interrupts import note_interrupts, tell_interruption
 from launchwise.workflow.plan import (
     fitted_model,
     own_rules,
@@ -23,9 +25,9 @@ from launchwise.workflow.plan import (
     start,
 )
 from launchwise.workflow.priors import prior_extended, prior_gpus
+from launchwise.workflow.recorded import Recorded
 from launchwise.workflow.records import tell_missing_records
 from launchwise.workflow.reported import Reported
-from launchwise.workflow.server import start_server, stop_server
 from launchwise.workflow.studies import Studies, profiles
 from launchwise.workflow.submission import check_submission
 from launchwise.workflow.sweeps import Sweeps
@@ -56,30 +58,21 @@ cluster = Cluster(experiment, values.archs)
 sweeps = Sweeps(values, cluster, CORES)
 studies = Studies(values, CORES)
 contests = Contests(values, cluster)
+recorded = Recorded(values, studies, contests)
 reported = Reported(values, studies, contests)
 tell_missing_records(workflow)
 
 
-# Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
 onstart:
     check_submission(workflow, experiment)
     record_version()
-    # Nearly every stage needs tables: they are loaded while the first script starts.
-    start_server(workflow.deployment_settings.deployment_method, at_once=True)
-
-
-onsuccess:
-    stop_server()
+    note_interrupts()
+    tell_beginning(workflow, studies, cluster, CORES)
 
 
 onerror:
-    tell_failures(workflow)
-    stop_server()
-
-
-# A job on another machine runs no such hooks, and many of these measure and need no tables.
-if workflow.remote_exec:
-    start_server(workflow.deployment_settings.deployment_method, at_once=False)
+    if not tell_interruption():
+        tell_failures(workflow)
 
 
 # Snakemake ignores a default target in an included file.
@@ -94,20 +87,17 @@ rule all:
             for gpu in settings.gpus
             for workload in experiment.alone_on(gpu)
         ],
-        [f"results/final/{study}" for study in experiment.studies],
+        [studies.final(study) for study in experiment.studies],
+        # What is between data and results is made again only where somebody asks for it.
+        [path for study in experiment.studies for path in studies.learnt(study)],
 
 
 include: "rules/common.smk"
 include: "rules/measure.smk"
 include: "rules/answer.smk"
 include: "rules/confirm.smk"
-include: "rules/times.smk"
-include: "rules/split.smk"
-include: "rules/clean.smk"
-include: "rules/train.smk"
-include: "rules/recommend.smk"
-include: "rules/evaluate.smk"
-include: "rules/final.smk"
+include: "rules/data.smk"
+include: "rules/learn.smk"
 include: "rules/blind.smk"
 include: "rules/recheck.smk"
 include: "rules/export.smk"

@@ -33,7 +33,8 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.importing.cards import cuda_names
-from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fit_final
 from launchwise.tables.times import judged_times
 
 QUESTIONS, FEWEST, SEED = 500, 24, 7

@@ -3,7 +3,7 @@
     python benchmarks/answers.py benchmarks/results/answers.json
 
 The pipeline as ``config.yaml`` has it, on the recorded sweeps and pairs, in a copy of the project,
-up to the evaluation. The answering model is chosen on training rows; test rows score it once.
+up to the evaluation. Test rows score the answering model once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run(folder: Path, studies: Iterable[str]) -> None:
     SystemExit
         When the pipeline fails.
     """
-    targets = [f"evaluate_{study}" for study in studies]
+    targets = [f"results/evaluation/{study}.summary.json" for study in studies]
     command, environment = snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:

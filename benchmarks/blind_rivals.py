@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from harness.ablated import Material, material_of
-from harness.blind import Test, judged_by, read_test, recorded_tests
+from harness.ablated import Material, judged_by, material_of
+from harness.blind import Test, read_test, recorded_tests
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
 
@@ -26,9 +26,9 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind.answering import problem_of, whole
-from launchwise.learning.final import learnt_from
 from launchwise.learning.intervals import Means, resampled_means
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
+from launchwise.learning.product import learnt_from
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
 
 SMALLEST = ("h200", "tridiagonal_streams")

@@ -1,8 +1,8 @@
 """Seconds and memory of Snakemake's plan for many GPUs and all studies, and its number of jobs.
 
 For each number of GPUs: a plan from nothing, and one where everything was made, unless
-``--plan-only`` is given. The jobs are those of the Slurm profile, in which small stages share a job
-and a few run beside Snakemake itself.
+``--plan-only`` is given. A few jobs run beside Snakemake itself; the Slurm profile submits the
+others.
 
     python benchmarks/dag.py benchmarks/results/dag.json --gpus 1 10 100 1000
 """
@@ -35,13 +35,10 @@ from launchwise.gpus.profile import read_profile, write_profile
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 LOCAL = ("gather", "all")
 """Rules that run beside Snakemake itself, not in a queue."""
-
-JOBS_PER_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
-"""Jobs that a rule of a group stands for: the group's first counts, the others travel with it."""
 IMPORTED = "data/public/"
 """Where GPUs lie that others measured."""
 SMALLEST_STUDIES = ["granger_time"]
-FOLDERS = ("models", "final", "report")
+FOLDERS = ("export", "report")
 """Stages of which an output without a suffix is a folder."""
 
 
@@ -105,11 +102,7 @@ def counted(said: str) -> dict[str, int]:
 
 def submitted(jobs: dict[str, int]) -> int:
     """Jobs that the Slurm profile submits."""
-    return sum(
-        count * JOBS_PER_GROUP.get(name, 1)
-        for name, count in jobs.items()
-        if name not in (*LOCAL, "total")
-    )
+    return sum(count for name, count in jobs.items() if name not in (*LOCAL, "total"))
 
 
 def make_everything(folder: Path, plan: str) -> None:

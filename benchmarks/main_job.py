@@ -1,325 +1,158 @@
-"""Seconds, core-seconds and memory of the main job (``snakemake --cores N``), stage by stage.
+"""What the main job takes: time, core-seconds over a calibration, jobs, space, counted work.
 
-Each run has a copy of the project, without results, with this Python's packages and on the recorded
-data. Two more times are taken on the same copy: Snakemake with nothing left to do, and the part
-from sweeps to the evaluation of one study. Commits take turns, so that all of them meet the same
-changes of the machine's speed.
+    python benchmarks/main_job.py benchmarks/results/main_job.json --repeats 5
 
-    python benchmarks/main_job.py OUTPUT.json --commits c961c09 HEAD --cores 2
-    python benchmarks/main_job.py OUTPUT.json --grow rows
-    python benchmarks/main_job.py OUTPUT.json --grow studies --commits c961c09 .
-    python benchmarks/main_job.py OUTPUT.json --grow gpus --cores 16
+Each run is that of ``make`` in a fresh copy of the project, without its installation: Snakemake on
+the recorded data, with the packages that run this script, their bytecode compiled before. Beside
+it runs a fixed work of about one core-second (:mod:`harness.calibration`) every few seconds, at the
+same niceness. ``calibrated`` is the core-seconds of the whole process tree, by the kernel's
+account, over the median of that work: it differs less between machines, and on a busy one, than
+core-seconds do. ``work`` adds up what the jobs counted (:mod:`launchwise.workflow.budget`), which
+has no noise.
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
+import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from harness import needs
 from harness.command_line import arguments, provenance
-from harness.more_gpus import multiply_gpus, rows_of_studies
-from harness.more_rows import STUDY as STUDY_OF_ROWS
-from harness.more_rows import multiply_rows
-from harness.processes import INTERVAL_S, Usage, run
-from harness.projects import (
-    ROOT,
-    WORKING_TREE,
-    copy_project,
-    find_studies,
-    keep_studies,
-    read_settings,
-    resolved,
-    snakemake,
-    workload_of,
-)
-from harness.stages import script_names, summarise
+from harness.projects import ROOT, WORKING_TREE, copy_project, keep_studies, snakemake
 
-from launchwise.base.provenance import commit
 from launchwise.base.storage import write_json
-from launchwise.workflow.server import GROUPS
+from launchwise.learning.one_core import VARIABLES
+from launchwise.workflow.budget import measured
 
-EVALUATED = "tridiagonal_streams"
-"""Study whose part from sweeps to evaluation is timed."""
-FACTORS = {"rows": [1, 4, 16], "studies": [1, 2, 4, 8], "gpus": [1, 2, 4, 8]}
-MANY_GPUS = 100
-"""GPUs that memory is calculated for."""
-SMALLEST_MODELS = ("analytical",)
-COLUMNS = {
-    "jobs": "jobs",
-    "wall_s": "wall s",
-    "longest_s": "longest s",
-    "core_s": "core-s",
-    "peak_memory_mb": "peak MB",
-    "largest_process_mb": "process MB",
-}
-"""Columns of the printed table: name in a summary to heading."""
-GROWTH = ("GPUs", "core-s", "core-s per GPU", "wall s", "process MB", "results MB", "MB per GPU")
-RUNS = {
-    "main_job": "main job",
-    "nothing_to_do": "nothing left to do",
-    "sweeps_to_evaluation": "sweeps to evaluation",
-}
+EVERY_S = 20.0
+"""Seconds from the start of one calibration to that of the next."""
+
+POLL_S = 0.1
+FIRST_PAGE = Path("results/report/index.html")
+SMALLEST = "tridiagonal_streams"
+FEW = ("knn", "tree")
+MEASURED = ("wall_s", "core_s", "calibrated", "first_page_s", "jobs", "results_mb")
+"""Figures of a run of which the result has medians."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """One project to run.
+class Calibration:
+    """Core-seconds of the fixed work, measured beside a run."""
 
-    Attributes
-    ----------
-    commit
-        Full name; :data:`WORKING_TREE` for the working tree.
-    studies, models
-        The project's own when None.
-    row_factor
-        Multiplies the rows of the acoustic sweeps; None leaves them as recorded.
-    gpu_factor
-        Multiplies the measured GPUs; None leaves them as recorded.
-    """
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._found: list[float] = []
+        self._thread = threading.Thread(target=self._measure)
 
-    commit: str
-    studies: tuple[str, ...] | None = None
-    models: tuple[str, ...] | None = None
-    row_factor: int | None = None
-    gpu_factor: int | None = None
+    def __enter__(self) -> Calibration:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _measure(self) -> None:
+        command = [sys.executable, str(ROOT / "benchmarks" / "harness" / "calibration.py")]
+        environment = {**os.environ, **dict.fromkeys(VARIABLES, "1")}
+        while True:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=True, env=environment
+            )
+            self._found.append(float(done.stdout))
+            if self._ended.wait(EVERY_S):
+                return
 
     @property
-    def label(self) -> str:
-        """Short name for tables."""
-        name = "working tree" if self.commit == WORKING_TREE else self.commit[:7]
-        if self.row_factor:
-            return f"{name}, {self.row_factor}x rows"
-        if self.gpu_factor:
-            return f"{name}, {self.gpu_factor}x GPUs"
-        return f"{name}, studies: {len(self.studies)}" if self.studies else name
-
-    def make(self, folder: Path) -> dict[str, Any]:
-        """Make the project in ``folder``; what it consists of."""
-        copy_project(folder, self.commit)
-        studies = self.studies or tuple(find_studies(folder))
-        keep_studies(folder, studies, self.models)
-        rows = multiply_rows(folder, self.row_factor) if self.row_factor else None
-        gpus = multiply_gpus(folder, self.gpu_factor, studies) if self.gpu_factor else None
-        # Compiled beforehand, as it is in every run but a user's first.
-        compiling = [sys.executable, "-m", "compileall", "-q", "launchwise", "kernels"]
-        subprocess.run(compiling, cwd=folder, check=True)
-        by_study = rows_of_studies(folder, studies) if self.gpu_factor else {}
-        name = commit(ROOT) if self.commit == WORKING_TREE else self.commit
-        return {
-            **asdict(self),
-            "commit": name,
-            "studies": studies,
-            "rows": rows,
-            "gpus": gpus,
-            "rows_of_largest_study": max((sum(n.values()) for n in by_study.values()), default=0),
-            "rows_of_largest_sweep": max((max(n.values()) for n in by_study.values()), default=0),
-        }
+    def core_s(self) -> list[float]:
+        """Each measurement; at least one once the block has ended."""
+        return self._found
 
 
-def measure(case: Case, cores: int, smallest: bool = False) -> dict[str, Any]:
-    """Run a case: its facts and a summary of each run.
+def run(folder: Path, cores: int) -> dict[str, Any]:
+    """Run the main job on a copy of the project.
 
-    Parameters
-    ----------
-    smallest
-        Take the sweeps of :data:`EVALUATED` alone for the main job.
+    Raises
+    ------
+    SystemExit
+        When Snakemake fails.
     """
-    with tempfile.TemporaryDirectory(prefix="launchwise-main-job-") as scratch:
-        folder = Path(scratch) / "project"
-        facts = case.make(folder)
-        scripts = script_names(folder)
-        targets = list(sweeps(folder)) if smallest else []
-        runs = {
-            "main_job": summarise(timed(folder, cores, *targets), scripts),
-            "nothing_to_do": summarise(timed(folder, cores, *targets), scripts),
-        }
-        facts["results_mb"] = round(size_mb(folder / "results"), 1)
-        if EVALUATED in facts["studies"] and not case.gpu_factor:
-            if not smallest:
-                for made in ("results", ".snakemake"):
-                    shutil.rmtree(folder / made)
-                timed(folder, cores, *sweeps(folder))
-            usage = timed(folder, cores, f"evaluate_{EVALUATED}")
-            runs["sweeps_to_evaluation"] = summarise(usage, scripts)
-    return {**facts, **runs}
-
-
-def size_mb(folder: Path) -> float:
-    """Space of the files of a folder, MB; what several names are linked to counts once."""
-    files = (path.lstat() for path in folder.rglob("*") if path.is_file())
-    return sum({one.st_ino: one.st_size for one in files}.values()) / 1e6
-
-
-def timed(folder: Path, cores: int, *targets: str) -> Usage:
-    """Run Snakemake on a project."""
-    command, environment = snakemake(folder, "--cores", str(cores), *targets)
-    output = folder / "output.log"
-    usage = run(command, folder, environment, output)
-    if usage.status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{output.read_text()[-3000:]}")
-    return usage
-
-
-def sweeps(folder: Path) -> Iterator[str]:
-    """Targets that :data:`EVALUATED` starts from: sweeps and profiles of its GPUs."""
-    workload, study = workload_of(folder, EVALUATED), find_studies(folder)[EVALUATED]
-    for name, gpu in read_settings(folder)["gpus"].items():
-        # Older commits name a study's GPUs in the study.
-        asked = EVALUATED in gpu.get("studies", [EVALUATED]) and name in study.get("gpus", [name])
-        recorded = folder / gpu.get("path", f"data/recorded/{name}") / f"{workload}.parquet"
-        learnt_from = gpu["source"] == "recorded" and not gpu.get("held_out", False)
-        if learnt_from and asked and recorded.is_file():
-            yield f"results/gpus/{name}.json"
-            yield f"results/sweeps/{name}/{workload}.parquet"
-
-
-def cases(given: argparse.Namespace) -> list[Case]:
-    """Cases of a command line, in the order of their runs."""
-    commits = [each if each == WORKING_TREE else resolved(each) for each in given.commits]
-    models = tuple(given.models) if given.models else None
-    if given.smallest:
-        factor = 2 if given.grow == "gpus" else None
-        return [Case(each, (EVALUATED,), SMALLEST_MODELS, gpu_factor=factor) for each in commits]
-    studies = tuple(given.studies) if given.studies else None
-    factors = given.factors or FACTORS.get(given.grow, [1])
-    if given.grow == "rows":
-        return [Case(each, (STUDY_OF_ROWS,), models, n) for n in factors for each in commits]
-    if given.grow == "studies":
-        names = studies or tuple(find_studies(ROOT))
-        return [Case(each, names[:n], models) for n in factors for each in commits]
-    if given.grow == "gpus":
-        return [Case(each, studies, models, gpu_factor=n) for n in factors for each in commits]
-    return [Case(each, studies, models) for each in commits]
-
-
-def table(results: Iterable[tuple[Case, dict[str, Any]]]) -> Iterator[str]:
-    """Lines of a table: one per run or stage and case, medians over repeats."""
-    by_case: dict[Case, list[dict[str, Any]]] = {}
-    for case, result in results:
-        by_case.setdefault(case, []).append(result)
-    yield f"{'':49}" + "".join(f"{name:>11}" for name in COLUMNS.values())
-    for run_name, title in RUNS.items():
-        for case, repeats in by_case.items():
-            if run_name in repeats[0]:
-                yield _line(title, case, [each[run_name] for each in repeats])
-    stages: dict[str, list[float]] = {}
-    for repeats in by_case.values():
-        for repeat in repeats:
-            for stage, summary in repeat["main_job"]["stages"].items():
-                stages.setdefault(stage, []).append(summary["core_s"])
-    for stage in sorted(stages, key=lambda stage: -max(stages[stage])):
-        for case, repeats in by_case.items():
-            if stage in repeats[0]["main_job"]["stages"]:
-                yield _line(stage, case, [each["main_job"]["stages"][stage] for each in repeats])
-    for case, repeats in by_case.items():
-        main_jobs = [each["main_job"] for each in repeats]
-        rest = [{"core_s": each["core_s"] - each["sampled_core_s"]} for each in main_jobs]
-        yield _line("(in no sample)", case, rest)
-
-
-def growth(results: Iterable[tuple[Case, dict[str, Any]]]) -> Iterator[str]:
-    """Lines of a table with what the main job takes per GPU; empty where GPUs were not copied."""
-    rows = [(case, result) for case, result in results if result["gpus"]]
-    if rows:
-        yield f"{'':24}" + "".join(f"{name:>16}" for name in GROWTH)
-    for case, result in rows:
-        run, gpus = result["main_job"], result["gpus"]
-        values = (
-            gpus,
-            run["core_s"],
-            run["core_s"] / gpus,
-            run["wall_s"],
-            run["largest_process_mb"],
-            result["results_mb"],
-            result["results_mb"] / gpus,
+    command, environment = snakemake(folder, "--cores", str(cores))
+    output, first_page_s = folder / "output.log", None
+    with Calibration() as calibration, open(output, "wb") as file:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT
         )
-        yield f"{case.label:24.24}" + "".join(f"{value:16.1f}" for value in values)
-
-
-def largest_process(runs: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Memory of the largest process for :data:`MANY_GPUS` GPUs, calculated from those measured.
-
-    A straight line by the rows of the largest study, which one process reads; each GPU has as many
-    as the largest sweep. None with fewer than two numbers of GPUs.
-    """
-    rows = [run["rows_of_largest_study"] for run in runs]
-    if len(set(rows)) < 2:
-        return None
-    slope, start = np.polyfit(rows, [run["main_job"]["largest_process_mb"] for run in runs], 1)
-    wanted = MANY_GPUS * max(run["rows_of_largest_sweep"] for run in runs)
+        while True:
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+            wall_s = time.perf_counter() - began
+            if first_page_s is None and (folder / FIRST_PAGE).is_file():
+                first_page_s = round(wall_s, 2)
+            if ended:
+                break
+            time.sleep(POLL_S)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    said = output.read_text()
+    if child.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
+    work = measured(folder / "results")
+    core_s, fixed = usage.ru_utime + usage.ru_stime, statistics.median(calibration.core_s)
     return {
-        "gpus": MANY_GPUS,
-        "rows": wanted,
-        "mb_per_million_rows": round(1e6 * float(slope), 1),
-        "largest_process_mb": round(float(start + slope * wanted), 1),
+        **{"wall_s": round(wall_s, 2), "core_s": round(core_s, 2)},
+        **{"calibrated": round(core_s / fixed, 1), "calibration_s": calibration.core_s},
+        **{"first_page_s": first_page_s, "jobs": jobs(said)},
+        "largest_process_mb": round(usage.ru_maxrss / 1e3, 1),
+        "results_mb": work.whole["megabytes"],
+        "work": {"whole": work.whole, "studies": work.studies},
     }
 
 
-def _line(title: str, case: Case, summaries: list[dict[str, Any]]) -> str:
-    values = []
-    for name in COLUMNS:
-        given = [each[name] for each in summaries if name in each]
-        values.append(f"{statistics.median(given):11.1f}" if given else f"{'':11}")
-    return f"{title:24.24} {case.label:24.24}" + "".join(values)
+def jobs(said: str) -> int:
+    """Jobs of a finished run, by what Snakemake printed; 0 where it had nothing to do."""
+    found = re.findall(r"^\d+ of (\d+) steps \(100%\) done", said, re.M)
+    return int(found[-1]) if found else 0
+
+
+def measure(commit: str, cores: int, studies: list[str] | None, few: bool) -> dict[str, Any]:
+    """Run the main job of a commit on some studies; all when left out."""
+    with tempfile.TemporaryDirectory(prefix="launchwise-main-job-") as scratch:
+        folder = Path(scratch) / "project"
+        copy_project(folder, commit)
+        if studies:
+            keep_studies(folder, studies, FEW if few else None)
+        compiled = ["-m", "compileall", "-q", "launchwise", "kernels", "scripts"]
+        subprocess.run([sys.executable, *compiled], cwd=folder, check=True)
+        return run(folder, cores)
 
 
 def main() -> None:
-    """Run every case and write the result."""
+    """Run the main job some times and write the result."""
     parser = arguments(__doc__)
     parser.add_argument(
-        "--commits",
-        nargs="+",
-        default=[WORKING_TREE],
-        help=f"commits to run, {WORKING_TREE} for the working tree (default)",
+        "--commit",
+        default=WORKING_TREE,
+        help=f"commit to run, {WORKING_TREE} for the working tree (default)",
     )
     parser.add_argument("--cores", type=int, default=2, help="Snakemake's --cores (default: 2)")
-    parser.add_argument("--repeats", type=int, default=1, help="runs of each case (default: 1)")
-    parser.add_argument("--studies", nargs="+", help="default: all")
-    parser.add_argument("--models", nargs="+", help="models of every study (default: its own)")
-    parser.add_argument(
-        "--grow",
-        choices=list(FACTORS),
-        help=f"run with more and more rows (of {STUDY_OF_ROWS}), studies or measured GPUs",
-    )
-    parser.add_argument(
-        "--factors",
-        type=int,
-        nargs="+",
-        help="with --grow: multiples of the recorded rows or GPUs, or numbers of studies"
-        f" (default: {FACTORS})",
-    )
+    parser.add_argument("--repeats", type=int, default=1, help="runs (default: 1)")
+    parser.add_argument("--studies", nargs="+", help="studies that run (default: all)")
     given = parser.parse_args()
-    needs.process_samples()
-    if not given.smallest:
-        # Libraries come from the disk's cache in every run, not in all but the first.
-        loading = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
-        subprocess.run([sys.executable, "-c", loading, *GROUPS["models"]], cwd=ROOT, check=True)
-    results = []
-    facts = {**provenance(), "cores": given.cores, "sampled_every_s": INTERVAL_S}
-    for repeat in range(1, given.repeats + 1):
-        for case in cases(given):
-            results.append((case, {"repeat": repeat, **measure(case, given.cores, given.smallest)}))
-            print(f"{case.label}, repeat {repeat}", *table(results[-1:]), sep="\n", flush=True)
-            # After each case: a run of hours may be interrupted.
-            runs = [result for _, result in results]
-            calculated = largest_process(runs) if given.grow == "gpus" else None
-            more = {"calculated": calculated} if calculated else {}
-            write_json(given.output, {**facts, **more, "runs": runs})
-    if len(results) > 1:
-        print("all, medians over repeats", *table(results), sep="\n")
-    print(*growth(results), sep="\n")
-    if given.grow == "gpus" and (calculated := largest_process([one for _, one in results])):
-        print("calculated:", calculated)
+    studies = [SMALLEST] if given.smallest else given.studies
+    facts = {**provenance(), "cores": given.cores, "studies": studies or "all"}
+    runs: list[dict[str, Any]] = []
+    for _ in range(given.repeats):
+        runs.append(measure(given.commit, given.cores, studies, given.smallest))
+        medians = {name: statistics.median(each[name] for each in runs) for name in MEASURED}
+        # After each run: several take long, and may be interrupted.
+        write_json(given.output, {**facts, "medians": medians, "runs": runs})
+        print(", ".join(f"{name} {runs[-1][name]}" for name in MEASURED), flush=True)
 
 
 if __name__ == "__main__":

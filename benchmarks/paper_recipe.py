@@ -30,6 +30,8 @@ from harness.projects import ROOT, copy_project, read_settings, snakemake
 
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.learnt import CANDIDATES
 from launchwise.tables.files import read_facts
 
 STUDY = "acoustic_tile"
@@ -139,9 +141,8 @@ def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
     for path, overlay in zip(files, overlays, strict=True):
         path.write_text(yaml.safe_dump(overlay))
     given = ["-q", "--configfile", "config.yaml", *map(str, files)]
-    command, environment = snakemake(
-        folder, "--cores", "1", "-q", *given, "--", f"evaluate_{STUDY}"
-    )
+    target = f"results/evaluation/{STUDY}.summary.json"
+    command, environment = snakemake(folder, "--cores", "1", "-q", *given, "--", target)
     started = time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -168,11 +169,13 @@ def collected(results: Path) -> dict[str, Any]:
     summary = read_json(results / "evaluation" / f"{STUDY}.summary.json")["splits"][SPLIT]
     rows = pd.read_parquet(results / "evaluation" / f"{STUDY}.parquet")
     models = {}
-    for path in sorted((results / "models" / STUDY).glob("*/summary.json")):
-        trained = read_json(path)
+    for path in sorted((results / "learnt" / STUDY).glob("*.parquet")):
+        trained = read_facts(path)
+        if path.stem in BASELINES or path.stem == CANDIDATES:
+            continue
         (fold,) = trained["folds"]
         known = {**trained, **fold}
-        models[path.parent.name] = {key: known[key] for key in OF_MODEL if key in known}
+        models[path.stem] = {key: known[key] for key in OF_MODEL if key in known}
     shown = [*models, "oracle"]
     return {
         "fences": facts["fences"],

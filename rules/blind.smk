@@ -1,7 +1,7 @@
 # Blind tests: answers first, then measurements. A file that is there has no rule, so it is never made
 # again by itself: answers that are given after the measurements would prove nothing. To test anew,
 # delete the files of the test.
-#   in   results/final/{study}, sweeps; or data/recorded/{gpu}/blind/
+#   in   results/final/{study}, sweeps
 #   out  results/blind/{gpu}/{study}.frozen.json    problems, answers, digest
 #        results/blind/{gpu}/{study}.sweep.parquet  measurements of these problems
 #        results/blind/{gpu}/{study}.pairs.parquet  answers beside the fastest, in pairs
@@ -11,7 +11,7 @@
 rule freeze:
     """Draw the problems of a blind test and write the answers down."""
     input:
-        final=ancient("results/final/{study}"),
+        final=ancient("results/final/{study}/final.json"),
         sweeps=lambda wildcards: map(ancient, studies.sweeps(wildcards.study)),
         profiles=lambda wildcards: map(ancient, profiles(contests.profiled(**wildcards))),
     output:
@@ -101,20 +101,20 @@ use rule confirm as blind_pairs with:
 
 
 rule score:
-    """Score the answers of a blind test by what was measured afterwards."""
+    """Score the answers of a live GPU's blind test by what was measured afterwards."""
     input:
         **SPEC_READ,
         profile="results/gpus/{gpu}.json",
-        frozen=lambda wildcards: contests.blind_file(**wildcards, kind="frozen.json"),
-        sweep=lambda wildcards: contests.blind_file(**wildcards, kind="sweep.parquet"),
-        pairs=lambda wildcards: contests.blind_file(**wildcards, kind="pairs.parquet"),
+        frozen="results/blind/{gpu}/{study}.frozen.json",
+        sweep="results/blind/{gpu}/{study}.sweep.parquet",
+        pairs="results/blind/{gpu}/{study}.pairs.parquet",
     output:
         rows="results/blind/{gpu}/{study}.score.csv",
         summary="results/blind/{gpu}/{study}.score.json",
     log:
         "results/logs/score/{gpu}.{study}.log",
     wildcard_constraints:
-        study=pattern(values.blind),
+        **TESTED_BLINDLY,
     params:
         **ASKED_OF_STUDY,
         code=code("scripts/score.py"),

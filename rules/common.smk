@@ -12,7 +12,6 @@ FOLDERS = values.folders
 wildcard_constraints:
     gpu=pattern(settings.gpus),
     study=pattern(experiment.studies),
-    model=pattern({model for models in values.models.values() for model in models}),
     workload=pattern(experiment.folders),
     split=r"[a-z][a-z0-9_]*",
     arch=r"sm_\d+[af]?",
@@ -40,11 +39,6 @@ MODELS_READ = {
     "features": lambda wildcards: studies.features(wildcards.study),
     "cost": lambda wildcards: studies.cost(wildcards.study),
     "usual": lambda wildcards: studies.usual(wildcards.study),
-}
-# Inputs of stages that read what was measured of a study.
-MEASURED = {
-    "sweeps": lambda wildcards: studies.sweeps(wildcards.study),
-    "profiles": lambda wildcards: studies.profiles(wildcards.study),
 }
 # Wildcards of blind tests of live GPUs.
 TESTED_BLINDLY = {"gpu": pattern(values.live), "study": pattern(values.blind)}

@@ -1,5 +1,5 @@
 # The fastest configurations of a sweep, compared in pairs: every gain in the report comes from here.
-#   in   sweeps, profiles, kernels; or data/recorded/{gpu}/{study}.pairs.parquet, .peers.parquet
+#   in   sweeps, profiles, kernels, answers
 #   out  results/contests/{gpu}/{study}.json  which configurations of which problems, and why
 #        results/pairs/{gpu}/{study}.parquet  their times in turn, ratios and intervals
 #        results/peers/{gpu}/{study}.parquet  the same of other people's libraries
@@ -62,41 +62,19 @@ rule confirm:
         "../scripts/confirm.py"
 
 
-rule recorded_pairs:
-    """Check recorded pairs and copy them, beside the usual choice of today."""
-    input:
-        **SPEC_READ,
-        usual=lambda wildcards: studies.usual(wildcards.study),
-        same_rounds=lambda wildcards: contests.pairs_of_same_rounds(**wildcards),
-        pairs=lambda wildcards: contests.recorded_pairs(**wildcards),
-    output:
-        "results/{kind}/{gpu}/{study}.parquet",
-    log:
-        "results/logs/recorded_{kind}/{gpu}.{study}.log",
-    wildcard_constraints:
-        gpu=pattern(values.recorded_in),
-        kind="pairs|peers",
-    localrule: True
-    params:
-        **OF_STUDY,
-        code=code("scripts/recorded_pairs.py"),
-        own_usual=lambda wildcards: values.studies[wildcards.study]["usual"],
-        clock_tolerance=values.confirmation["clock_tolerance"] if values.confirmation else None,
-    script:
-        "../scripts/recorded_pairs.py"
-
-
-use rule recorded_pairs as record_pairs with:
+rule record_pairs:
     """Copy the pairs of a live GPU to data/recorded/."""
     input:
-        **SPEC_READ,
-        pairs="results/{kind}/{gpu}/{study}.parquet",
+        files="results/{kind}/{gpu}/{study}.parquet",
     output:
-        "data/recorded/{gpu}/{study}.{kind}.parquet",
+        copies="data/recorded/{gpu}/{study}.{kind}.parquet",
     log:
         "results/logs/record_{kind}/{gpu}.{study}.log",
     wildcard_constraints:
         gpu=pattern(contests.compared),
         kind="pairs|peers",
-    # A rule does not inherit that.
     localrule: True
+    params:
+        code=code("scripts/copy_files.py"),
+    script:
+        "../scripts/copy_files.py"

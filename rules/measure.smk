@@ -1,5 +1,5 @@
 # From kernels and GPUs to sweeps.
-#   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/; or data/cards.csv
+#   in   kernels/{workload}/, a GPU
 #   out  results/checks/{gpu}.json               driver, toolkit and libraries of the machine
 #        results/gpus/{gpu}.json                 profile: attributes and measured ceilings
 #        results/build/{workload}/{arch}.cubins  all builds, with registers and spilled bytes
@@ -56,43 +56,6 @@ rule describe:
         arch=lambda wildcards: values.archs[wildcards.gpu],
     script:
         "../scripts/describe.py"
-
-
-rule recorded_profile:
-    """Check and copy the profile of a recorded or extended GPU."""
-    input:
-        profile=lambda wildcards: f"{values.profiles_in[wildcards.gpu]}/profile.json",
-    output:
-        "results/gpus/{gpu}.json",
-    log:
-        "results/logs/recorded_profile/{gpu}.log",
-    wildcard_constraints:
-        gpu=pattern(values.profiles_in),
-    localrule: True
-    params:
-        code=code("scripts/recorded_profile.py"),
-    script:
-        "../scripts/recorded_profile.py"
-
-
-rule described_profile:
-    """Estimate the profile of a datasheet-only GPU from the efficiency of the reference GPU."""
-    input:
-        cards=project_file(CARDS_FILE),
-        reference=project_file(REFERENCE_PROFILE),
-    output:
-        "results/gpus/{gpu}.json",
-    log:
-        "results/logs/described_profile/{gpu}.log",
-    wildcard_constraints:
-        gpu=pattern(values.cards),
-    localrule: True
-    params:
-        code=code("scripts/described_profile.py"),
-        card=lambda wildcards: values.cards[wildcards.gpu],
-        host_gbs=lambda wildcards: values.host_links[wildcards.gpu],
-    script:
-        "../scripts/described_profile.py"
 
 
 rule compile:
@@ -218,25 +181,6 @@ rule gather:
         "../scripts/gather.py"
 
 
-rule recorded:
-    """Check every row of a recorded sweep and copy it."""
-    input:
-        **WORKLOAD_READ,
-        sweep=lambda wildcards: f"{values.recorded_in[wildcards.gpu]}/{{workload}}.parquet",
-    output:
-        "results/sweeps/{gpu}/{workload}.parquet",
-    log:
-        "results/logs/recorded/{gpu}.{workload}.log",
-    wildcard_constraints:
-        gpu=pattern(values.recorded_in),
-    localrule: True
-    params:
-        **OF_WORKLOAD,
-        code=code("scripts/recorded.py"),
-    script:
-        "../scripts/recorded.py"
-
-
 rule record:
     """Copy a live sweep, with its provenance, to data/recorded/."""
     input:
@@ -258,18 +202,21 @@ rule record:
         "../scripts/record.py"
 
 
-use rule recorded_profile as record_profile with:
+rule record_profile:
     """Copy the profile of a live GPU to data/recorded/."""
     input:
-        profile="results/gpus/{gpu}.json",
+        files="results/gpus/{gpu}.json",
     output:
-        "data/recorded/{gpu}/profile.json",
+        copies="data/recorded/{gpu}/profile.json",
     log:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(values.profiled),
-    # A rule does not inherit that.
     localrule: True
+    params:
+        code=code("scripts/copy_files.py"),
+    script:
+        "../scripts/copy_files.py"
 
 
 rule counters:
@@ -290,7 +237,7 @@ rule counters:
     params:
         code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
         folder=lambda wildcards: studies.folder(wildcards.study),
-        entry=lambda wildcards: values.untitled[wildcards.study],
+        entry=lambda wildcards: values.without_models[wildcards.study],
         slice_sms=lambda wildcards: values.gpus[wildcards.gpu]["slice_sms"],
         seed=settings.seed,
     script:

@@ -10,7 +10,7 @@
 rule recheck_contests:
     """Draw problems, and list the default and what is recommended for each."""
     input:
-        final=ancient("results/final/{study}"),
+        final=ancient("results/final/{study}/final.json"),
         profiles=lambda wildcards: map(ancient, studies.profiles(wildcards.study)),
     output:
         contests="results/recheck/{gpu}/{study}.contests.json",

@@ -26,9 +26,7 @@ rule report:
             labels={"what": "the front page, by itself"},
             caption="../report/page.rst",
         ),
-        others=["results/report/gpus.html", "results/report/health.html"],
-        assets=[directory(f"results/report/{name}") for name in ("assets", "data")],
-        studies=[directory(f"results/report/{study}") for study in experiment.studies],
+        # The other pages lie beside it; each output more has Snakemake digest every input again.
         archive=report(
             "results/report.zip",
             category="Report",

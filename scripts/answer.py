@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from launchwise.base.forking import run
+from launchwise.base.scripting import run
 
 
 def main(folder: Path, gpu: str, sweep: Path, profile: Path, facts: Path, page: Path) -> None:
@@ -13,4 +13,4 @@ def main(folder: Path, gpu: str, sweep: Path, profile: Path, facts: Path, page: 
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

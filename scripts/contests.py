@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -22,7 +21,7 @@ def main(
 ) -> None:
     """Write the contests of every problem of the study that the sweep measured.
 
-    What ``model`` recommends first in the table ``answers`` takes part.
+    What ``model`` recommends first of the candidates ``answers`` takes part.
 
     Raises
     ------
@@ -32,9 +31,9 @@ def main(
     from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
     from launchwise.learning.contests import check_peers, contests_of_sweep
+    from launchwise.learning.learnt import read_learnt
     from launchwise.learning.reading import read_domain
     from launchwise.tables.files import read_table
-    from launchwise.tables.learning import recommendation_schema
     from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.loading import load_workload
 
@@ -45,10 +44,8 @@ def main(
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
     first = None
     if answers is not None:
-        # Those of all GPUs and models are many.
-        own = {"model": model, "gpu": gpu}
-        ranked = read_table(answers, recommendation_schema(spec), only=own)
-        first = ranked[ranked["rank"] == 1]
+        ranked = read_learnt(answers.parent, [model], spec).recommendations
+        first = ranked[(ranked["rank"] == 1) & (ranked["gpu"] == gpu)]
     found = contests_of_sweep(
         Study.model_validate(entry), domain, rows, Confirmation.model_validate(how), first
     )
@@ -59,4 +56,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from launchwise.base.forking import run
+from launchwise.base.scripting import run
 
 
 def main(files: list[Path], copies: list[Path]) -> None:
@@ -16,4 +16,4 @@ def main(files: list[Path], copies: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -24,7 +23,7 @@ def main(
     Parameters
     ----------
     final
-        Folder of the study's product.
+        Facts of the study's product.
     gpus, profiles
         Names, and the file of each; those that the product did not learn from are answered as well.
     least_gain
@@ -38,7 +37,7 @@ def main(
     from launchwise.learning.final import read_final
     from launchwise.learning.reading import read_domain
 
-    product = read_final(final, read_domain(folder, gpus, profiles, question))
+    product = read_final(final.parent, read_domain(folder, gpus, profiles, question))
     names = cuda_names(device_names)
     table = answer_table(product, study, gpus, least_gain, threads, names)
     write_answers(output, table)
@@ -46,4 +45,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "models")
+    run(main)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -54,4 +53,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -27,7 +26,7 @@ def main(
     Parameters
     ----------
     final
-        Folder of the study's product.
+        Facts of the study's product.
     sweeps, gpus, profiles
         What it learnt from; with a held-out GPU, the profile of this too.
     before
@@ -52,7 +51,7 @@ def main(
     domain = read_domain(folder, gpus, profiles, question)
     spec = domain.spec
     schema = measurement_schema(spec)
-    product = read_final(final, domain)
+    product = read_final(final.parent, domain)
     tables = [
         read_table(path, schema, spec.problem_columns)
         for path in [*sweeps, *([before] if before else [])]
@@ -67,4 +66,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "models")
+    run(main)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
+from launchwise.base.scripting import run
 
 
 def main(
@@ -28,4 +28,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -50,4 +49,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

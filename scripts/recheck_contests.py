@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -26,7 +25,7 @@ def main(
     Parameters
     ----------
     final
-        Folder of the study's product.
+        Facts of the study's product.
     problems
         Most problems.
     least_gain
@@ -39,7 +38,7 @@ def main(
     from launchwise.learning.rechecking import contests_of_answers, drawn_answers, expectation
 
     domain = read_domain(folder, gpus, profiles, question)
-    spec, product = domain.spec, read_final(final, domain)
+    spec, product = domain.spec, read_final(final.parent, domain)
     answers = drawn_answers(product, gpu, problems, f"recheck {seed} {study} {gpu}", least_gain)
     found = contests_of_answers(answers, spec)
     write_contests(contests, Contests(study=study, workload=spec.workload, gpu=gpu, contests=found))
@@ -48,4 +47,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "models")
+    run(main)

@@ -5,8 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import log, run
 
 
 def main(
@@ -60,4 +59,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

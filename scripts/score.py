@@ -1,10 +1,9 @@
-"""Score the answers of a blind test by the measurements made afterwards."""
+"""Score the answers of a live GPU's blind test."""
 
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.forking import run
-from launchwise.base.scripting import log
+from launchwise.base.scripting import run
 
 
 def main(
@@ -19,24 +18,18 @@ def main(
     summary: Path,
 ) -> None:
     """Write a row per problem, and their summary."""
-    from launchwise.base.storage import write_sealed_json, write_text
-    from launchwise.learning.blind.answering import read_frozen
-    from launchwise.learning.blind.scoring import check_measured_after, score, summarise
-    from launchwise.learning.reading import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.pairs import pairs_schema
+    from launchwise.workflow.bringing import BlindTest, write_score
+    from launchwise.workloads.spec import load_spec
 
-    domain = read_domain(folder, [gpu], [profile], question)
-    answers = read_frozen(frozen)
-    measured = read_table(sweep, measurement_schema(domain.spec))
-    compared = read_table(pairs, pairs_schema(domain.spec))
-    check_measured_after(answers, {str(sweep): measured, str(pairs): compared})
-    found = score(answers, domain, measured, compared)
-    write_text(rows, found.to_csv(index=False))
-    write_sealed_json(summary, summarise(answers, found))
-    log.info("%d problems", len(found))
+    spec = load_spec(folder)
+    measured = read_table(sweep, measurement_schema(spec))
+    compared = read_table(pairs, pairs_schema(spec))
+    test = BlindTest(frozen=frozen, sweep=sweep, pairs=pairs, rows=rows, summary=summary)
+    write_score(gpu, test, measured, compared, folder, question, profile)
 
 
 if __name__ == "__main__":
-    run(main, "tables")
+    run(main)

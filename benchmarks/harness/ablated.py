@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from harness.projects import ROOT
@@ -23,7 +22,7 @@ from launchwise.experiment.study import Fences, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import UsualChoice
 from launchwise.learning.clean import clean
-from launchwise.learning.evaluate import Truth, evaluate
+from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
@@ -163,14 +162,12 @@ def trained(
         if variant.kind != USUAL:
             kind = recommender_class(variant.kind, workload=domain.spec.folder)
             recommender = kind(domain, seed=variant.seed)
-        recommender.expect(fold.test)
         recommender.fit(rows)
         first = recommender.ranking(candidates).first(1)
-        named = {"study": "", "split": fold.split, "fold": fold.fold, "model": variant.name}
-        tables.append(candidates[domain.spec.key_columns].iloc[first].assign(**named, rank=1))
+        tables.append(candidates[domain.spec.key_columns].iloc[first].assign(model=variant.name))
     removed = sum(each["measured"] - each["training"] for each in cleaned.counts)
     return Trained(
-        pd.concat(tables, ignore_index=True).assign(predicted_ms=np.nan),
+        pd.concat(tables, ignore_index=True),
         sum(each["training"] for each in cleaned.counts),
         cases,
         removed,
@@ -208,7 +205,7 @@ def compared(
     """
     folds = material.folds[split]
     found = _trained_groups(material, folds, groups, domains or {})
-    rows = fractions([each for group in found.values() for each in group], folds, material)
+    rows = fractions([each for group in found.values() for each in group], material)
     group_of = {one.name: group for group, variants in groups.items() for one in variants}
     keys = ["gpu", *material.spec.problem_columns]
     merged = (
@@ -259,14 +256,22 @@ def _trained_groups(
     return found
 
 
-def fractions(outcomes: list[Trained], folds: list[Fold], material: Material) -> pd.DataFrame:
-    """Evaluation of all recommendations: ``model``, ``gpu``, problem and ``fraction`` per row."""
-    domain = material.domain()
+def fractions(outcomes: list[Trained], material: Material) -> pd.DataFrame:
+    """All recommendations: ``model``, GPU, problem and ``fraction`` of the best per row."""
     recommendations = pd.concat([each.recommendations for each in outcomes], ignore_index=True)
-    times = pd.DataFrame({"split": [], "fold": [], "case": [], "time_ms": []})
-    truth = Truth(material.sweeps, domain)
-    rows = evaluate(recommendations, times, folds, truth, domain, random_draws=())
-    return rows[rows["role"] == "model"]
+    return judged_by(Truth(material.sweeps, material.domain()), recommendations)
+
+
+def judged_by(truth: Truth, answers: pd.DataFrame) -> pd.DataFrame:
+    """Answers with ``fraction`` of the best and ``gain`` over the usual choice.
+
+    Both 0 where the answer has no time.
+    """
+    found = truth.beside(answers)
+    return found.assign(
+        fraction=(found["best_ms"] / found["time_ms"]).fillna(0.0),
+        gain=(found["usual_ms"] / found["time_ms"]).fillna(0.0),
+    )
 
 
 def _mean(values: Iterable[int]) -> int:

@@ -68,15 +68,3 @@ def read_test(gpu: str, study: str, material: Material) -> Test:
     check_measured_after(frozen, {str(path): sweep})
     material.profiles[gpu] = read_profile(RECORDED / gpu / "profile.json", gpu)
     return Test(gpu, study, frozen, sweep, material.domain())
-
-
-def judged_by(truth: Truth, answers: pd.DataFrame) -> pd.DataFrame:
-    """Answers with ``fraction`` of the best and ``gain`` over the usual choice.
-
-    Both 0 where the answer has no time.
-    """
-    found = truth.beside(answers)
-    return found.assign(
-        fraction=(found["best_ms"] / found["time_ms"]).fillna(0.0),
-        gain=(found["usual_ms"] / found["time_ms"]).fillna(0.0),
-    )

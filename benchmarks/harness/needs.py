@@ -54,18 +54,6 @@ def eigen_and_compiler() -> Iterator[None]:
     yield
 
 
-def process_samples() -> None:
-    """For a benchmark that samples processes.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, where the system has no ``/proc`` as Linux has it.
-    """
-    if not Path("/proc/self/smaps_rollup").exists():
-        _end("Linux, for /proc/PID/smaps_rollup")
-
-
 def written_report(folder: Path) -> None:
     """For a benchmark of the report's pages.
 

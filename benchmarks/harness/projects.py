@@ -57,9 +57,8 @@ def git(folder: Path, *arguments: str) -> str:
 def snakemake(folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment that run Snakemake on a copy, with this Python's packages."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    # Neither the commit nor the server of a workflow that started this benchmark.
-    for name in ("LAUNCHWISE_COMMIT", "LAUNCHWISE_SERVER"):
-        environment.pop(name, None)
+    # Not the commit of a workflow that started this benchmark.
+    environment.pop("LAUNCHWISE_COMMIT", None)
     return [sys.executable, "-m", "snakemake", *arguments], environment
 
 

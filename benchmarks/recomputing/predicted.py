@@ -160,10 +160,14 @@ def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], dict[str, Any
     Bias: geometric mean of predicted / measured. Rho: Spearman's, over all rows, and the mean over
     the problems that have one.
     """
-    predicted = one.table(f"recommendations/{one.name}.times.parquet")
+    predicted = one.table(f"learnt/{one.name}/candidates.parquet")
     timed = one.timed[one.timed["status"] == "ok"]
     if predicted is None:
         return
+    for model in one.settings.models:
+        said = one.table(f"learnt/{one.name}/{model}.parquet")
+        if model in PREDICTORS and said is not None:
+            predicted[f"{model}_ms"] = said["predicted_ms"]
     keys = one.spec.key_columns
     both = predicted.merge(timed[[*keys, "time_ms"]], on=keys)
     for split in one.settings.splits:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.tables.files import read_facts
 from recomputing.comparing import Figure, Ledger, Table
 from recomputing.material import Material
 from recomputing.pages import Shown, ShownPage
@@ -171,8 +172,8 @@ def _models(one: Material, rows: Iterator[dict[str, Shown]], table: Table) -> No
     shown = list(rows)
     table.same("models", [row["model"].text for row in shown], list(one.titles.values()))
     for model, row in zip(one.titles, shown, strict=False):
-        facts = one.json(f"models/{one.name}/{model}/summary.json") or {}
-        folds = [each for each in facts.get("folds", []) if each["split"] == one.first_split]
+        facts = read_facts(one.results / f"learnt/{one.name}/{model}.parquet")
+        folds = [each for each in facts["folds"] if each["split"] == one.first_split]
         first: Mapping[str, Any] = folds[0] if folds else {}
         table.cell(f"{model}, trials", row["search (trials)"], first.get("trials"))
         table.cell(f"{model}, rows", row["learnt from (rows)"], first.get("rows"))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
+
+from launchwise.base import work
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -43,13 +47,24 @@ def in_parallel(
     _shared = (function, items)
     try:
         context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
-            return list(pool.map(_call, range(len(items))))
+        with ProcessPoolExecutor(processes, context, _end_on_interrupt) as pool:
+            found = list(pool.map(_call, range(len(items))))
     finally:
         _shared = None
+    for _, counts in found:
+        work.add(counts)
+    return [result for result, _ in found]
 
 
-def _call(number: int) -> Any:
+def _end_on_interrupt() -> None:
+    """Let Ctrl-C end a worker without a word: the process that waits for it says what there is."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _call(number: int) -> tuple[Any, Counter[str]]:
+    """Result of the call, and the work that it counted."""
     assert _shared is not None
     function, items = _shared
-    return function(items[number])
+    before = work.counted()
+    result = function(items[number])
+    return result, work.counted() - before

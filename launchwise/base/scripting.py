@@ -12,12 +12,14 @@ import inspect
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
+from launchwise.base import work
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
 from launchwise.base.modules import load_modules
 from launchwise.base.storage import FULL, RESULTS, own_place, why_not_written
@@ -88,10 +90,13 @@ def run(main: Callable[..., None]) -> None:
 
 def run_job(main: Callable[..., None], job: Job) -> None:
     """Call ``main`` for ``job`` in this process, see :func:`run`."""
+    started = time.monotonic()
     with running(job):
         if job.modules:
             load_modules(job.modules)
         main(**arguments_of(main, job))
+        if job.log:
+            work.write(job.log[0], started)
 
 
 def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
@@ -149,7 +154,8 @@ def running(job: Any) -> Iterator[logging.Logger]:
 
     A :class:`UserError`, a full disk, too little memory and too deep nesting are logged in one line
     and end the process with exit code 1, an :class:`Interrupted` likewise with
-    :data:`EXIT_RESUMABLE`. Any other exception is logged with its traceback and raised again.
+    :data:`EXIT_RESUMABLE`, Ctrl-C with that code and no line. Any other exception is
+    logged with its traceback and raised again.
     """
     log.handlers = []
     log.setLevel(logging.INFO)
@@ -167,6 +173,9 @@ def running(job: Any) -> Iterator[logging.Logger]:
         raise SystemExit(1) from None
     except Interrupted as stopped:
         log.warning("%s; run the same command again to resume", stopped)
+        raise SystemExit(EXIT_RESUMABLE) from None
+    except KeyboardInterrupt:
+        # Ctrl-C reaches every job at once; Snakemake's own process says so in one line.
         raise SystemExit(EXIT_RESUMABLE) from None
     except (MemoryError, RecursionError) as error:
         log.error("launchwise: %s", out_of(error))

@@ -156,6 +156,9 @@ class Experiment:
             except UserError as error:
                 raise self.error(f"studies.{name}.{error.key}", error.message) from error
             workload = folder.parents[1].name
+            if self.settings.further_models:
+                further = [each for each in own.further_models if each not in own.models]
+                own = own.model_copy(update={"models": [*own.models, *further]})
             found[name] = Study(workload=workload, **dict(own))
             self.spec_of(workload)
         return found

@@ -101,9 +101,7 @@ class Repeats(Strict, title="repeats"):
 class Guesses(Strict, title="guesses"):
     """Recommendations of a fitted model, measured after the baseline and before all others."""
 
-    model: str = Field(
-        description="folder of the fitted model, such as `results/models/<study>/<model>`"
-    )
+    model: str = Field(description="folder of a study's product, such as `results/final/<study>`")
     count: int = Field(5, ge=1, le=1000, description="recommendations per problem")
 
 

@@ -263,6 +263,9 @@ class Settings(Strict, title="config.yaml"):
         {}, description="models by name, for studies to list"
     )
     search: Search = Field(Search(), description="hyper-parameter search")
+    further_models: bool = Field(
+        False, description="whether the `further_models` of the studies take part (`make full`)"
+    )
     max_rows_per_fit: int | None = Field(
         25_000,
         ge=1,

@@ -220,6 +220,9 @@ class StudyFile(Strict, title="study.yaml"):
         min_length=1,
         description="names in `own_models` or in `models` of `config.yaml`, or kinds of models",
     )
+    further_models: list[str] = Field(
+        [], description="models that take part only with `further_models: true` in the settings"
+    )
     own_models: dict[StudyName, ModelEntry] = Field(
         {}, description="models of this study only, by name"
     )

@@ -16,10 +16,10 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-BETWEEN = 3
-"""Sizes that are asked for between two measured ones, in equal ratios."""
+BETWEEN = 1
+"""Sizes that are asked for between two measured ones, in equal ratios: one."""
 
-UNMEASURED = 24
+UNMEASURED = 12
 """Most problems that are asked for on a GPU without measurements: a model has to answer each."""
 
 
@@ -84,20 +84,26 @@ def spread_problems(final: Final) -> list[Problem]:
     """Measured problems, at most :data:`UNMEASURED`, as far from each other as they can be.
 
     Far is what the lookup of an unlisted size means by it (:func:`distance`): each further one is
-    the farthest from those before.
+    the farthest from those before. Problems that all whole cards measured come first: on these,
+    predictions stand beside the times of every card.
     """
-    spec = final.spec
-    columns = spec.problem_columns
-    known = final.measured[columns].drop_duplicates().itertuples(index=False, name=None)
-    rows = sorted((tuple(_plain(value) for value in row) for row in known), key=_sortable)
+    spec, columns = final.spec, final.spec.problem_columns
+    names = {gpu for gpu, one in final.domain.profiles.items() if not one.is_slice}
+    known = final.measured[[*columns, "gpu"]].drop_duplicates()
+    cards: dict[tuple[Value, ...], set[str]] = {}
+    for *values, gpu in known.itertuples(index=False, name=None):
+        cards.setdefault(tuple(_plain(value) for value in values), set()).update(names & {gpu})
+    rows = sorted(cards, key=_sortable)
     rows = [row for row in rows if spec.check_problem(dict(zip(columns, row, strict=True))) is None]
+    most = max((len(cards[row]) for row in rows), default=0)
     chosen: list[tuple[Value, ...]] = []
-    far = [math.inf] * len(rows)
-    while rows and len(chosen) < UNMEASURED and max(far) > 1:
-        chosen.append(rows[far.index(max(far))])
-        far = [
-            min(before, distance(row, chosen[-1])) for before, row in zip(far, rows, strict=True)
-        ]
+    for least in (most, 0):
+        allowed = [row for row in rows if len(cards[row]) >= least]
+        while len(chosen) < UNMEASURED:
+            far = [min((distance(row, one) for one in chosen), default=math.inf) for row in allowed]
+            if max(far, default=1.0) <= 1:
+                break
+            chosen.append(allowed[far.index(max(far))])
     return [dict(zip(columns, row, strict=True)) for row in sorted(chosen, key=_sortable)]
 
 

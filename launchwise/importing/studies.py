@@ -14,21 +14,11 @@ from launchwise.importing.members import Member, Options
 from launchwise.importing.specs import as_yaml
 from launchwise.workloads.spec import Spec
 
-MODELS = ["knn", "tree", "forest", "lightgbm"]
+MODELS = ["knn", "tree", "forest", "xgboost", "lightgbm"]
 """Models beside the one that answers: those that need no cost of the kernel."""
 
-MEMBERS = (
-    *("knn", "tree", "forest", "xgboost", "lightgbm", "gaussian_process"),
-    *("best_on_average", "nearest_size"),
-)
-
-ANSWERING = {
-    "kind": "committee",
-    "title": "answering ensemble",
-    "trials": 0,
-    "parameters": {"members": ", ".join(MEMBERS)},
-}
-"""Model that answers, made of those that need no cost of the kernel."""
+ANSWERING = {"kind": "committee", "title": "answering ensemble", "trials": 0}
+"""Model that answers, made of those among them that a committee has by default."""
 
 
 def write_study(

@@ -20,11 +20,11 @@ from launchwise.learning.answers import (
     Suggestion,
 )
 from launchwise.learning.calibration import CALIBRATED, stretched
-from launchwise.learning.choosing.plans import TOLERATED_LOSS
-from launchwise.learning.choosing.situations import Known
+from launchwise.learning.conformal import gain_limits, time_limits, unlike_all
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
-from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.merit import HARM_PERCENT
+from launchwise.learning.recommender import Ranking
 from launchwise.learning.rooflines import least_ms
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case, case_columns
@@ -33,6 +33,9 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, used
 from launchwise.workloads.spec import Spec
+
+TOLERATED_LOSS = math.log(1 + HARM_PERCENT / 100)
+"""Log ratio to the usual choice up to which there is no loss: the resolution of sweeps."""
 
 CASES_AT_ONCE = 64
 """Cases that the model is asked about at once: their features stay in the cache, and what is asked
@@ -132,14 +135,14 @@ def _suggestions(
     of_case = row_numbers(choices, case_columns(final.spec))
     kept = _kept(of_case, usual, baseline)
     taken = ranking.first(top)
-    gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
+    situations = final.known.situations(choices)
+    gains = _gains(final, choices, ranking, usual, situations)
     unknown = np.zeros(len(choices), dtype=bool)
     shown = np.union1d(taken, np.flatnonzero(kept))
     unknown[shown] = domain.cost_model.copies_at_unknown_rate(choices.iloc[shown])
     gains = np.where(unknown[:, None], np.nan, gains)
     # Cards that were held out are relatives of each other: they say nothing of errors on others.
-    unlike = [gpu for gpu, one in domain.profiles.items() if one.source == "described"]
-    gains[choices["gpu"].isin(unlike), 1:] = np.nan
+    unlike = choices["gpu"].isin(_described(domain)).to_numpy()
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
@@ -149,9 +152,9 @@ def _suggestions(
     # Trees and ratios extrapolate: what they say may be faster than any run can be.
     shortest = least_ms(rows, final.spec, domain.profiles)
     times = np.where(unknown[taken], np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
-    basis = Known.of(final.measured, final.spec).situations(rows)
+    basis = situations[taken]
     limits = np.maximum(_time_limits(final, rows, times, basis), shortest[:, None])
-    limits[rows["gpu"].isin(unlike)] = np.nan
+    limits[unlike[taken]] = np.nan
     return rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
@@ -275,7 +278,7 @@ def _of_model(
 ) -> Answer:
     suggestions = [_expected_one(row, default, final.spec) for row in rows]
     basis = str(rows[0]["basis"])
-    why = "the fastest by the models that did best on held-out problems of this kind"
+    why = "the fastest that the models agree on"
     if rows[0]["doubted"]:
         why = f"no gain of {least_gain:g} and more is sure"
     elif suggestions[0].is_usual:
@@ -305,13 +308,32 @@ def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec)
     )
 
 
+def _described(domain: Domain) -> list[str]:
+    return [gpu for gpu, one in domain.profiles.items() if one.source == "described"]
+
+
+def _gains(
+    final: Final, rows: pd.DataFrame, ranking: Ranking, usual: np.ndarray, situations: np.ndarray
+) -> np.ndarray:
+    """Expected gains and their limits: float64, shape (rows, 3); NaN where none is expected."""
+    if ranking.gains is None:
+        return np.full((len(rows), 3), np.nan)
+    expected, spread = ranking.gains.T
+    limits = gain_limits(expected, spread, situations, final.intervals)
+    limits[usual] = 1.0
+    # Held-out cases do not measure the error at another distance, or on another card.
+    unknown = (situations == "beyond") | rows["gpu"].isin(_described(final.domain)).to_numpy()
+    unknown |= unlike_all(final.facts["gpus"], rows, final.domain.profiles)
+    limits[unknown] = np.nan
+    return np.column_stack([expected, limits])
+
+
 def _time_limits(
     final: Final, rows: pd.DataFrame, times_ms: np.ndarray, basis: np.ndarray
 ) -> np.ndarray:
-    if not isinstance(final.recommender, CommitteeRecommender):
-        return np.full((len(rows), 2), np.nan)
-    limits = final.recommender.time_interval(rows, times_ms)
-    known = final.facts.get("time_intervals")
+    limits = time_limits(times_ms, basis, final.intervals)
+    limits[unlike_all(final.facts["gpus"], rows, final.domain.profiles)] = np.nan
+    known = final.facts["time_intervals"]
     if known is None:
         return limits
     return stretched(limits, np.where(basis == CALIBRATED, known["stretch"], 1.0))

@@ -18,10 +18,11 @@ from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommenders import SIMPLE_RULES
 from launchwise.learning.regression import UNMEASURED_REGRET, MeanRegret, distances
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_codes
-from launchwise.learning.stored import MeanRegrets
+from launchwise.learning.stored import MeanRegrets, Wins
 
 
 def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
@@ -97,19 +98,28 @@ class MostFrequentBest(Recommender):
     """The configuration that is best in most training cases, then the next most frequent."""
 
     title = "most frequent best"
+    stored: ClassVar[type[BaseModel]] = Wins
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""
         rows, regret = comparable(measurements, self.domain)
         best = rows[regret == 0]
         codes = configuration_codes(best, self.domain.choice_columns, self.domain.spec)
-        self._counts = pd.Series(codes).value_counts()
+        self._wins = pd.Series(codes).value_counts()
         return self
+
+    def state(self) -> dict[str, Any]:
+        """Training cases won, by number of the configuration, as JSON values."""
+        return {"wins": {str(code): int(count) for code, count in self._wins.items()}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self._wins = pd.Series(state["wins"], dtype=np.int64)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the number of training cases won; baseline first in ties."""
         codes = configuration_codes(rows, self.domain.choice_columns, self.domain.spec)
-        counts = pd.Series(codes).map(self._counts).fillna(0).to_numpy(dtype=float)
+        counts = pd.Series(codes).map(self._wins).fillna(0).to_numpy(dtype=float)
         return Judgement.without_times(-counts, self.domain.last_of_ties(rows))
 
 
@@ -243,12 +253,11 @@ def _problem_names(domain: Domain) -> list[str]:
     return [name for name in domain.problem_features if name not in domain.gpu_features]
 
 
-BASELINES: dict[str, type[Recommender]] = {
-    "untuned": Untuned,
-    "usual": UsualChoice,
-    "best_on_average": BestOnAverage,
-    "nearest_size": NearestSize,
-    "nearest_gpu": NearestGpu,
-    "most_frequent_best": MostFrequentBest,
-}
-"""Name in tables to class, in the order of the report."""
+BASELINES: dict[str, type[Recommender]] = dict(
+    zip(
+        SIMPLE_RULES,
+        (Untuned, UsualChoice, BestOnAverage, NearestSize, NearestGpu, MostFrequentBest),
+        strict=True,
+    )
+)
+"""Name in tables to class."""

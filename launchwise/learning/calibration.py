@@ -12,10 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.choosing.plans import SHARE
-from launchwise.learning.choosing.situations import Known
-from launchwise.learning.features import Domain
-from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.conformal import SHARE, time_limits
+from launchwise.learning.final import Final
 from launchwise.learning.splits import cases_in
 from launchwise.learning.stored import Calibration
 
@@ -26,41 +24,34 @@ CALIBRATED = "within"
 """Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
 
 
-def calibrate(
-    recommender: CommitteeRecommender,
-    domain: Domain,
-    training: pd.DataFrame,
-    times: Mapping[str, pd.DataFrame],
-) -> Calibration | None:
+def calibrate(final: Final, times: Mapping[str, pd.DataFrame]) -> Calibration | None:
     """Compare intervals of answers to blind problems with what was measured of these answers.
 
     Parameters
     ----------
-    training
-        Rows that the recommender was fitted to: their problems are left out.
     times
         GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind tests
-        among them.
+        among them; no model learnt from these.
 
     Returns
     -------
     Calibration or None
         None for fewer than :data:`FEWEST` problems with an interval and a measured time.
     """
-    spec = domain.spec
+    spec, domain = final.spec, final.domain
     blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
-    learnt = {case.key for case in cases_in(training, spec)}
-    asked = [case for case in cases_in(blind, spec) if case.key not in learnt]
+    swept = {case.key for case in cases_in(final.measured, spec)}
+    asked = [case for case in cases_in(blind, spec) if case.key not in swept]
     if len(asked) < FEWEST:
         return None
-    choices = domain.keeping_features(domain.choices(asked))
-    ranking = recommender.ranking(choices)
+    choices = domain.choices(asked)
+    ranking = final.recommender.ranking(domain.keeping_features(choices))
     first = ranking.first(1)
     rows = choices.iloc[first].reset_index(drop=True)
-    limits = recommender.time_interval(rows, ranking.predicted_ms[first])
+    situations = final.known.situations(rows)
+    limits = time_limits(ranking.predicted_ms[first], situations, final.intervals)
     known = blind[[*spec.key_columns, "time_ms"]]
     measured = rows[spec.key_columns].merge(known, on=spec.key_columns, how="left")["time_ms"]
-    situations = Known.of(training, spec).situations(rows)
     found = np.isfinite(limits).all(axis=1) & measured.notna() & (situations == CALIBRATED)
     if found.sum() < FEWEST:
         return None

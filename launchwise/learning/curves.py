@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning import merit, searching
-from launchwise.learning.searching import Expectations, searched
+from launchwise.learning.learnt import LONGEST, Learnt
+from launchwise.learning.searching import searched
 from launchwise.learning.splits import Fold
 from launchwise.workloads.spec import Spec
 
 if TYPE_CHECKING:
     from launchwise.learning.evaluate import Truth
-
-LONGEST = 50
-"""Recommendations that are kept for a test problem, and the last point of a curve."""
 
 RANDOM = "random"
 """Model of a curve that measures in random order: an expectation."""
@@ -32,12 +30,12 @@ KEYS = ["model", "split", "fold", "gpu", "case"]
 
 
 def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
-    """Best time over the best of the first k recommendations, for k = 1 to :data:`LONGEST`.
+    """Best time over the best of the first k recommendations, for k = 1 to 50.
 
     Parameters
     ----------
     recommendations
-        As :func:`launchwise.tables.learning.recommendation_schema` declares them.
+        See :attr:`launchwise.learning.learnt.Learnt.recommendations`.
 
     Returns
     -------
@@ -54,19 +52,20 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
 
 
 def learning_curves(
-    recommendations: pd.DataFrame,
+    learnt: Learnt,
     folds: Sequence[Fold],
     truth: Truth,
     spec: Spec,
-    said: Expectations | None = None,
+    answering: str | None = None,
 ) -> pd.DataFrame:
     """Quality of each method against the number of measurements.
 
     Parameters
     ----------
-    said
-        What the study's answering model said, for a search that begins with it; no search when left
-        out.
+    learnt
+        What models and simple rules say of the test candidates.
+    answering
+        Model that a search begins with; no search when left out, or where it predicts no times.
 
     Returns
     -------
@@ -78,9 +77,9 @@ def learning_curves(
         :data:`launchwise.learning.searching.LONGEST` measurements, knows the training problems of
         its fold alone.
     """
-    methods = [reached(recommendations, truth), _random(folds, truth)]
-    if said is not None:
-        methods.append(_search(folds, truth, spec, said))
+    methods = [reached(learnt.recommendations, truth), _random(folds, truth)]
+    if answering in learnt.predicting:
+        methods.append(_search(folds, truth, spec, learnt, answering))
     shares = pd.concat(methods, ignore_index=True)
     counts = list(range(1, LONGEST + 1))
     pieces = []
@@ -116,11 +115,13 @@ def _random(folds: Sequence[Fold], truth: Truth) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, *range(1, LONGEST + 1)])
 
 
-def _search(folds: Sequence[Fold], truth: Truth, spec: Spec, said: Expectations) -> pd.DataFrame:
+def _search(
+    folds: Sequence[Fold], truth: Truth, spec: Spec, learnt: Learnt, answering: str
+) -> pd.DataFrame:
     """Rows as of :func:`reached`, of a search per test problem; with fewer columns."""
     rows = [
         (SEARCH, fold.split, fold.fold, case.gpu, number, *shares)
         for fold in folds
-        for case, number, shares in searched(fold, truth, spec, said)
+        for case, number, shares in searched(fold, truth, spec, learnt, answering)
     ]
     return pd.DataFrame(rows, columns=[*KEYS, *range(1, searching.LONGEST + 1)])

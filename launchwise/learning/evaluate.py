@@ -17,17 +17,18 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.conformal import Errors, with_limits
 from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain
-from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.learnt import Learnt
+from launchwise.learning.prediction_errors import errors_of_cases
 from launchwise.learning.row_arrays import configuration_codes, keys_of
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.search.candidates import Key
 from launchwise.tables.files import read_table
-from launchwise.tables.learning import GAINS, predicted_column
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.times import SWEEP, times_schema, with_judged_times
+from launchwise.tables.rows import fastest_rows
+from launchwise.tables.times import SWEEP, with_judged_times
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -88,15 +89,18 @@ class Truth:
 
     @classmethod
     def read(
-        cls, gpus: Sequence[str], sweeps: Sequence[Path], judged: Sequence[Path], domain: Domain
+        cls,
+        gpus: Sequence[str],
+        sweeps: Sequence[Path],
+        judged: Mapping[str, pd.DataFrame],
+        domain: Domain,
     ) -> Truth:
-        """The sweeps of some GPUs with their judged times, a file each."""
+        """The sweeps of some GPUs, a file each, with their judged times by GPU."""
         schema, tables = measurement_schema(domain.spec), {}
         columns = [name for name in cls.columns(domain.spec) if name in schema.columns]
-        for gpu, sweep, path in zip(gpus, sweeps, judged, strict=True):
-            known = read_table(path, times_schema(domain.spec))
+        for gpu, sweep in zip(gpus, sweeps, strict=True):
             rows = read_table(sweep, schema, columns)
-            tables[gpu] = with_judged_times(rows, known, domain.spec, path)
+            tables[gpu] = with_judged_times(rows, judged[gpu], domain.spec, sweep)
         return cls(tables, domain)
 
     @staticmethod
@@ -185,43 +189,47 @@ def _weights(count: int, longest: int) -> np.ndarray:
 
 
 def evaluate(
-    recommendations: pd.DataFrame,
-    times: pd.DataFrame,
+    study: str,
+    learnt: Learnt,
     folds: list[Fold],
     truth: Truth,
+    timed: pd.DataFrame,
     domain: Domain,
     random_draws: Iterable[int],
-) -> pd.DataFrame:
+    answering: str,
+) -> tuple[pd.DataFrame, Errors]:
     """Evaluation with one row per (model, split, fold, GPU, problem).
 
     Parameters
     ----------
-    recommendations
-        Of models and baselines together (see
-        :func:`launchwise.tables.learning.recommendation_schema`).
-    times
-        Predicted times (see :func:`launchwise.tables.learning.predicted_times_schema`) beside what
-        was measured (:meth:`Truth.timed`).
+    learnt
+        What models and simple rules say of the test candidates.
+    timed
+        Its predicted times beside what was measured (:meth:`Truth.timed`).
     random_draws
         How many random measurements the random baselines may take.
+    answering
+        Model whose expected gains have intervals.
 
     Returns
     -------
     pandas.DataFrame
         As :func:`launchwise.tables.learning.evaluation_schema` declares it.
+    Errors
+        Of the answering model.
 
     Raises
     ------
     UserError
         When a model recommends for no case, or for other cases than the splits test.
     """
-    study = recommendations["study"].iloc[0]
+    recommendations = learnt.recommendations
     first = recommendations[recommendations["rank"] == 1].reset_index(drop=True)
     _check_complete(first, folds, domain)
     first = truth.beside(first).merge(
         _short_lists(recommendations, truth), on=["model", "split", "fold", "case"], how="left"
     )
-    predicted = _predictions(times, list(first["model"].unique()))
+    predicted = errors_of_cases(timed, learnt.predicting)
     keys = ["model", "split", "fold", "case"]
     first = first.merge(predicted, on=keys, how="left")
     first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
@@ -233,13 +241,16 @@ def evaluate(
     oracle = table["role"] == ORACLE
     for name in SHORT_LISTS.values():
         table[name] = table[name].where(~oracle, 1.0)
-    for name in GAINS:
-        # Lookups and random draws expect no gain.
-        table[name] = table[name].astype(float) if name in table else np.nan
     table["is_usual"] = domain.is_usual(table)
     table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
-    return table
+    table[["least_gain", "most_gain"]] = np.nan
+    answers = (table["model"] == answering).to_numpy()
+    errors = Errors.of(table[answers].reset_index(drop=True), folds, domain)
+    limits = with_limits(table[answers].reset_index(drop=True), errors)
+    for name in ("least_gain", "most_gain"):
+        table.loc[answers, name] = limits[name].to_numpy()
+    return table, errors
 
 
 def _short_lists(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
@@ -277,34 +288,6 @@ def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> N
                     f"and for {len(found - wanted)} others"
                 )
                 raise UserError("recommendations", f"{fold.split}.{fold.fold}", message)
-
-
-def _predictions(times: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
-    """Rank correlation and error of predicted times, one row per (model, split, fold, case)."""
-    keys = ["split", "fold", "case"]
-    groups = row_numbers(times, keys)
-    measured = times["time_ms"].to_numpy(dtype=float)
-    measured_ranks = group_ranks(groups, measured)
-    found = [pd.DataFrame(columns=["model", *keys, "absolute_percentage_error", "spearman"])]
-    for model in models:
-        if predicted_column(model) not in times:
-            continue
-        predicted = times[predicted_column(model)].to_numpy(dtype=float)
-        known = np.isfinite(predicted)
-        codes = pd.factorize(groups[known])[0]
-        ranks = measured_ranks if known.all() else group_ranks(codes, measured[known])
-        error = 100 * np.abs(predicted[known] / measured[known] - 1)
-        first = np.unique(codes, return_index=True)[1]
-        found.append(
-            times.loc[known, keys]
-            .iloc[first]
-            .assign(
-                model=model,
-                absolute_percentage_error=np.bincount(codes, weights=error) / np.bincount(codes),
-                spearman=correlations(codes, group_ranks(codes, predicted[known]), ranks),
-            )
-        )
-    return pd.concat([part for part in found if len(part)] or found, ignore_index=True)
 
 
 def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:

@@ -11,15 +11,13 @@ from pathlib import Path
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.storage import read_json
 from launchwise.learning.features import Domain
-from launchwise.learning.recommender import FACTS_FILE, Recommender
+from launchwise.learning.final import FACTS_FILE, MODEL_FOLDER
+from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.stored import read_product_facts
 from launchwise.workloads.sampling import LISTABLE, Draws
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
-
-SUMMARY_FILE = "summary.json"
-"""File beside the folders of a model's splits: its kind, and the training cases of each fit."""
 
 SAMPLED_CANDIDATES = 10_000
 """Number of sampled candidates to rank if the space is too large to list."""
@@ -36,8 +34,7 @@ def recommended_guesses(
     Parameters
     ----------
     model_folder
-        One fitted model (``results/models/<study>/<model>/<split>/<fold>``), or all those of a
-        model (``results/models/<study>/<model>``): then the one that learnt from most rows.
+        A study's product (``results/final/<study>``).
     domain
         The workload, ``gpu``'s profile and what may be recommended.
     gpu, problem
@@ -76,26 +73,19 @@ def recommended_guesses(
 
 
 def load_fitted(folder: Path, domain: Domain) -> Recommender:
-    """The recommender that :func:`launchwise.learning.training.train_models` wrote to ``folder``.
+    """The fitted model of a product.
 
     Raises
     ------
     UserError
         When there is none.
     """
-    summaries = [each / SUMMARY_FILE for each in (folder, folder.parent, folder.parent.parent)]
-    summary = next((path for path in summaries if path.is_file()), None)
-    if summary is None:
-        message = f"holds no fitted model (no {SUMMARY_FILE} in it or up to two folders above)"
-        raise UserError(folder, "", message)
-    facts = read_json(summary)
-    if summary.parent == folder:
-        # Of equals the first, in the order of the settings.
-        most = max(facts["folds"], key=lambda fold: fold["rows"])
-        folder = folder / most["split"] / most["fold"]
-    if not (folder / FACTS_FILE).is_file():
+    path = folder / FACTS_FILE
+    if not path.is_file():
         raise UserError(folder, "", f"holds no fitted model (no {FACTS_FILE})")
-    return recommender_class(facts["kind"], workload=domain.spec.folder).load(folder, domain)
+    kind = str(read_product_facts(path)["kind"])
+    found = recommender_class(kind, "", domain.spec.folder, path)
+    return found.load(folder / MODEL_FOLDER, domain)
 
 
 def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:

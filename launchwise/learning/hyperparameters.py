@@ -12,20 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.declarations import UNREADABLE, Unreadable, class_constant, module_constant
-from launchwise.base.errors import unknown
+from launchwise.base.declarations import UNREADABLE, Unreadable, class_constant
 from launchwise.learning.misfits import misfit
-from launchwise.learning.recommenders import (
-    COMMITTEE,
-    FOLDER,
-    kinds,
-    members_of,
-    recommender_class,
-    source,
-    split_parameters,
-)
-
-BASELINES_FILE = FOLDER.parent / "baselines.py"
+from launchwise.learning.recommenders import recommender_class, source
 
 
 def complaint(
@@ -47,41 +36,10 @@ def complaint(
     """
     if not parameters:
         return None
-    if kind == COMMITTEE:
-        return _complaint_of_committee(parameters, workload)
-    return _misfit_of(kind, parameters, workload)
-
-
-def _misfit_of(
-    kind: str, parameters: Mapping[str, Any], workload: Path | None
-) -> tuple[str, str] | None:
     defaults, allowed = _declared(kind, workload)
     for name, value in parameters.items():
         if said := misfit(name, value, defaults, allowed):
             return name, said
-    return None
-
-
-def _complaint_of_committee(
-    parameters: Mapping[str, Any], workload: Path | None
-) -> tuple[str, str] | None:
-    own, of_members = split_parameters(parameters)
-    if said := _misfit_of(COMMITTEE, own, workload):
-        return said
-    heuristics = module_constant(BASELINES_FILE, "BASELINES")
-    known = {*kinds(workload), *heuristics} - {COMMITTEE}
-    members = members_of(parameters)
-    for member in members:
-        if member not in known:
-            return "members", unknown("member", member, known)
-    for member, theirs in of_members.items():
-        first = f"{member}.{next(iter(theirs))}"
-        if member not in members:
-            return first, unknown("member", member, members)
-        if member in heuristics:
-            return first, f"{member} has no parameters"
-        if said := _misfit_of(member, theirs, workload):
-            return f"{member}.{said[0]}", said[1]
     return None
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.scripting import log
+from launchwise.experiment.run_times import read_run_times
+from launchwise.gpus.datasheets import read_cards
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
@@ -15,6 +20,9 @@ from launchwise.learning.rooflines import least_ms, limits_ms
 from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    from launchwise.learning.final import Final
 
 
 def tested_problems(folds: Sequence[Fold]) -> list[Problem]:
@@ -128,3 +136,47 @@ def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -
     without = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(copying))
     table = table.assign(baseline_ms=table["baseline_ms"].mask(without))
     return table[~model.copies_at_unknown_rate(table)].reset_index(drop=True)
+
+
+def predictors_of(product: Final) -> dict[str, Recommender]:
+    """The cost model, alone and with the trees of a product."""
+    analytical = recommender_class("analytical")(product.domain).fit(product.measured)
+    return {"analytical": analytical, "learnt": product.predictor}
+
+
+def write_predictions(
+    path: Path, product: Final, folds: Sequence[Fold], described: Sequence[str]
+) -> None:
+    """Predict the test problems of a study's first split on datasheet-only GPUs."""
+    # Whoever asks for a time alone needs no checks of tables.
+    from launchwise.tables.files import write_table
+    from launchwise.tables.predictions import unmeasured_schema
+
+    domain, problems = product.domain, tested_problems(folds)
+    table = predict_times(domain, described, problems, predictors_of(product))
+    left_out = problems_left_out(table, domain.spec, described, problems)
+    if left_out:
+        log.info("without a known link to the host (host_gbs): %s", left_out)
+    facts = {"learnt_from": product.facts["rows"], "left_out": left_out}
+    write_table(path, table, unmeasured_schema(domain.spec), facts)
+
+
+def predict_published(
+    path: Path, product: Final, study_folder: Path, cards: Path, described: Mapping[str, str]
+) -> None:
+    """Predict the published run times of a study.
+
+    Parameters
+    ----------
+    study_folder
+        Of the study, with its published run times if it has any.
+    cards
+        Table of cards.
+    described
+        Datasheet-only GPUs to their cards.
+    """
+    from launchwise.learning.published_times import write_published
+
+    known = read_run_times(study_folder, product.spec, read_cards(cards))
+    predictors = predictors_of(product) if known.times else {}
+    write_published(path, product.domain, known, described, predictors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,40 @@ def prediction_errors(
     parts = list(timed.groupby("split", sort=False))
 
     def of_split(part: tuple[Any, pd.DataFrame]) -> list[list[dict[str, Any]]]:
-        split, rows = _Split(part[1].reset_index(drop=True), domain), {"split": str(part[0])}
+        # What rows have in common is shown of the first split.
+        detailed = part[0] == parts[0][0]
+        split = _Split(part[1].reset_index(drop=True), domain, detailed)
+        rows = {"split": str(part[0])}
         return [[{**rows, **found} for found in split.errors(model)] for model in models]
 
     by_split = in_parallel(of_split, parts, processes)
     return [row for of_model in zip(*by_split, strict=True) for rows in of_model for row in rows]
+
+
+def errors_of_cases(times: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
+    """Rank correlation and error of predicted times, one row per (model, split, fold, case)."""
+    keys = ["split", "fold", "case"]
+    groups = row_numbers(times, keys)
+    measured = times["time_ms"].to_numpy(dtype=float)
+    measured_ranks = group_ranks(groups, measured)
+    found = [pd.DataFrame(columns=["model", *keys, "absolute_percentage_error", "spearman"])]
+    for model in models:
+        predicted = times[predicted_column(model)].to_numpy(dtype=float)
+        known = np.isfinite(predicted)
+        codes = pd.factorize(groups[known])[0]
+        ranks = measured_ranks if known.all() else group_ranks(codes, measured[known])
+        error = 100 * np.abs(predicted[known] / measured[known] - 1)
+        first = np.unique(codes, return_index=True)[1]
+        found.append(
+            times.loc[known, keys]
+            .iloc[first]
+            .assign(
+                model=model,
+                absolute_percentage_error=np.bincount(codes, weights=error) / np.bincount(codes),
+                spearman=correlations(codes, group_ranks(codes, predicted[known]), ranks),
+            )
+        )
+    return pd.concat([part for part in found if len(part)] or found, ignore_index=True)
 
 
 def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
@@ -73,9 +102,9 @@ class _Split:
     Most models predict a time of every row, so parts and their ranks are kept for them all.
     """
 
-    def __init__(self, rows: pd.DataFrame, domain: Domain) -> None:
+    def __init__(self, rows: pd.DataFrame, domain: Domain, detailed: bool) -> None:
         self._rows = rows
-        self._domain = domain
+        self._domain, self._detailed = domain, detailed
         self._times = rows["time_ms"].to_numpy(dtype=float)
         self._cases = case_numbers(rows, domain.spec)
         self._parted: dict[bytes, list[_Parted]] = {}
@@ -101,16 +130,16 @@ class _Split:
         if key not in self._parted:
             self._parted[key] = [
                 _Parted(names, np.flatnonzero(known), codes, self._times, self._cases)
-                for names, codes in _partitions(self._rows[known], self._domain)
+                for names, codes in _partitions(self._rows[known], self._domain, self._detailed)
                 if names and len(codes)
             ]
         return predicted, self._parted[key]
 
 
 def _partitions(
-    rows: pd.DataFrame, domain: Domain
+    rows: pd.DataFrame, domain: Domain, detailed: bool
 ) -> Iterator[tuple[list[tuple[str, str, str]], np.ndarray]]:
-    """Ways to part rows: all of them, by GPU, and by what splits them into few groups.
+    """Ways to part rows: all of them, by GPU and, in detail, by what splits them into few groups.
 
     Of each way GPU, ``by`` and ``value`` of its parts, and the number of each row's part, -1
     without one: int64, shape (rows,).
@@ -118,7 +147,7 @@ def _partitions(
     yield [(ALL, "", "")], np.zeros(len(rows), dtype=np.int64)
     codes, gpus = pd.factorize(rows["gpu"])
     yield [(str(gpu), "", "") for gpu in gpus], codes
-    for name in ("variant", BOUND, *domain.spec.listed_columns):
+    for name in ("variant", BOUND, *domain.spec.listed_columns) if detailed else ():
         codes, values = pd.factorize(rows[name], sort=True)
         large = np.bincount(codes, minlength=len(values)) >= MIN_GROUP_ROWS
         if len(values) > 1 and large.any():

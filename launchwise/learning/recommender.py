@@ -8,10 +8,10 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,6 @@ from launchwise.learning.one_core import on_one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
-
-if TYPE_CHECKING:
-    from launchwise.learning.fits import Fits
 
 FACTS_FILE = "recommender.json"
 
@@ -48,9 +45,8 @@ class Judgement:
     predicted_ms
         float64, ms, shape (rows,); NaN where no time is predicted.
     gains
-        Expected time of what is usual divided by the row's, with the interval's limits: float64,
-        shape (rows, 3), as :data:`launchwise.tables.learning.GAINS` names them; NaN where none is
-        expected.
+        Expected time of what is usual divided by the row's, and the deviation of its logarithm
+        among members: float64, shape (rows, 2); NaN where none is expected.
     """
 
     scores: np.ndarray
@@ -93,22 +89,6 @@ class Ranking:
         return self.order[self.rank[self.order] <= count]
 
 
-@dataclass(frozen=True)
-class Tried:
-    """What was fitted before to the training rows of a fold, and what the fold left out of them.
-
-    Parameters
-    ----------
-    folder
-        Where the recommender was saved.
-    rows
-        Measured rows of the fold's test cases, as :meth:`Recommender.fit` takes them.
-    """
-
-    folder: Path
-    rows: pd.DataFrame
-
-
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.
 
@@ -141,9 +121,6 @@ class Recommender(ABC):
     stored: ClassVar[type[BaseModel]] = AnyState
     """Typed model of what :meth:`state` gives: :meth:`restore` gets what it lets pass."""
 
-    shareable: ClassVar[bool] = True
-    """Whether a fit depends on hyper-parameters and rows alone (see :meth:`expect`)."""
-
     def __init_subclass__(cls, **named: Any) -> None:
         """Limit the threads of the class's own :data:`LIMITED` methods."""
         super().__init_subclass__(**named)
@@ -152,7 +129,6 @@ class Recommender(ABC):
                 setattr(cls, name, on_one_thread(vars(cls)[name]))
 
     _last: tuple[pd.DataFrame, Judgement] | None = None
-    _loaded: MutableMapping[str, Recommender] | None = None
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         self.check_parameters(parameters, "config.yaml", "models.parameters")
@@ -182,15 +158,6 @@ class Recommender(ABC):
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Hyper-parameters that an Optuna ``trial`` tries; none to search by default."""
         return {}
-
-    def expect(self, cases: Sequence[Case]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Say what will be asked, before :meth:`fit`: it need not prepare for anything else."""
-
-    def inherit(self, tried: Sequence[Tried]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Take over, before :meth:`fit`, what recommenders like it chose for parts of its rows."""
-
-    def share(self, fits: Fits) -> None:  # noqa: B027 (nothing to do is fine)
-        """Take fits of members from here, before :meth:`fit`."""
 
     @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
@@ -265,15 +232,14 @@ class Recommender(ABC):
 
     def ranking(self, rows: pd.DataFrame) -> Ranking:
         """Rank of every row among those of its case, and predicted times."""
-        codes = case_numbers(rows, self.domain.spec)
         judgement = self.judged(rows)
-        # lexsort compares its last key first; ties stay in the order of the rows.
-        order = np.lexsort((*judgement.scores.T[::-1], codes))
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        lengths = np.diff(np.append(starts, len(order)))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+        order, rank = ranked(case_numbers(rows, self.domain.spec), judgement.scores)
         return Ranking(order, rank, judgement.predicted_ms, judgement.gains)
+
+    @property
+    def members(self) -> Sequence[Recommender]:
+        """Recommenders that it is made of, if it is."""
+        return ()
 
     def summary(self) -> dict[str, Any]:
         """JSON-able facts of the fit, for the report."""
@@ -305,19 +271,8 @@ class Recommender(ABC):
         write_sealed_json(folder / FACTS_FILE, facts)
 
     @classmethod
-    def load(
-        cls,
-        folder: Path,
-        domain: Domain,
-        loaded: MutableMapping[str, Recommender] | None = None,
-    ) -> Self:
+    def load(cls, folder: Path, domain: Domain) -> Self:
         """Read a fitted recommender.
-
-        Parameters
-        ----------
-        loaded
-            Recommenders that were read before, by the digest of their facts: an equal one is taken
-            from here, members of a committee, too. What is read is put there.
 
         Raises
         ------
@@ -326,9 +281,6 @@ class Recommender(ABC):
         """
         path = folder / FACTS_FILE
         facts = read_recommender_facts(path)
-        digest = digest_files([path])
-        if loaded is not None and isinstance(known := loaded.get(digest), cls):
-            return known
         if facts.name != cls.__name__:
             raise UserError(path, "class", f"holds a {facts.name}, not a {cls.__name__}")
         # Libraries written in C++ may end the whole process when they read a truncated model.
@@ -341,14 +293,30 @@ class Recommender(ABC):
         state = validated(cls.stored, facts.state, path).model_dump()
         try:
             found = cls(domain, **facts.parameters)
-            found._loaded = loaded
             found.load_model(folder)
             found.restore(state)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
-        if loaded is not None:
-            loaded[digest] = found
         return found
+
+
+def ranked(cases: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows by case, then score, and the rank of each row in its case, from 1: int64, (rows,) each.
+
+    Parameters
+    ----------
+    cases
+        Number of each row's case: int64, shape (rows,).
+    scores
+        As :attr:`Judgement.scores`; ties stay in the order of the rows.
+    """
+    # lexsort compares its last key first.
+    order = np.lexsort((*scores.T[::-1], cases))
+    starts = np.flatnonzero(np.diff(cases[order], prepend=-1))
+    lengths = np.diff(np.append(starts, len(order)))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+    return order, rank
 
 
 def _own_files(folder: Path) -> list[Path]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from launchwise.learning.learnt import Learnt
 from launchwise.learning.row_arrays import keys_of
 from launchwise.learning.splits import Case, Fold
 from launchwise.search.candidates import Key, described, losses_of, texts_of
-from launchwise.tables.learning import predicted_column
 from launchwise.workloads.near_problems import nearest, nearest_others, with_expected
 from launchwise.workloads.spec import Spec
 
@@ -28,58 +26,46 @@ if TYPE_CHECKING:
 LONGEST = 20
 """Measurements after which a simulated search ends."""
 
+MOST_CASES = 6
+"""Test cases of each GPU of a fold on which a search is simulated."""
+
 Losses = Mapping[Key, float]
 """Configuration to log(time / best time); inf where it failed."""
 
 
-@dataclass(frozen=True)
-class Expectations:
-    """What a model said of test problems.
-
-    Parameters
-    ----------
-    first
-        Its first recommendation of each case, a row each (see
-        :func:`launchwise.tables.learning.recommendation_schema`).
-    expected
-        Candidates of the cases, with the time that it predicts as ``expected_ms``.
-    """
-
-    first: pd.DataFrame
-    expected: pd.DataFrame
-
-
-def expectations_of(
-    model: str, recommendations: pd.DataFrame, times: pd.DataFrame
-) -> Expectations | None:
-    """What a model said; None of one that predicts no times.
-
-    Parameters
-    ----------
-    recommendations, times
-        Of all models (see :func:`launchwise.tables.learning.recommendation_schema` and
-        :func:`launchwise.tables.learning.predicted_times_schema`).
-    """
-    if predicted_column(model) not in times:
-        return None
-    own = recommendations[recommendations["model"] == model]
-    expected = times.rename(columns={predicted_column(model): "expected_ms"})
-    return Expectations(own[own["rank"] == 1], expected[expected["expected_ms"].notna()])
-
-
 def searched(
-    fold: Fold, truth: Truth, spec: Spec, said: Expectations
+    fold: Fold, truth: Truth, spec: Spec, learnt: Learnt, model: str
 ) -> Iterator[tuple[Case, int, list[float]]]:
     """Test cases with their numbers, and the best time over the best after 1 to 20 rows.
 
-    0 as long as nothing had a time. Their number is :data:`LONGEST`.
+    0 as long as nothing had a time. Their number is :data:`LONGEST`. Of each GPU at most
+    :data:`MOST_CASES` are searched, evenly apart in their order.
+
+    Parameters
+    ----------
+    learnt, model
+        What was said of the candidates, and by which method the search begins.
     """
-    known, of_fold = _Known(fold, truth, spec), _Said(fold, said, spec)
-    numbers = truth.numbers(case.key for case in fold.test)
-    for case, number in zip(fold.test, numbers.tolist(), strict=True):
+    known, of_fold = _Known(fold, truth, spec), _Said(fold, learnt, model, spec)
+    cases = _spread(fold.test)
+    numbers = truth.numbers(case.key for case in cases)
+    for case, number in zip(cases, numbers.tolist(), strict=True):
         keys, times = truth.sweep_of(number)
         losses = with_expected(known.losses(case), of_fold.losses(case))
         yield case, number, _shares(keys, times, losses, of_fold.first(case), spec)
+
+
+def _spread(cases: Sequence[Case]) -> list[Case]:
+    """At most :data:`MOST_CASES` cases of each GPU, evenly apart in their order."""
+    by_gpu: dict[str, list[int]] = {}
+    for place, case in enumerate(cases):
+        by_gpu.setdefault(case.gpu, []).append(place)
+    kept = [
+        places[step]
+        for places in by_gpu.values()
+        for step in np.linspace(0, len(places) - 1, min(MOST_CASES, len(places))).astype(int)
+    ]
+    return [cases[place] for place in sorted(kept)]
 
 
 class _Known:
@@ -119,31 +105,27 @@ class _Known:
 class _Said:
     """What a model said of the test cases of a fold."""
 
-    def __init__(self, fold: Fold, said: Expectations, spec: Spec) -> None:
-        self._first = _by_case(said.first, fold, spec)
-        self._expected = _by_case(said.expected, fold, spec)
+    def __init__(self, fold: Fold, learnt: Learnt, model: str, spec: Spec) -> None:
+        table, own = learnt.candidates, learnt.said[model]
+        mine = ((table["split"] == fold.split) & (table["fold"] == fold.fold)).to_numpy()
+        rows = table[mine]
+        self._losses, self._rank = learnt.losses(model)[mine], own["rank"].to_numpy()[mine]
+        self._keys = keys_of(rows, spec.tunable_columns)
+        columns = ["gpu", *sorted(spec.problem_columns)]
+        self._places = (
+            rows.reset_index(drop=True).groupby(columns, sort=False, observed=True).indices
+        )
 
     def first(self, case: Case) -> Key:
         """Its first recommendation."""
-        _, keys, places = self._first
-        return keys[places[case.key][0]]
+        places = self._places[case.key]
+        return self._keys[places[int(np.argmax(self._rank[places] == 1))]]
 
     def losses(self, case: Case) -> Losses:
         """What it expects of the candidates."""
-        rows, keys, places = self._expected
-        times = rows["expected_ms"].to_numpy(dtype=float)[places[case.key]].tolist()
-        found = [keys[place] for place in places[case.key]]
-        return losses_of(dict(zip(found, times, strict=True)))
-
-
-def _by_case(
-    table: pd.DataFrame, fold: Fold, spec: Spec
-) -> tuple[pd.DataFrame, list[Key], Mapping[Any, Any]]:
-    """Rows of a fold, the key of each, and case to its rows."""
-    rows = table[(table["split"] == fold.split) & (table["fold"] == fold.fold)]
-    columns = ["gpu", *sorted(spec.problem_columns)]
-    places = rows.groupby(columns, sort=False, observed=True).indices
-    return rows, keys_of(rows, spec.tunable_columns), places
+        places = self._places[case.key]
+        times = np.exp(self._losses[places]).tolist()
+        return losses_of(dict(zip([self._keys[place] for place in places], times, strict=True)))
 
 
 def _shares(

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
 from launchwise.base.storage import read_sealed_json
 from launchwise.base.typed import Strict, validated
+from launchwise.learning.situations import Situation
 
 LARGEST_LOG = 100.0
 """Largest logarithm of a time in ms, or of a ratio of times, and of what is added to one."""
@@ -28,7 +29,7 @@ Code = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Measured(Strict):
-    """With what and when a GPU was measured (:func:`launchwise.learning.final.measurements`)."""
+    """With what and when a GPU was measured (:func:`launchwise.learning.product.measurements`)."""
 
     drivers: list[str]
     toolkits: list[str]
@@ -56,6 +57,28 @@ class Calibration:
     stretch: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
 
 
+@dataclass(frozen=True)
+class Offsets:
+    """Interval of an answer around what is expected; a product stores it as JSON.
+
+    Parameters
+    ----------
+    cases
+        Held-out cases that it was found on.
+    gain
+        Lower and upper quantile of (log gain - expected) / (spread + a floor); None
+        for too few cases.
+    time
+        Lower and upper quantile of log(time / predicted time); None likewise.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    cases: Count = 0
+    gain: tuple[Log, Log] | None = None
+    time: tuple[Log, Log] | None = None
+
+
 class ProductFacts(BaseModel):
     """Content of ``final.json``; a model's own summary stands beside these keys."""
 
@@ -75,6 +98,7 @@ class ProductFacts(BaseModel):
     seed: int
     sweeps: str
     versions: dict[str, str]
+    intervals: dict[Situation, Offsets]
     time_intervals: Calibration | None
 
 
@@ -98,6 +122,12 @@ class MeanRegrets(Strict):
 
     columns: list[str]
     regrets: dict[Code, Log]
+
+
+class Wins(Strict):
+    """State of :class:`launchwise.learning.baselines.MostFrequentBest`."""
+
+    wins: dict[Code, Count]
 
 
 class StoredLevels(Strict):

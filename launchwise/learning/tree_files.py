@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base import work
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
@@ -101,6 +102,7 @@ class Trees:
         """
         if np.isnan(features).any():
             raise ValueError("a feature is NaN")
+        work.count(work.ASKED, len(features) * len(self.starts))
         if len(features) >= MANY_ROWS or "sklearn.tree" in sys.modules:
             found = np.zeros(len(features))
             for tree in self._native:

@@ -133,7 +133,6 @@ def _contradictions(
 
 
 def _whose(studies: Sequence[StudyData]) -> str:
-    """One sentence per source of the GPUs' rows."""
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     # Imported sweeps do not record the driver.
     own = [gpu for gpu, profile in profiles.items() if profile.driver]
@@ -197,7 +196,6 @@ def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
 
 
 def _is_published(study: StudyData) -> bool:
-    """Whether there is a publication beside which the study's own sections stand."""
     own = study.folder is not None and any((study.folder / "published").glob("*"))
     return own or study.settings.doi is not None
 

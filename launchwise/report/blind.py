@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from launchwise.report import against_usual, wording
+from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Section, Text, table
 from launchwise.report.study import StudyData
 
@@ -19,6 +20,29 @@ NOTE = (
     "missed: of these, problems whose best configuration is more than 5 % faster. "
     "New: the study had no row of this GPU when it answered."
 )
+
+_GROUP = "relative to the usual choice"
+AGAINST_USUAL = (
+    Column("speed-up", "× usual", group=_GROUP),
+    Column("slower", "problems", group=_GROUP),
+    Column("kept", "problems", group=_GROUP),
+    Column("missed", "of improvable", group=_GROUP),
+)
+
+
+def against_usual(got: Mapping[str, Any]) -> list[str]:
+    """A row's cells for :data:`AGAINST_USUAL`, from the figures of a model on one split or GPU."""
+    return [
+        wording.fixed(got["gain_geometric_mean"], 2),
+        wording.count(got["harmed"]),
+        wording.count(got["kept_usual"]),
+        f"{got['missed']} of {got['worthwhile']}",
+    ]
+
+
+def covered(share: float | None) -> str:
+    """Share of intervals that hold what was measured; a dash without any."""
+    return "–" if share is None else wording.percent(share, 0)
 
 
 def section(studies: Sequence[StudyData]) -> Section | None:
@@ -38,9 +62,9 @@ def section(studies: Sequence[StudyData]) -> Section | None:
                     ),
                     wording.fixed(got["fraction_p5"]),
                     wording.fixed(got["best_of_5"]),
-                    *against_usual.cells(got),
-                    against_usual.covered(got["covered"]),
-                    against_usual.covered(got["times_covered"]),
+                    *against_usual(got),
+                    covered(got["covered"]),
+                    covered(got["times_covered"]),
                     Cell(
                         f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
                         detail=got["digest"],
@@ -56,7 +80,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         Column("mean", "geometric, 95 %", group="fraction of the best"),
         Column("5th percentile", group="fraction of the best"),
         Column("5 measured", "geometric, single rows", group="fraction of the best"),
-        *against_usual.COLUMNS,
+        *AGAINST_USUAL,
         Column("gains covered", "%", group="90 % intervals"),
         Column("times covered", "%", group="90 % intervals"),
         Column("commit and day", "digest of the answers", number=False),

@@ -149,7 +149,6 @@ def _share(fraction: float) -> str:
 
 
 def _needles(study: StudyData, split: str) -> list[Block]:
-    """Needle index per GPU: how many configurations are close to the best."""
     rows = study.evaluation
     rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
     columns = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -12,7 +11,8 @@ import pandas as pd
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.rooflines import least_ms
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.gpus import by_generation
 from launchwise.report.numbers import records, winners
 from launchwise.report.predictions import percent, whole_split
@@ -88,7 +88,6 @@ def _left_out(study: StudyData) -> list[Block]:
 
 
 def _asked(study: StudyData) -> list[Mapping[str, Any]]:
-    """The answers for datasheet-only GPUs."""
     return [each for each in study.answers or () if each["gpu"] in study.described]
 
 
@@ -121,52 +120,46 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
 
 
 def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[str]]) -> Table:
-    """One row per GPU over all predicted problems."""
     reference = study.whole[0]
     best = winners(study)
     best = best.loc[best["gpu"] == reference, [*study.problem_columns, "best_ms"]]
     beside = chosen.merge(best, on=study.problem_columns, how="left")
     beside["choice"] = [wording.configuration(row, study.spec) for row in records(beside)]
     problems = len(beside[study.problem_columns].drop_duplicates())
-    columns = [
-        Column("generation", number=False),
-        Column("GPU", number=False),
-        Column("predicted time", f"× best of {reference}"),
-        Column("predicted gain", "× baseline"),
-        Column("most frequent choice", number=False),
-        Column("problems", f"of {problems}"),
+    fields = [
+        field("generation", "generation"),
+        field("GPU", "gpu"),
+        field("predicted time", "time", _short, f"× best of {reference}"),
+        field("predicted gain", "gain", _short, "× baseline"),
+        field("most frequent choice", lambda row: str(row["choices"].index[0])),
+        field("problems", lambda row: row["choices"].iloc[0], wording.count, f"of {problems}"),
     ]
     rows = []
     for name, gpus in groups.items():
         for number, gpu in enumerate(gpus):
             own = beside[beside["gpu"] == gpu]
             measured = own[own["best_ms"].notna()]
-            choices = own["choice"].value_counts()
             rows.append(
-                [
-                    "" if number else name,
-                    gpu,
-                    wording.number(_mean_ratio(measured, "predicted_ms", "best_ms"), DIGITS),
-                    wording.number(_mean_ratio(own, "baseline_ms", "predicted_ms"), DIGITS),
-                    str(choices.index[0]),
-                    wording.count(choices.iloc[0]),
-                ]
+                {
+                    "generation": "" if number else name,
+                    "gpu": gpu,
+                    "time": _mean_ratio(measured, "predicted_ms", "best_ms"),
+                    "gain": _mean_ratio(own, "baseline_ms", "predicted_ms"),
+                    "choices": own["choice"].value_counts(),
+                }
             )
     caption = (
         f"Datasheet-only GPUs over {wording.plural(problems, 'problem')}: predicted time of the "
         f"answer divided by the best measured time on {reference} (geometric mean)"
     )
-    made = table(caption, columns, rows)
-    return replace(made, rows=[replace(row, role=PREDICTED) for row in made.rows])
+    return table_of(caption, fields, rows, PREDICTED)
 
 
 def _mean_ratio(rows: pd.DataFrame, over: str, under: str) -> float:
-    """Geometric mean of one column divided by another."""
     return geometric_mean((rows[over] / rows[under]).to_numpy())
 
 
 def _transfer_error(study: StudyData) -> str:
-    """Error of the trees on GPUs that were held out of training."""
     kinds = {name: entry.kind for name, entry in study.entries.items()}
     for split, asked in study.settings.splits.items():
         learnt = [one for one in whole_split(study, split) if kinds.get(one["model"]) == LEARNT]
@@ -178,34 +171,27 @@ def _transfer_error(study: StudyData) -> str:
 
 
 def _choices(study: StudyData, chosen: pd.DataFrame, caption: str, apart: Spread | None) -> Table:
-    """The answer to each problem beside the roofline."""
     ordered = chosen.sort_values([*study.problem_columns, "predicted_ms"], kind="stable")
-    columns = [
-        Column("problem", number=False),
-        Column("GPU", number=False),
-        Column("configuration", number=False),
-        Column("time", "ms", group="predicted"),
-        Column("90 % interval", "ms", group="predicted"),
-        Column("roofline", "ms"),
-        Column("gain", "× baseline"),
+
+    def interval(row: Mapping[str, Any]) -> str:
+        if apart is None:
+            return MISSING
+        return " to ".join(map(_short, apart.limits(row["predicted_ms"], row["roofline_ms"])))
+
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("GPU", "gpu"),
+        field("configuration", lambda row: wording.configuration(row, study.spec)),
+        *grouped(
+            "predicted",
+            field("time", "predicted_ms", _short, "ms"),
+            field("90 % interval", interval, unit="ms", number=True),
+        ),
+        field("roofline", "roofline_ms", _short, "ms"),
+        field("gain", lambda row: row["baseline_ms"] / row["predicted_ms"], _short, "× baseline"),
     ]
-    cells = [
-        [
-            wording.problem(row, study.problem_columns),
-            row["gpu"],
-            wording.configuration(row, study.spec),
-            _time(row["predicted_ms"]),
-            MISSING
-            if apart is None
-            else " to ".join(map(_time, apart.limits(row["predicted_ms"], row["roofline_ms"]))),
-            _time(row["roofline_ms"]),
-            wording.number(row["baseline_ms"] / row["predicted_ms"], DIGITS),
-        ]
-        for row in records(ordered)
-    ]
-    made = table(caption, columns, cells)
-    return replace(made, rows=[replace(row, role=PREDICTED) for row in made.rows])
+    return table_of(caption, fields, ordered, PREDICTED)
 
 
-def _time(ms: float) -> str:
-    return wording.number(ms, DIGITS)
+def _short(value: float) -> str:
+    return wording.number(value, DIGITS)

@@ -14,8 +14,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
-from launchwise.report.fields import by_key, decimals, field, table_of
+from launchwise.report.blocks import Block, Fold, Section, Text
+from launchwise.report.fields import by_key, decimals, field, grouped, table_of
 from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
 from launchwise.tables.pairs import with_role
@@ -36,22 +36,25 @@ def section(study: StudyData) -> Section | None:
     gains = {gpu: rows for gpu, rows in gains.items() if len(rows)}
     if not gains:
         return None
-    columns = [
-        Column("GPU", number=False),
-        Column("chosen among", number=False),
-        Column("problems", "compared"),
-        Column("geometric mean", group="gain of the whole"),
-        Column("least", group="gain of the whole"),
-        Column("largest", group="gain of the whole"),
-        Column("faster", "problems"),
-        Column("tie", "or the same"),
+    fields = [
+        field("GPU", "gpu"),
+        field("chosen among", "design"),
+        field("problems", "compared", wording.count, "compared"),
+        *grouped(
+            "gain of the whole",
+            field("geometric mean", "mean", wording.fixed),
+            field("least", "least", wording.fixed),
+            field("largest", "largest", wording.fixed),
+        ),
+        field("faster", FASTER, wording.count, "problems"),
+        field("tie", TIE, wording.count, "or the same"),
     ]
     rows = [
-        _row(gpu, title, members)
+        {"gpu": gpu, "design": title, **_figures(members)}
         for gpu, found in gains.items()
         for title, members in found.groupby("design", sort=False)
     ]
-    blocks: list[Block] = [Text(NOTE, "note"), table("Gain over parts", columns, rows)]
+    blocks: list[Block] = [Text(NOTE, "note"), table_of("Gain over parts", fields, rows)]
     blocks += [_every_problem(study, gpu, rows) for gpu, rows in gains.items()]
     return Section(f"{study.name}-designs", "What choosing everything at once gains", blocks)
 
@@ -117,22 +120,17 @@ def _gain(
     }
 
 
-def _row(gpu: str, title: object, rows: pd.DataFrame) -> list[str]:
+def _figures(rows: pd.DataFrame) -> dict[str, Any]:
     known = rows[rows["gain"].notna()]
-    said = Counter(
-        outcome(low, high) for low, high in zip(known["low"], known["high"], strict=True)
-    )
-    some = len(known) > 0
-    return [
-        gpu,
-        str(title),
-        wording.count(len(known)),
-        wording.fixed(geometric_mean(known["gain"].to_numpy())) if some else "–",
-        wording.fixed(known["gain"].min()) if some else "–",
-        wording.fixed(known["gain"].max()) if some else "–",
-        wording.count(said[FASTER]),
-        wording.count(said[TIE]),
-    ]
+    limits = zip(known["low"], known["high"], strict=True)
+    said = Counter(outcome(low, high) for low, high in limits)
+    return {
+        "compared": len(known),
+        "mean": geometric_mean(known["gain"].to_numpy()),
+        "least": known["gain"].min(),
+        "largest": known["gain"].max(),
+        **{name: said[name] for name in (FASTER, TIE)},
+    }
 
 
 def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:

@@ -87,5 +87,4 @@ def _places(element: Element, study: str, titles: dict[str, str]) -> str:
 
 
 def _link(element: Element, study: str, titles: dict[str, str]) -> str:
-    """The first section that is on the page; empty without one."""
     return next((f"#{one}" for one in element.sections(study) if one in titles), "")

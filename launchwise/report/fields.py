@@ -90,10 +90,12 @@ def printed(value: str | None) -> str:
     return value or MISSING
 
 
-def table_of(caption: str, fields: Sequence[Field], rows: pd.DataFrame | Iterable[Any]) -> Table:
-    """A row per record."""
+def table_of(
+    caption: str, fields: Sequence[Field], rows: pd.DataFrame | Iterable[Any], role: str = ""
+) -> Table:
+    """A row per record, all of one role."""
     listed = records(rows) if isinstance(rows, pd.DataFrame) else rows
-    made = [Row([one.cell(record) for one in fields]) for record in listed]
+    made = [Row([one.cell(record) for one in fields], role) for record in listed]
     return Table(caption, [one.column for one in fields], made)
 
 

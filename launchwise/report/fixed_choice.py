@@ -77,7 +77,6 @@ def _lead(study: StudyData, gpu: str, found: pd.DataFrame) -> str:
 
 
 def _map(study: StudyData, gpu: str, found: pd.DataFrame) -> Figure:
-    """Problems by kind and size, coloured by what the fixed configuration costs."""
     sizes = sorted(found[study.size].unique().tolist())
     kinds = found[study.kinds].drop_duplicates().sort_values(study.kinds) if study.kinds else None
     names = (

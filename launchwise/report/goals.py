@@ -102,7 +102,7 @@ def goals(study: StudyData) -> Section:
     judged = verdicts(study, split)
     judged_gpus = {verdict.gpu for verdict in judged}
     if judged:
-        by = CHOSEN if answering(study) else LEADING
+        by = COMBINED if answering(study) else LEADING
         found += promises(study)
         parts: list[Block] = [_table(study, split, judged), Text(f"{NOTE} {by}", "note")]
         found.append(Fold("Headline figures of every whole card", parts))
@@ -124,7 +124,10 @@ LEADING = (
     "The model is the one with the highest fraction of the best on this GPU, named after the "
     "test: its figure is optimistic."
 )
-CHOSEN = "The answering model was chosen on training rows alone; the test problems score it once."
+COMBINED = (
+    "The answering model combines its members by a fixed rule: nothing of it is chosen by test "
+    "problems."
+)
 
 
 def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:
@@ -178,7 +181,6 @@ def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.Da
 
 
 def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> list[Block]:
-    """Best possible and achieved speed, and the problems where the model loses most."""
     name = leader(study, split, gpu)
     if name is None:
         return []
@@ -203,7 +205,6 @@ def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> l
 
 
 def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    """Problems that the model does not improve, and those that no configuration improves."""
     worse = own[own["improvement"] <= 1]
     if worse.empty:
         return ""
@@ -220,7 +221,6 @@ def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
 
 
 def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
-    """Comparison of the model with the best heuristic."""
     got = scores_on(study, split, gpu)
     rules = got[got["model"].isin(HEURISTICS)]
     if rules.empty:
@@ -237,7 +237,6 @@ def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
 
 
 def _compared(own: pd.Series) -> str:
-    """Ratio of a model to the best heuristic in words, with its interval."""
     problems = wording.plural(int(own["problems"]), "problem")
     ratio = own["beside_best_heuristic"]
     if ratio is None:
@@ -254,7 +253,6 @@ def _compared(own: pd.Series) -> str:
 
 
 def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    """One sentence: the kinds of problem and sizes where the model loses most."""
     known = own[own["fraction"].notna()]
     parts = []
     for column in (study.size, *study.kinds):

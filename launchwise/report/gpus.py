@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table, turned
+from launchwise.report.fields import field, grouped, table_of
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """Suffix of a ceiling's name -> unit in which it is shown, and factor to that unit."""
@@ -70,46 +73,38 @@ def section(
 
 
 def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
-    """One row per card, the newest generation first."""
-    columns = [
-        Column("generation", number=False),
-        Column("GPU", number=False),
-        Column("compute capability"),
-        Column("SMs"),
-        Column("CUDA cores"),
-        Column("SM clock", "MHz"),
-        Column("memory", "GB"),
-        Column("bandwidth", "GB/s"),
-        Column("L2 cache", "MB"),
-        Column("copies", "GB/s", group="ceilings, estimated"),
-        Column("FP32", "TFLOP/s", group="ceilings, estimated"),
-        Column("FP64", "TFLOP/s", group="ceilings, estimated"),
+    def of(read: Callable[[GpuProfile], Any]) -> Callable[[tuple[str, str]], Any]:
+        return lambda row: read(described[row[1]])
+
+    four = partial(wording.number, digits=4)
+    fields = [
+        field("generation", lambda row: row[0]),
+        field("GPU", lambda row: row[1]),
+        field("compute capability", of(lambda one: one.capability_text), number=True),
+        field("SMs", of(lambda one: one.sms), wording.count),
+        field("CUDA cores", of(lambda one: one.cores), wording.count),
+        field("SM clock", of(lambda one: one.clock_mhz), four, "MHz"),
+        field("memory", of(lambda one: one.memory_bytes / 1e9), wording.number, "GB"),
+        field("bandwidth", of(lambda one: one.memory_bandwidth_gbs), four, "GB/s"),
+        field("L2 cache", of(lambda one: one.l2_bytes / 2**20), wording.number, "MB"),
+        *grouped(
+            "ceilings, estimated",
+            field("copies", of(lambda one: one.ceilings.copy_bandwidth_gbs), four, "GB/s"),
+            field("FP32", of(lambda one: one.ceilings.float32_gflops), _tera, "TFLOP/s"),
+            field("FP64", of(lambda one: one.ceilings.float64_gflops), _tera, "TFLOP/s"),
+        ),
     ]
-    rows = []
-    for name, gpus in by_generation(described, described).items():
-        for number, gpu in enumerate(gpus):
-            one = described[gpu]
-            reached = one.ceilings
-            rows.append(
-                [
-                    "" if number else name,
-                    gpu,
-                    one.capability_text,
-                    wording.count(one.sms),
-                    wording.count(one.cores),
-                    wording.number(one.clock_mhz, 4),
-                    wording.number(one.memory_bytes / 1e9),
-                    wording.number(one.memory_bandwidth_gbs, 4),
-                    wording.number(one.l2_bytes / 2**20),
-                    wording.number(reached.copy_bandwidth_gbs, 4),
-                    *(
-                        wording.number(None if rate is None else rate / 1e3)
-                        for rate in (reached.float32_gflops, reached.float64_gflops)
-                    ),
-                ]
-            )
+    rows = [
+        ("" if number else name, gpu)
+        for name, gpus in by_generation(described, described).items()
+        for number, gpu in enumerate(gpus)
+    ]
     caption = "Datasheet-only GPUs: figures of data/cards.csv, and estimated ceilings"
-    return table(caption, columns, rows)
+    return table_of(caption, fields, rows)
+
+
+def _tera(rate: float | None) -> str:
+    return wording.number(None if rate is None else rate / 1e3)
 
 
 def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> dict[str, list[str]]:
@@ -122,9 +117,8 @@ def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> di
 
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
-    """Ceilings that cost models use; none if no GPU has more than the basic ones."""
     rows, meanings = [], []
-    for name, field in Ceilings.model_fields.items():
+    for name, one in Ceilings.model_fields.items():
         values = [
             getattr(profile.ceilings, name) if profile.has_measured_ceilings else None
             for profile in profiles.values()
@@ -136,8 +130,8 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
         told = [wording.number(None if value is None else value / own, 4) for value in values]
         words = title.replace("_", " ")
         rows.append([f"{words} ({unit})", *told])
-        meanings.append([words, field.description or ""])
-    if len(rows) <= sum(field.is_required() for field in Ceilings.model_fields.values()):
+        meanings.append([words, one.description or ""])
+    if len(rows) <= sum(one.is_required() for one in Ceilings.model_fields.values()):
         return []
     columns = [Column("what", number=False), *(Column(name) for name in profiles)]
     reached = table("Measured ceilings per GPU", columns, rows)

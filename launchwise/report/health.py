@@ -276,7 +276,6 @@ def _outdated(each: Health, study: StudyData, newest: str) -> Health:
 
 
 def _major(driver: str) -> int:
-    """Major version of a driver; 0 where it has none."""
     first = driver.partition(".")[0]
     return int(first) if first.isdecimal() else 0
 

@@ -187,7 +187,6 @@ def _clocks(limits: tuple[float, float] | None) -> str:
 
 
 def _named(each: Health, columns: Sequence[str]) -> str:
-    """The first problems to measure again, and how many they are."""
     worst = [
         wording.problem(dict(zip(columns, problem, strict=True)), columns)
         for problem in each.worst_problems

@@ -78,7 +78,6 @@ def block(
 
 
 def _free(study: StudyData) -> list[str]:
-    """The variant and the tunables that were measured with two values."""
     rows = study.measured
     return [name for name in study.spec.tunable_columns if rows[name].nunique() > 1]
 

@@ -78,19 +78,19 @@ def first_split_is_transfer(study: StudyData) -> bool:
 
 
 def answering(study: StudyData) -> str | None:
-    """Name of the model that was chosen on training rows alone; None in a study without one."""
+    """Name of the model that answers users; None in a study without one."""
     kinds = {name: model.get("kind") for name, model in study.models.items()}
     return next((name for name, kind in kinds.items() if kind == COMMITTEE), None)
 
 
 def leader(study: StudyData, split: str, gpu: str) -> str | None:
-    """Name of the model that answers: the one chosen before the test, else the best of the test.
+    """Name of the answering model; without one, of the best of the test.
 
     None when no model was evaluated there.
     """
     scores = scores_on(study, split, gpu)
-    chosen = answering(study)
-    return chosen if chosen in set(scores["model"]) else best_model(scores)
+    name = answering(study)
+    return name if name in set(scores["model"]) else best_model(scores)
 
 
 def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, Any]:
@@ -99,9 +99,13 @@ def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, An
 
 
 def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
-    """Training records of a model's fits for a split, one per fold."""
-    folds = study.models.get(model, {}).get("folds", [])
-    return [fold for fold in folds if fold["split"] == split]
+    """Training records of a model's fits for a split, one per fold; those of its members, if any.
+
+    Simple rules, which may be members, have none.
+    """
+    members = study.models.get(model, {}).get("members", [model])
+    found = [fold for one in members for fold in study.models.get(one, {}).get("folds", [])]
+    return [fold for fold in found if fold["split"] == split]
 
 
 def dropped_features(study: StudyData, split: str) -> list[str]:
@@ -121,7 +125,6 @@ def seconds_to_train(study: StudyData, model: str, split: str) -> float:
 
 @remembered
 def _rows_of_models(study: StudyData) -> dict[str, int]:
-    """Model or baseline to the number of its rows in the evaluation."""
     counts = study.evaluation["model"].value_counts()
     return dict(zip(counts.index, counts.tolist(), strict=True))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ from launchwise.report.blocks import (
     table,
     turned,
 )
+from launchwise.report.fields import field, table_of
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import STATUSES
@@ -66,8 +68,6 @@ def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
 
 
 def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
-    """Provenance of the rows of a workload, one column per GPU."""
-
     def distinct(column: str, digits: int = 40) -> list[Cell]:
         return [
             Cell(
@@ -104,27 +104,28 @@ def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
 
 
 def _model_facts(study: StudyData) -> list[Block]:
-    """Training records of every model for the first split."""
     split = models.first_split(study)
-    rows = []
-    for model in study.settings.models:
+
+    def of(model: str, name: str) -> Any:
         folds = models.folds_of(study, model, split)
-        parameters = folds[0].get("parameters", {}) if folds else {}
-        rows.append(
-            [
-                study.title(model),
-                wording.pairs(parameters),
-                wording.count(folds[0].get("trials") if folds else None),
-                wording.count(folds[0].get("rows") if folds else None),
-                wording.seconds(models.seconds_to_train(study, model, split)),
-            ]
-        )
-    columns = [
-        Column("model", number=False),
-        Column("hyper-parameters", number=False),
-        Column("search", "trials"),
-        Column("learnt from", "rows"),
-        Column("training", "s"),
+        return folds[0].get(name) if folds and "members" not in study.models[model] else None
+
+    def made_with(model: str) -> str:
+        known = study.models.get(model, {})
+        if "members" in known:
+            members = ", ".join(study.title(each) for each in known["members"])
+            return f"members={members}; caution={known['caution']:g}"
+        return wording.pairs(of(model, "parameters") or {})
+
+    def seconds(model: str) -> float:
+        return models.seconds_to_train(study, model, split)
+
+    fields = [
+        field("model", study.title),
+        field("hyper-parameters", made_with),
+        field("search", lambda model: of(model, "trials"), wording.count, "trials"),
+        field("learnt from", lambda model: of(model, "rows"), wording.count, "rows"),
+        field("training", seconds, wording.seconds, "s"),
     ]
     title = f"Models of {study.name}, split “{split}”"
-    return [Fold(title, [table(title, columns, rows)])]
+    return [Fold(title, [table_of(title, fields, study.settings.models)])]

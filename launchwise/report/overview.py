@@ -103,7 +103,6 @@ def choices(study: StudyData) -> Section:
 
 
 def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
-    """Which GPU is fastest, over the problems that all of them measured."""
     times = best.pivot(index=study.problem_columns, columns="gpu", values="best_ms").dropna()
     if len(study.gpus) < 2 or times.empty:
         return None
@@ -158,7 +157,6 @@ def _asked(study: StudyData) -> str:
 
 
 def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
-    """Quality of the answers on a GPU; all figures of a sentence are of the same problems."""
     split = models.first_split(study)
     name = models.leader(study, split, gpu)
     if name is not None:
@@ -192,7 +190,6 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
 
 
 def _reached(got: Mapping[str, Any]) -> str:
-    """Fraction of the best speed with its interval, and speed relative to the usual choice."""
     limits = got["fraction_interval"]
     between = "" if limits is None else f" ({wording.interval(tuple(limits))})"
     return (
@@ -202,7 +199,6 @@ def _reached(got: Mapping[str, Any]) -> str:
 
 
 def _short_table(study: StudyData) -> Table:
-    """Best fixed configuration per kind of problem and GPU."""
     cells: dict[tuple[str, str], Cell] = {}
     kinds: list[str] = []
     for kind, rows in figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])):

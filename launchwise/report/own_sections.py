@@ -58,7 +58,6 @@ def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Secti
 
 
 def _check(study: StudyData, made: list[Section], others: Sequence[Section]) -> None:
-    """Insist on sections that the page can show beside the others."""
     path = study.folder / SECTION_FILE if study.folder else SECTION_FILE
     if strange := [one for one in made if not isinstance(one, Section)]:
         message = f"sections() must return Section objects, not {type(strange[0]).__name__}"

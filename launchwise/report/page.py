@@ -202,7 +202,6 @@ def render(
 
 
 def _block_scripts(sections: Sequence[Section]) -> list[Markup]:
-    """Scripts of the interactive blocks that there are."""
     return [
         _asset(name)
         for kind, names in BLOCK_SCRIPTS.items()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pandas as pd
 
 from launchwise.base.paired import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, outcome
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+from launchwise.report.blocks import Block, Fold, Section, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
@@ -34,21 +36,30 @@ def section(study: StudyData) -> Section | None:
     """Gains in pairs, a row a GPU; None where nothing was compared in pairs."""
     if not study.pairs:
         return None
-    columns = [
-        Column("GPU", number=False),
-        Column("problems", "compared"),
-        Column("fastest", "× usual", group="geometric mean of gains"),
-        Column("fastest", "× baseline", group="geometric mean of gains"),
-        Column("faster", "problems", group="relative to the usual choice"),
-        Column("tie", "or the same", group="relative to the usual choice"),
-        Column("undecided", "problems", group="relative to the usual choice"),
-        Column("known", f"% to ±{100 * NARROW:g} %", group="relative to the usual choice"),
-        Column("discarded", "% of pairs"),
-        Column("median", group="sweep gain / paired gain"),
-        Column("largest", group="sweep gain / paired gain"),
+    fields = [
+        field("GPU", "gpu"),
+        field("problems", "compared", wording.count, "compared"),
+        *grouped(
+            "geometric mean of gains",
+            field("fastest", "gain", wording.fixed, "× usual"),
+            field("fastest", "improvement", wording.fixed, "× baseline"),
+        ),
+        *grouped(
+            "relative to the usual choice",
+            field("faster", "faster", wording.count, "problems"),
+            field("tie", "tie", wording.count, "or the same"),
+            field("undecided", "undecided", wording.count, "problems"),
+            field("known", "known", _whole_percent, f"% to ±{100 * NARROW:g} %"),
+        ),
+        field("discarded", "thrown", wording.percent, "% of pairs"),
+        *grouped(
+            "sweep gain / paired gain",
+            field("median", "median", wording.fixed),
+            field("largest", "largest", wording.fixed),
+        ),
     ]
-    rows = [_row(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
-    found: list[Block] = [Text(NOTE, "note"), table("Gains in pairs", columns, rows)]
+    rows = [{"gpu": gpu, **_figures(study, pairs)} for gpu, pairs in study.pairs.items()]
+    found: list[Block] = [Text(NOTE, "note"), table_of("Gains in pairs", fields, rows)]
     if missing := [gpu for gpu in study.gpus if gpu not in study.pairs]:
         found.append(
             Text(
@@ -61,25 +72,27 @@ def section(study: StudyData) -> Section | None:
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 
 
-def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
+def _figures(study: StudyData, pairs: pd.DataFrame) -> dict[str, Any]:
     best = fastest_in_pairs(pairs, study.problem_columns)
-    known = gains_known(pairs, study.problem_columns)
     said = Counter(verdict(row) for row in records(best))
     ratio = _sweep_over_pairs(study, pairs)
     tried = pairs["rounds"].sum()
-    return [
-        gpu,
-        wording.count(len(best)),
-        wording.fixed(geometric_mean(best["gain"].to_numpy()), 3),
-        wording.fixed(geometric_mean(best["improvement"].dropna().to_numpy()), 3),
-        wording.count(said[FASTER]),
-        wording.count(said[TIE] + said[USUAL]),
-        wording.count(said[UNDECIDED] + said[SLOWER]),
-        wording.percent(known.mean(), 0) if len(known) else "–",
-        wording.percent(pairs["thrown"].sum() / tried if tried else float("nan")),
-        wording.fixed(ratio.median()) if len(ratio) else "–",
-        wording.fixed(ratio.max()) if len(ratio) else "–",
-    ]
+    return {
+        "compared": len(best),
+        "gain": geometric_mean(best["gain"].to_numpy()),
+        "improvement": geometric_mean(best["improvement"].dropna().to_numpy()),
+        "faster": said[FASTER],
+        "tie": said[TIE] + said[USUAL],
+        "undecided": said[UNDECIDED] + said[SLOWER],
+        "known": gains_known(pairs, study.problem_columns).mean(),
+        "thrown": pairs["thrown"].sum() / tried if tried else float("nan"),
+        "median": ratio.median(),
+        "largest": ratio.max(),
+    }
+
+
+def _whole_percent(share: float) -> str:
+    return wording.percent(share, 0)
 
 
 def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
@@ -92,30 +105,19 @@ def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
 
 
 def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
-    columns = [
-        Column("problem", number=False),
-        Column("fastest in pairs", number=False),
-        Column("gain", "× usual"),
-        Column("95 % interval"),
-        Column("verdict", number=False),
-        Column("rounds", "kept"),
-        Column("discarded", "pairs"),
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("fastest in pairs", lambda row: wording.configuration(row, study.spec)),
+        field("gain", "gain", wording.fixed, "× usual"),
+        field("95 % interval", lambda row: (row["gain_low"], row["gain_high"]), wording.interval),
+        field("verdict", verdict),
+        field("rounds", lambda row: row["rounds"] - row["thrown"], wording.count, "kept"),
+        field("discarded", "thrown", wording.count, "pairs"),
     ]
     best = fastest_in_pairs(pairs, study.problem_columns)
-    rows = [
-        [
-            wording.problem(row, study.problem_columns),
-            wording.configuration(row, study.spec),
-            wording.fixed(row["gain"], 3),
-            wording.interval((row["gain_low"], row["gain_high"])),
-            verdict(row),
-            wording.count(row["rounds"] - row["thrown"]),
-            wording.count(row["thrown"]),
-        ]
-        for row in records(best.sort_values(study.problem_columns, kind="stable"))
-    ]
+    ordered = best.sort_values(study.problem_columns, kind="stable")
     title = f"{gpu}: every problem in pairs"
-    return Fold(title, [table(f"Fastest in pairs on {gpu}", columns, rows)])
+    return Fold(title, [table_of(f"Fastest in pairs on {gpu}", fields, ordered)])
 
 
 def verdict(row: dict[str, object]) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pandas as pd
 
 from launchwise.base.paired import SLOWER, TIE, UNDECIDED, outcome
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
-from launchwise.report.fields import field, table_of
+from launchwise.report.blocks import Block, Fold, Section, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
 
@@ -26,46 +27,45 @@ def section(study: StudyData) -> Section | None:
     compared = {gpu: rows for gpu, rows in study.peers.items() if len(rows)}
     if not compared:
         return None
-    columns = [
-        Column("GPU", number=False),
-        Column("library", number=False),
-        Column("problems", "compared"),
-        Column("fastest", "geometric mean", group="speed-up"),
-        Column("least", group="speed-up"),
-        Column("usual choice", "geometric mean", group="speed-up"),
-        Column("library faster", "problems"),
-        Column("tie", "problems"),
-        Column("undecided", "problems"),
-        Column("failed", "problems"),
+    fields = [
+        field("GPU", "gpu"),
+        field("library", "library"),
+        field("problems", "compared", wording.count, "compared"),
+        *grouped(
+            "speed-up",
+            field("fastest", "fastest", wording.fixed, "geometric mean"),
+            field("least", "least", wording.fixed),
+            field("usual choice", "usual", wording.fixed, "geometric mean"),
+        ),
+        field("library faster", SLOWER, wording.count, "problems"),
+        field("tie", TIE, wording.count, "problems"),
+        field("undecided", UNDECIDED, wording.count, "problems"),
+        field("failed", "failed", wording.count, "problems"),
     ]
     rows = [
-        _row(gpu, name, members)
+        {"gpu": gpu, **_figures(name, members)}
         for gpu, found in compared.items()
         for name, members in found.groupby("peer", sort=False)
     ]
-    found: list[Block] = [Text(NOTE, "note"), table("Comparison with libraries", columns, rows)]
+    found: list[Block] = [Text(NOTE, "note"), table_of("Comparison with libraries", fields, rows)]
     found += [_every_problem(study, gpu, rows) for gpu, rows in compared.items()]
     return Section(f"{study.name}-peers", "Comparison with libraries", found)
 
 
-def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
+def _figures(name: object, rows: pd.DataFrame) -> dict[str, Any]:
     known = rows[rows["speedup"].notna()]
     version = next((each for each in rows["version"] if each), "")
     limits = zip(known["speedup_low"], known["speedup_high"], strict=True)
     said = Counter(outcome(low, high) for low, high in limits)
-    usual = known["usual_speedup"].dropna()
-    return [
-        gpu,
-        f"{name} ({version})" if version else str(name),
-        wording.count(len(known)),
-        wording.fixed(geometric_mean(known["speedup"].to_numpy())) if len(known) else "–",
-        wording.fixed(known["speedup"].min()) if len(known) else "–",
-        wording.fixed(geometric_mean(usual.to_numpy())) if len(usual) else "–",
-        wording.count(said[SLOWER]),
-        wording.count(said[TIE]),
-        wording.count(said[UNDECIDED]),
-        wording.count(int((rows["status"] != "ok").sum())),
-    ]
+    return {
+        "library": f"{name} ({version})" if version else str(name),
+        "compared": len(known),
+        "fastest": geometric_mean(known["speedup"].to_numpy()),
+        "least": known["speedup"].min(),
+        "usual": geometric_mean(known["usual_speedup"].dropna().to_numpy()),
+        **{name: said[name] for name in (SLOWER, TIE, UNDECIDED)},
+        "failed": int((rows["status"] != "ok").sum()),
+    }
 
 
 def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:

@@ -86,7 +86,6 @@ def predictions(study: StudyData) -> Section | None:
 
 
 def _lead(study: StudyData, whole: Errors) -> str:
-    """The best of what learns and the best of what does not."""
     kinds = {name: entry.kind for name, entry in study.entries.items()}
     learnt = [one for one in whole if kinds.get(one["model"]) not in NO_LEARNING]
     said = []
@@ -117,7 +116,6 @@ def _table(study: StudyData, split: str, gpu: str) -> Table:
 
 
 def _where(study: StudyData, split: str) -> list[Block]:
-    """Median error of the predictors by what rows have in common."""
     shown = [
         name
         for name, entry in study.entries.items()

@@ -220,7 +220,6 @@ def _span(values: Sequence[float]) -> str:
 
 
 def _worst(study: StudyData, one: Judged) -> str:
-    """The worst case of a predictor, and what the cost model takes for its limit."""
     row = dict(one.worst)
     ratio = row["predicted_ms"] / row["published_ms"] / (1 if one.is_absolute else one.factor)
     after = "" if one.is_absolute else " after the common factor"
@@ -258,13 +257,11 @@ def published_times(study: StudyData) -> Section | None:
 
 
 def _notes(series: Sequence[Series]) -> Iterator[tuple[str, str]]:
-    """Meaning and assumptions of each series."""
     for title, note in dict.fromkeys((one.title, one.note) for one in series if one.note):
         yield f"{title}:", note
 
 
 def _left_out(study: StudyData) -> Iterator[tuple[str, str]]:
-    """Rows of the published tables without a prediction."""
     for name, why in (
         ("skipped", "of the published table left out: a cell is empty there"),
         ("unfit", "without a prediction: no configuration fits the card"),
@@ -308,7 +305,6 @@ def _copy_rates(study: StudyData, every: pd.DataFrame) -> Iterator[tuple[str, st
 
 
 def _times(study: StudyData, every: pd.DataFrame) -> Table:
-    """One row per published time and GPU."""
     predicted = {
         (*(row[name] for name in TIME), row["predictor"]): row["predicted_ms"]
         for row in records(every)

@@ -15,6 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import read_profile
+from launchwise.learning.learnt import read_learnt
 from launchwise.learning.splits import asked_about
 from launchwise.report.missing import MissingStudy
 from launchwise.report.study import NEVER_SHOWN, StudyData
@@ -23,7 +24,6 @@ from launchwise.tables.folds import of_split
 from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
-    predicted_times_schema,
     removed_schema,
     training_schema,
 )
@@ -41,7 +41,7 @@ log = logging.getLogger("launchwise")
 class StudyFiles:
     """Paths of the tables of one study.
 
-    Mappings go from GPU to path, and from model to path; a model's path is its folder.
+    Mappings go from GPU to path, and from model to path.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class StudyFiles:
     evaluation: Path
     curves: Path
     facts: Path
-    times: Path
+    candidates: Path
     models: Mapping[str, Path]
     counters: Mapping[str, Path]
     described: Mapping[str, Path]
@@ -101,6 +101,7 @@ def read_study(
     spec = load_spec(files.folder.parents[1])
     measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
+    learnt = read_learnt(files.candidates.parent, settings.models, spec, [first["split"]])
     judged = _of_gpus(files.judged, times_schema(spec))
     wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
     for path in files.sweeps.values():
@@ -126,11 +127,9 @@ def read_study(
         removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),
-        predictions=read_predictions(spec, files.times, settings),
+        predictions=learnt.predicted_times,
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
-        models={
-            model: read_sealed_json(path / "summary.json") for model, path in files.models.items()
-        },
+        models=learnt.facts,
         facts=read_sealed_json(files.facts),
         counters=_of_gpus(files.counters, counters_schema(spec)),
         **_published(files.published, spec),
@@ -150,7 +149,6 @@ def _of_measured(study: StudyData) -> StudyData:
 
 
 def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """GPU to the judged times of its blind test."""
     return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
 
 
@@ -163,7 +161,6 @@ def _published(path: Path | None, spec: Spec) -> dict[str, Any]:
 
 
 def _answers(path: Path | None) -> list[dict[str, Any]] | None:
-    """What the study's product answers; None where it answers nothing."""
     if path is None:
         return None
     answers: list[dict[str, Any]] = read_sealed_json(path, "answers")["answers"]
@@ -171,7 +168,6 @@ def _answers(path: Path | None) -> list[dict[str, Any]] | None:
 
 
 def _of_gpus(paths: Mapping[str, Path], schema: pa.DataFrameSchema) -> dict[str, pd.DataFrame]:
-    """GPU to the table in its file."""
     return {gpu: tables.read_table(path, schema) for gpu, path in paths.items()}
 
 
@@ -183,13 +179,6 @@ def read_scores(path: Path, spec: Spec) -> pd.DataFrame:
         if any(isinstance(value, str) for value in one.values or ())
     }
     return pd.read_csv(path, dtype=texts)
-
-
-def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
-    """Predicted times of every candidate in the first split, the only one that is drawn."""
-    split = next(iter(settings.splits))
-    schema = predicted_times_schema(spec, tables.read_facts(path)["models"])
-    return tables.read_table(path, schema, only={"split": split})
 
 
 def read_studies(

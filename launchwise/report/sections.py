@@ -67,7 +67,6 @@ def tiles(study: StudyData) -> Section:
 
 
 def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
-    """Methods and their speed: the baseline, one fixed configuration, the best model."""
     own = fractions_on(study, gpu)
     baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
@@ -287,7 +286,6 @@ def transferred(study: StudyData) -> Section | None:
 
 
 def _left_out(study: StudyData) -> list[str]:
-    """Quality of the models on held-out GPUs."""
     found = []
     for split, asked in study.settings.splits.items():
         name = models.leader(study, split, models.ALL_GPUS)

@@ -56,18 +56,7 @@ def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
         return round(LABEL + plot * math.log(ratio) / math.log(end), 1)
 
     bottom = TOP + ROW * len(ordered)
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {bottom + 22}" width="{WIDTH}" font-size="13" '
-        'xmlns="http://www.w3.org/2000/svg">'
-    ]
-    last = -math.inf
-    for tick in (tick for tick in TICKS if tick <= end):
-        kind = "one" if tick == 1 else "grid"
-        parts.append(f'<path d="M{x(tick)} {TOP - 6}V{bottom}" fill="none" class="{kind}"/>')
-        # Labels of near ticks would lie on each other.
-        if x(tick) - last > 30:
-            last = x(tick)
-            parts.append(f'<text x="{last}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    parts = theme.bars(WIDTH, TOP, bottom, (tick for tick in TICKS if tick <= end), x)
     for place, one in enumerate(ordered):
         parts += _row(one, TOP + ROW * (place + 0.5), x(1), x(one.mean), x(one.worst))
     parts.append("</svg>")

@@ -193,14 +193,8 @@ def _drawing(found: Sequence[TuningGain]) -> Drawing:
         return round(LABEL + plot * (math.log10(speed) - low) / (high - low), 1)
 
     bottom = TOP + ROW * len(found)
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {bottom + 22}" width="{WIDTH}" font-size="13" '
-        'xmlns="http://www.w3.org/2000/svg">'
-    ]
-    for tick in (tick for tick in TICKS if low <= math.log10(tick) <= high):
-        kind = "one" if tick == 1 else "grid"
-        parts.append(f'<path d="M{x(tick)} {TOP - 6}V{bottom}" fill="none" class="{kind}"/>')
-        parts.append(f'<text x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    ticks = (tick for tick in TICKS if low <= math.log10(tick) <= high)
+    parts = theme.bars(WIDTH, TOP, bottom, ticks, x)
     for place, each in enumerate(found):
         parts += _row(each, TOP + ROW * place + ROW / 2, x)
     parts.append("</svg>")

@@ -20,6 +20,7 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
 
+from launchwise.base import work
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.base.storage import insist_on_regular, whole_file
@@ -134,7 +135,9 @@ def read_table(
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
     found = _read_if_fitting(path, note["version"], schema, columns, only)
+    work.count(work.FILES_READ, 1)
     if found is not None:
+        work.count(work.ROWS_READ, len(found))
         return found
     try:
         table = pd.read_parquet(path, page_checksum_verification=True)

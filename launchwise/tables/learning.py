@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pandera.pandas as pa
 
 from launchwise.tables.columns import (
@@ -66,29 +64,45 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     )
 
 
-def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of recommendations: the first candidates of every test problem, best first.
-
-    ``predicted_ms`` is empty where a model predicts no time. ``expected_gain`` is the expected time
-    of what is usual over that of the row, between ``least_gain`` and ``most_gain``; empty where a
-    model expects none.
-    """
+def candidates_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of test candidates: a row per (split, fold, GPU, test problem, configuration)."""
     return pa.DataFrameSchema(
         {
-            "study": text_column(),
-            "model": text_column(),
             "split": text_column(),
             "fold": text_column(),
             "gpu": text_column(),
             **problem_schema(spec),
-            "rank": whole_column(1),
             **configuration_schema(spec),
-            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
-            **_gains_schema(),
         },
-        unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
+        unique=["split", "fold", *spec.key_columns],
         strict=True,
-        name="recommendations",
+        name="candidates",
+    )
+
+
+SAID = ("rank", "predicted_ms", "loss", "expected_gain", "spread")
+"""Columns of what a method says of candidates."""
+
+
+def said_schema() -> pa.DataFrameSchema:
+    """Schema of what one method says of test candidates, row by row those of their table.
+
+    ``rank`` is the place among the candidates of a case, from 1; 0 beyond those that are kept.
+    ``predicted_ms`` is empty where no time is predicted. ``loss`` is the logarithm of the time but
+    for a constant of the case, where ``predicted_ms`` does not tell it. ``expected_gain`` is the
+    expected time of what is usual over that of the row, ``spread`` the deviation of its logarithm
+    among the members of an answering method; both are empty for other methods.
+    """
+    return pa.DataFrameSchema(
+        {
+            "rank": whole_column(),
+            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
+            "loss": real_column(nullable=True),
+            "expected_gain": real_column(pa.Check.gt(0), nullable=True),
+            "spread": real_column(pa.Check.ge(0), nullable=True),
+        },
+        strict=True,
+        name="said of candidates",
     )
 
 
@@ -104,30 +118,6 @@ def _gains_schema() -> dict[str, pa.Column]:
 def predicted_column(model: str) -> str:
     """Column of a model's predicted times: ms."""
     return f"{model}_ms"
-
-
-def predicted_times_schema(spec: Spec, models: Iterable[str]) -> pa.DataFrameSchema:
-    """Schema of predicted times: one row per (split, fold, GPU, test problem, candidate).
-
-    Parameters
-    ----------
-    models
-        Models of the study that predict times: a column ``<model>_ms`` each.
-    """
-    time = real_column(pa.Check.gt(0), nullable=True)
-    return pa.DataFrameSchema(
-        {
-            "split": text_column(),
-            "fold": text_column(),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
-            **{predicted_column(model): time for model in models},
-        },
-        unique=["split", "fold", *spec.key_columns],
-        strict=True,
-        name="predicted times",
-    )
 
 
 def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:

@@ -96,7 +96,11 @@ class Cluster:
         if entry.compile == "alongside":
             return 1
         # Not what was measured of the GPU: the number must not change from one run to the next.
-        return shards_for(self._seconds(gpu, workload, nominal_bandwidth_gbs(self._archs[gpu])))
+        return shards_for(self.seconds(gpu, workload))
+
+    def seconds(self, gpu: str, workload: str) -> float:
+        """Estimated time of a sweep on the slowest card of the architecture, s."""
+        return self._seconds(gpu, workload, nominal_bandwidth_gbs(self._archs[gpu]))
 
     def minutes(self, gpu: str, workload: str, profile: str, attempt: int) -> int:
         """Time limit of one shard.

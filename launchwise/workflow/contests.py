@@ -41,7 +41,7 @@ class Contests:
         confirmation = self._values.confirmation
         if confirmation is None or not confirmation["answers"]:
             return {}
-        return {"answers": "results/recommendations/{study}.parquet"}
+        return {"answers": "results/learnt/{study}/candidates.parquet"}
 
     def pairs(self, study: str, kind: str = "pairs") -> dict[str, str]:
         """GPU to its pairs: of live GPUs, and of those that have a record.
@@ -61,6 +61,10 @@ class Contests:
             )
         }
 
+    def pairs_of(self, gpu: str, study: str) -> list[str]:
+        """Pairs of a study on one GPU, if it has any."""
+        return [path for name, path in self.pairs(study).items() if name == gpu]
+
     def peers(self, study: str) -> dict[str, str]:
         """GPU to the pairs of the study's libraries."""
         return self.pairs(study, "peers") if self._values.studies[study]["peers"] else {}
@@ -68,10 +72,6 @@ class Contests:
     def recorded_pairs(self, gpu: str, study: str, kind: str) -> str:
         """Recorded pairs; the file may be missing."""
         return f"{self._values.recorded_in[gpu]}/{study}.{kind}.parquet"
-
-    def pairs_of_same_rounds(self, gpu: str, study: str, kind: str) -> list[str]:
-        """Recorded pairs that were measured with those of libraries."""
-        return present(self.recorded_pairs(gpu, study, "pairs")) if kind == "peers" else []
 
     def pairs_before(self, gpu: str, study: str) -> list[str]:
         """Pairs of a study, if there are any by now."""
@@ -127,18 +127,22 @@ class Contests:
         ]
         return {"gpu": "|".join(gpus) or "(?!)", "study": pattern(self._values.blind)}
 
+    def blind_files(self, gpu: str, study: str) -> dict[str, str]:
+        """Files of a blind test (:class:`launchwise.workflow.bringing.BlindTest`)."""
+        kinds = zip(("frozen", "sweep", "pairs"), BLIND_FILES, strict=True)
+        scores = {"rows": "csv", "summary": "json"}
+        return {
+            **{name: self.blind_file(gpu, study, kind) for name, kind in kinds},
+            **{
+                name: f"results/blind/{gpu}/{study}.score.{ending}"
+                for name, ending in scores.items()
+            },
+        }
+
     def has_blind_test(self, gpu: str, study: str) -> bool:
         """Whether a blind test of the study on a GPU was recorded, or measured by this run."""
         pairs = self.blind_file(gpu, study, "pairs.parquet")
         return study in self._values.blind and Path(pairs).is_file()
-
-    def recorded_blind(self, study: str, kind: str) -> dict[str, str]:
-        """GPU to a file of its recorded blind test; those of this run answer from judged times."""
-        return {
-            gpu: self.blind_file(gpu, study, kind)
-            for gpu in self._experiment.gpus_of(study)
-            if gpu in self._values.recorded_in and self.has_blind_test(gpu, study)
-        }
 
     def blind_method(self, study: str) -> Plain:
         """How a blind test measures: every candidate of its problems, no energy and no drift.

@@ -18,7 +18,6 @@ from launchwise.experiment.published import read_tables
 from launchwise.experiment.run_times import FILE as RUN_TIMES
 from launchwise.experiment.run_times import read_run_times
 from launchwise.experiment.settings import Settings
-from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
@@ -28,10 +27,10 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.prices import read_prices
-from launchwise.learning import hyperparameters
-from launchwise.learning.recommenders import kinds, source
+from launchwise.learning.recommenders import source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.models import check_models
 from launchwise.workflow.temporary import check_temporary_folder
 from launchwise.workflow.versions import check_version
 from launchwise.workloads.loading import host_file, load_workload
@@ -85,7 +84,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         check_temporary_folder()
         experiment = load_experiment(config, files, Path.cwd())
         _check_hosts(experiment)
-        _check_models(experiment)
+        check_models(experiment)
         _check_recorded(experiment)
         _check_extended(experiment)
         _check_described(experiment)
@@ -107,41 +106,6 @@ def _check_hosts(experiment: Experiment) -> None:
         folder = experiment.folders[workload]
         if not folder.resolve().is_relative_to(PROJECT_KERNELS) and host_file(folder).is_file():
             load_workload(folder, spec)
-
-
-def _check_models(experiment: Experiment) -> None:
-    """Check that the kind of every model exists for its workloads, and its hyper-parameters."""
-    folders = experiment.folders.values()
-    known = {kind for folder in folders for kind in kinds(folder)}
-    for name, model in experiment.settings.models.items():
-        if model.kind not in known:
-            message = unknown("kind of model", model.kind, known)
-            raise experiment.error(f"models.{name}.kind", message)
-        owner = next(folder for folder in folders if model.kind in kinds(folder))
-        _check_parameters(experiment, f"models.{name}", model, owner)
-    for name, study in experiment.studies.items():
-        key, allowed = f"studies.{name}", kinds(experiment.folders[study.workload])
-        for model_name, own in study.own_models.items():
-            if own.kind not in allowed:
-                message = unknown("kind of model", own.kind, allowed)
-                raise experiment.error(f"{key}.own_models.{model_name}.kind", message)
-            folder = experiment.folders[study.workload]
-            _check_parameters(experiment, f"{key}.own_models.{model_name}", own, folder)
-        named = {*experiment.settings.models, *study.own_models}
-        for model_name in study.models:
-            kind = experiment.model_of(name, model_name).kind
-            if kind not in allowed and model_name in named:
-                message = f"{model_name!r} is of kind {kind!r}, which {study.workload} lacks"
-                raise experiment.error(f"{key}.models", message)
-            if kind not in allowed:
-                message = unknown("model", model_name, named | set(allowed))
-                raise experiment.error(f"{key}.models", message)
-
-
-def _check_parameters(experiment: Experiment, key: str, entry: ModelEntry, folder: Path) -> None:
-    """Check the hyper-parameters of a model's entry, which stands at ``key`` of the settings."""
-    if said := hyperparameters.complaint(entry.kind, entry.parameters, folder):
-        raise experiment.error(f"{key}.parameters.{said[0]}", said[1])
 
 
 def _check_recorded(experiment: Experiment) -> None:
@@ -199,15 +163,13 @@ def _check_published(experiment: Experiment) -> None:
             read_run_times(folder, experiment.specs[study.workload], table)
 
 
-TRAINED = re.compile(r"results/models/(?P<study>[^/]+)/(?P<model>[^/]+)(/.*)?")
-"""Folder of a model that this pipeline trains, or of one of its splits and folds."""
+PRODUCT = re.compile(r"results/final/(?P<study>[^/]+)")
+"""Folder of a product that this pipeline makes."""
 
 
 def fitted_model(method: Mapping[str, Any]) -> str:
     """Folder that a sweep's guesses come from, as a rule makes it."""
-    named = str(method["strategy"]["guesses"]["model"]).rstrip("/")
-    trained = TRAINED.fullmatch(named)
-    return f"results/models/{trained['study']}/{trained['model']}" if trained else named
+    return f"{str(method['strategy']['guesses']['model']).rstrip('/')}/final.json"
 
 
 def _check_guesses(experiment: Experiment) -> None:
@@ -217,16 +179,14 @@ def _check_guesses(experiment: Experiment) -> None:
         measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
         if guesses is None or not measured:
             continue
-        trained = TRAINED.fullmatch(guesses.model)
-        if trained is None:
+        made = PRODUCT.fullmatch(guesses.model.rstrip("/"))
+        if made is None:
             if not Path(guesses.model).is_dir():
                 raise experiment.error(key, f"no folder {guesses.model!r}")
             continue
-        study, model = trained["study"], trained["model"]
+        study = made["study"]
         if study not in experiment.studies:
             raise experiment.error(key, unknown("study", study, experiment.studies))
-        if model not in experiment.studies[study].models:
-            raise experiment.error(key, unknown("model", model, experiment.studies[study].models))
         if both := [gpu for gpu in measured if gpu in experiment.gpus_of(study)]:
             message = f"{study} learns from the sweep of {both[0]}, which the guesses are for"
             raise experiment.error(key, f"{message}: name other GPUs in studies.{study}.gpus")

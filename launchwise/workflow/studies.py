@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from launchwise.learning.recommenders import BY_COST, COMMITTEE, answering_model, kinds_of
+from launchwise.learning.recommenders import (
+    BY_COST,
+    COMMITTEE,
+    SIMPLE_RULES,
+    answering_model,
+    members_of,
+)
 from launchwise.workflow.code import Code
-from launchwise.workflow.plan import model_source
+from launchwise.workflow.plan import model_source, run_time_tables
 from launchwise.workflow.values import Plain, Values
 
 MANY_FOLDS = 6
@@ -26,6 +32,11 @@ class Studies:
     def __init__(self, values: Values, cores: int) -> None:
         self._values, self._cores = values, cores
         self._experiment = values.experiment
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the studies."""
+        return list(self._values.studies)
 
     def folder(self, study: str) -> str:
         """Folder of the study's workload."""
@@ -49,7 +60,12 @@ class Studies:
 
     def usual(self, study: str) -> list[str]:
         """``usual.yaml`` of the study's workload; empty if missing."""
-        return present(f"{self.folder(study)}/usual.yaml")
+        return self.usual_of(self.folder(study))
+
+    @staticmethod
+    def usual_of(folder: str) -> list[str]:
+        """``usual.yaml`` of the workload in a folder; empty if missing."""
+        return present(f"{folder}/usual.yaml")
 
     def gpus(self, study: str) -> list[str]:
         """GPUs of the study, in the order of the settings, as every list of files below."""
@@ -89,13 +105,6 @@ class Studies:
             **{key: value for key, value in optional.items() if value is not None},
         }
 
-    def learnt_from(self, study: str) -> Plain | None:
-        """Candidates and constraints if models learn from candidates alone, else None."""
-        entry = self._values.studies[study]
-        if entry["train_on"] == "all":
-            return None
-        return {key: entry[key] for key in ("candidates", "constraints")}
-
     def processes(self, study: str) -> int:
         """Processes that fit the study's folds, or ask about them, at once.
 
@@ -107,43 +116,102 @@ class Studies:
         folds = max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))
         return min(folds, self._cores if folds > MANY_FOLDS else max(1, self._cores // 2))
 
-    def models(self, study: str) -> list[str]:
-        """Folders of the study's fitted models."""
-        return [f"results/models/{study}/{model}" for model in self._values.models[study]]
+    def learnt(self, study: str) -> list[str]:
+        """What is said of the study's test candidates: their table, a file a method."""
+        names = ["candidates", *SIMPLE_RULES, *self._values.models[study]]
+        return [f"results/learnt/{study}/{name}.parquet" for name in names]
+
+    def measures_between(self, study: str) -> bool:
+        """Whether answers are compared in pairs on a live GPU before they are evaluated."""
+        confirmation = self._values.confirmation
+        asked = confirmation is not None and confirmation["answers"]
+        return bool(asked) and any(gpu in self._values.live for gpu in self.gpus(study))
+
+    def learning_inputs(self, study: str) -> dict[str, Any]:
+        """Inputs of the job that learns."""
+        return {
+            "workload": [*self.features(study), *self.cost(study), *self.usual(study)],
+            "sweeps": self.sweeps(study),
+            "profiles": self.profiles(study),
+        }
+
+    def answering_inputs(self, study: str, cards: str) -> dict[str, Any]:
+        """Inputs of the job that evaluates and answers, beside what was learnt and the sweeps."""
+        return {
+            "judged": self.times(study),
+            "answered": self.answered_profiles(study),
+            "cards": cards,
+            "run_times": run_time_tables(self.own_folder(study)),
+        }
+
+    def final(self, study: str) -> str:
+        """Facts of the study's product, which stand for its folder."""
+        return f"results/final/{study}/final.json"
+
+    def learnt_files(self, study: str, update: Any = str) -> dict[str, Any]:
+        """What is learnt of a study (:class:`launchwise.exporting.study_results.LearntFiles`).
+
+        Parameters
+        ----------
+        update
+            Snakemake's mark of an output that is not deleted before its job.
+        """
+        return {
+            "splits": f"results/splits/{study}.json",
+            "training": f"results/clean/{study}.parquet",
+            "removed": f"results/clean/{study}.removed.parquet",
+            # Not deleted before: what was made from the same stays as it is.
+            "learnt": [update(path) for path in self.learnt(study)],
+            # Named by its facts: Snakemake knows no content of a folder.
+            "fitted": update(f"results/fitted/{study}/fitted.json"),
+        }
+
+    def result_files(self, study: str) -> dict[str, str]:
+        """Results of a study (:class:`launchwise.exporting.study_results.ResultFiles`)."""
+        return {
+            "rows": f"results/evaluation/{study}.parquet",
+            "curves": f"results/evaluation/{study}.curves.parquet",
+            "summary": f"results/evaluation/{study}.summary.json",
+            "final": self.final(study),
+            "lookup": f"results/lookup/{study}.json",
+            "published": f"results/predictions/{study}.published.parquet",
+        }
+
+    def job_settings(self, study: str, code: Code) -> Plain:
+        """Settings of a study (:class:`launchwise.exporting.study_results.StudySettings`)."""
+        settings = self._values.settings
+        return {
+            "name": study,
+            "entry": self._values.untitled[study],
+            "folder": self.folder(study),
+            "own_folder": self.own_folder(study),
+            "question": self.question(study),
+            "models": self._trained(study, code),
+            "rules": {
+                "spec": self._values.specs[self._values.workload(study)],
+                "code": code("launchwise/learning/learn.py"),
+                "inputs": [*self.features(study), *self.usual(study)],
+            },
+            "answering": self.answering(study),
+            "gpus": self.gpus(study),
+            "answered": self.answered_gpus(study),
+            "described": self._values.cards,
+            "blamed": self._experiment.holders_of_splits(study),
+            "search": settings.search.model_dump(mode="json"),
+            "seed": settings.seed,
+            "cap": self._values.row_cap,
+            "least_gain": settings.least_gain,
+        }
 
     def answering(self, study: str) -> str:
         """Name of the study's answering model."""
         return answering_model(self._values.models[study])
 
-    def answering_entry(self, study: str) -> Plain:
-        """Settings of the study's answering model, its name instead of its title."""
-        return self._untitled(study, self.answering(study))
-
-    def inherited_by_final(self, study: str) -> list[str]:
-        """Fits to the folds, if the answering model is a committee."""
-        name = self.answering(study)
-        inherits = self._values.models[study][name]["kind"] == COMMITTEE
-        return [f"results/models/{study}/{name}"] if inherits else []
-
     def sources_of_answering(self, study: str) -> list[str]:
         """Source files of the answering model's kinds."""
         return self._sources(study, self.answering(study))
 
-    def sources_of_models(self, study: str) -> list[str]:
-        """Source files of the kinds of the study's models."""
-        models = self._values.models[study]
-        return [path for model in models for path in self._sources(study, model)]
-
-    def sources_by_cost(self, study: str) -> list[str]:
-        """Source files of the models of costs."""
-        return [model_source(kind, self.folder(study)) for kind in BY_COST]
-
-    def cost_asked(self, study: str) -> list[str]:
-        """``cost.yaml``, if a model of the study reads it."""
-        asked = any(self._asks_cost(study, model) for model in self._values.models[study])
-        return self.cost(study) if asked else []
-
-    def trained(self, study: str, code: Code) -> dict[str, Plain]:
+    def _trained(self, study: str, code: Code) -> dict[str, Plain]:
         """Model to what decides how it is fitted, beside the training rows."""
         return {
             model: {
@@ -152,7 +220,7 @@ class Studies:
                 "spec": self._values.specs[self._values.workload(study)],
                 # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
                 "journal": f"results/search/{study}/{model}.log",
-                "code": code("scripts/train.py", *self._sources(study, model)),
+                "code": code("launchwise/learning/learn.py", *self._sources(study, model)),
                 "inputs": [
                     *self.features(study),
                     *self.usual(study),
@@ -162,8 +230,15 @@ class Studies:
             for model, entry in self._values.models[study].items()
         }
 
-    def training_work(self, study: str) -> int:
-        """Bytes of recorded rows times models: the longest path starts first."""
+    def priority(self, study: str) -> int:
+        """Priority of a study's jobs: the smallest, whose answers are shown first, then the longest
+        path."""
+        works = {each: self.work(each) for each in self.names}
+        smallest = min(works, key=lambda each: (works[each], each))
+        return 10 + works[study] + (max(works.values()) if study == smallest else 0)
+
+    def work(self, study: str) -> int:
+        """Bytes of recorded rows times models."""
         rows, workload = self._values.recorded_in, self._values.workload(study)
         files = [Path(rows.get(gpu, ""), f"{workload}.parquet") for gpu in self.gpus(study)]
         size = sum(path.stat().st_size for path in files if path.is_file())
@@ -173,7 +248,13 @@ class Studies:
         return {**self._values.models[study][model], "title": model}
 
     def _kinds(self, study: str, model: str) -> list[str]:
-        return kinds_of(self._values.models[study][model], Path(self.folder(study)))
+        """Kinds that a model runs: its own, and those of its members."""
+        models = self._values.models[study]
+        entry = models[model]
+        if entry["kind"] != COMMITTEE:
+            return [entry["kind"]]
+        members = members_of(entry["parameters"], models)
+        return [COMMITTEE, *(models[each]["kind"] for each in members if each in models)]
 
     def _sources(self, study: str, model: str) -> list[str]:
         """Source files of the model's kinds: an edit retrains the models of this kind only."""

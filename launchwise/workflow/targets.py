@@ -11,9 +11,8 @@ Targets = dict[str, list[str]]
 OF_STUDIES = {
     "split": "results/splits/{study}.json",
     "clean": "results/clean/{study}.parquet",
-    "recommend": "results/recommendations/{study}.parquet",
-    "evaluate": "results/evaluation/{study}.parquet",
-    "final": "results/final/{study}",
+    "final": "results/final/{study}/final.json",
+    "lookup": "results/lookup/{study}.json",
     "export": "results/export/{study}",
 }
 """Stage of every study to what it makes."""

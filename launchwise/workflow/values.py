@@ -32,11 +32,13 @@ class Values:
         Entry of every GPU and study.
     untitled
         Entry of every study without titles: for stages that print none.
+    without_models
+        The same with a model that stands for all: for stages that learn nothing.
     models
         Study to the entries of its models.
     methods
         Workload to how it is measured.
-    confirmation
+    confirmation, clock_tolerance
         How pairs are compared; None: nothing is compared in pairs.
     recheck
         How answers are measured again: as pairs are, for its own seconds.
@@ -69,6 +71,8 @@ class Values:
             name: study.model_dump(mode="json") for name, study in experiment.studies.items()
         }
         self.untitled = {name: untitled_study(each) for name, each in experiment.studies.items()}
+        no_models = {"models": ["any"], "own_models": {}, "further_models": []}
+        self.without_models = {name: {**each, **no_models} for name, each in self.untitled.items()}
         self.models: dict[str, dict[str, Plain]] = {
             name: {
                 model: experiment.model_of(name, model).model_dump(mode="json")
@@ -82,6 +86,7 @@ class Values:
         }
         confirm = settings.confirm
         self.confirmation = None if confirm is None else confirm.model_dump(mode="json")
+        self.clock_tolerance = None if confirm is None else confirm.clock_tolerance
         self.recheck = {
             **(settings.confirm or Confirmation()).model_dump(mode="json"),
             "seconds": settings.recheck.seconds,

@@ -30,7 +30,7 @@ def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
     (row,) = result["rows"]
     assert row["gpus"] == 1
     # From a check of the GPU to the report.
-    assert row["jobs"] > row["submitted"] > 10
+    assert row["jobs"] > row["submitted"] > 5
     assert row["plan"]["seconds"] > 0
     assert row["nothing_to_do"]["memory_mb"] > 50
 
@@ -201,22 +201,6 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> N
     assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
 
 
-@pytest.mark.slow
-def test_variants_of_the_answering_model_answer_the_same_problems(tmp_path: Path) -> None:
-    result = result_of("committee", tmp_path)
-    assert result["studies"] == ["tridiagonal_streams"]
-    default, folds_2 = (result["variants"][name] for name in ("default", "folds_2"))
-    assert folds_2["parameters"] == {**default["parameters"], "folds": 2}
-    for kind, problems in (("blind", 40), ("splits", 32)):
-        for row in (default[kind], folds_2[kind]):
-            assert row["problems"] == problems >= row["intervals"]
-            assert 0 < row["fraction"] <= 1
-            assert row["fraction_of_seeds"] == [row["fraction"]]
-            assert row["studies"] == {"tridiagonal_streams": pytest.approx(row["fraction"])}
-            assert (row["covered"] is None) == (row["intervals"] == 0)
-            assert min(row["fit_core_s"], row["answer_core_s"]) > 0
-
-
 def test_a_run_of_the_recipe_that_is_none_is_named(tmp_path: Path) -> None:
     done = start("paper_recipe", tmp_path / "result.json", "--runs", "openmp", "typo")
     assert done.returncode == 1
@@ -354,23 +338,6 @@ def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) 
     assert row["transfer"]["within_5_percent"] <= row["transfer"]["within_1_percent"] <= 25
     assert row["transfer"]["best_of_all"] > 0.95
     assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]
-
-
-@pytest.mark.slow
-def test_rules_for_unseen_cards_are_judged_on_workloads_that_did_not_choose_them(
-    tmp_path: Path,
-) -> None:
-    result = result_of("unseen_cards", tmp_path)
-    assert result["trials"]["granger_time"] == {"all": 2, "several_gpus": 1}
-    for one in (*result["rules"], *result["kinds"]):
-        assert set(one["several_gpus"]["workloads"]) == {"granger"}
-        assert 0 < one["several_gpus"]["share"] <= 1
-    shares = {(one["rule"], one["members"]): one["all"]["workloads"] for one in result["rules"]}
-    chosen = result["chosen_by_others"]["all"]
-    for workload, other in (("granger", "pnpoly"), ("pnpoly", "granger")):
-        rule, members = chosen["rules"][workload].split("; ")
-        assert shares[rule, members][other] == max(each[other] for each in shares.values())
-        assert chosen["workloads"][workload] == shares[rule, members][workload]
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def test_snakemake_plans_what_the_printed_line_says(
     said = done.stdout + done.stderr
     for name in DEVICES:
         assert f"data/recorded/{name}/blur.parquet" in said
-    for stage in ("train_blur_transfer", "evaluate", "report"):
+    for stage in ("profiles", "data_blur", "learn_blur_transfer", "report"):
         assert f"rule {stage}:" in said
 
 
@@ -72,7 +72,7 @@ def test_from_files_to_the_report_in_an_empty_folder(
     # Models that take little time: no figure of theirs is looked at.
     study = here / "kernels" / "blur" / "studies" / "blur_transfer" / "study.yaml"
     asked = yaml.safe_load(study.read_text())
-    asked["own_models"]["chosen"]["parameters"]["members"] = "knn, nearest_size"
+    asked["own_models"]["chosen"]["parameters"] = {"members": "knn, nearest_size"}
     study.write_text(yaml.safe_dump({**asked, "models": ["knn", "chosen"]}))
     command = [*words, "--quiet", "all"]
     done = forked(run_snakemake, command, here, at_home(here), seconds=200)

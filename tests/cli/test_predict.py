@@ -133,12 +133,13 @@ def test_settings_are_laid_over_each_other(
 
 @pytest.mark.usefixtures("at_root")
 def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path: Path) -> None:
-    from scripts.described_profile import main as describe
+    from scripts.profiles import main as describe
 
-    describe("titan_v", "titan_v", None, CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
+    made, cards = tmp_path / "p.json", {"titan_v": "titan_v"}
+    describe([], [], cards, {"titan_v": None}, Path(CARDS_FILE), Path(REFERENCE_PROFILE), [made])
     config = [Path(own[-1])]
     experiment = load_experiment(read_yaml(config[0]), config, ROOT)
-    assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
+    assert find_profile("titan_v", experiment) == read_profile(made)
 
 
 @pytest.mark.workloads

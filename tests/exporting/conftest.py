@@ -12,7 +12,8 @@ from stencil import slice_of_card, sweep
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fit_final
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 

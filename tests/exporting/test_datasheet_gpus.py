@@ -28,7 +28,8 @@ from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fit_final
 from launchwise.learning.splits import Case
 from launchwise.report import finder
 from launchwise.tables.times import judged_times

@@ -22,7 +22,8 @@ from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.answering import why_none
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fit_final
 from launchwise.learning.splits import Case
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema

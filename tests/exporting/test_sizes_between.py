@@ -42,29 +42,29 @@ def spec_with(own: list[str], variant: list[str]) -> Spec:
 @pytest.mark.parametrize(
     ("own", "variant", "between"),
     [
-        ([], [], [1448, 2048, 2896]),
-        (["n % 256 == 0"], [], [1536, 2048, 2816]),
-        ([], ["n % (4 * threads) == 0"], [1536, 2048, 2816]),
-        (["n % 1024 == 0"], [], [2048, 3072]),
-        (["n in (1024, 4096)"], [], []),
-        (["n % (512 * k) == 0"], [], [2048, 3072]),
+        ([], [], [1774]),
+        (["n % 256 == 0"], [], [1792]),
+        ([], ["n % (4 * threads) == 0"], [1792]),
+        (["n % 1024 == 0"], [], [2048]),
+        (["n in (1024, 3072)"], [], []),
+        (["n % (512 * k) == 0"], [], [2048]),
     ],
 )
 def test_sizes_between_measured_ones_fit(
     own: list[str], variant: list[str], between: list[int]
 ) -> None:
-    measured = pd.DataFrame({"n": [1024, 4096], "k": [2, 2]})
+    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
     final: Any = SimpleNamespace(spec=spec_with(own, variant), measured=measured)
     found = asked_problems(cast(Final, final))
-    assert [problem["n"] for problem in found] == [1024, *between, 4096]
+    assert [problem["n"] for problem in found] == [1024, *between, 3072]
     assert {problem["k"] for problem in found} == {2}
 
 
 def test_without_measurements_few_problems_cover_all_that_were_measured() -> None:
     sizes = [2**k for k in range(20)]
     measured = pd.DataFrame([{"n": n, "k": k} for n in sizes for k in (1, 8, 64)])
-    final: Any = SimpleNamespace(spec=spec_with([], []), measured=measured)
-    chosen = [(*each.values(),) for each in spread_problems(cast(Final, final))]
+    final = product(measured.assign(gpu="card"))
+    chosen = [(*each.values(),) for each in spread_problems(final)]
     every = {(int(n), int(k)) for n, k in measured.to_numpy()}
     assert len(chosen) == UNMEASURED < len(every)
     assert set(chosen) < every
@@ -73,5 +73,21 @@ def test_without_measurements_few_problems_cover_all_that_were_measured() -> Non
     # No two of them are nearer than the farthest of the others.
     apart = min(distance(a, b) for a in chosen for b in chosen if a != b)
     assert farthest <= apart
-    few = SimpleNamespace(spec=final.spec, measured=measured.head(5))
-    assert len(spread_problems(cast(Final, few))) == 5
+    assert len(spread_problems(product(final.measured.head(5)))) == 5
+
+
+def product(measured: pd.DataFrame) -> Final:
+    """What a product knows of two cards and a slice."""
+    profiles = {name: SimpleNamespace(is_slice="." in name) for name in ("card", "other", "card.7")}
+    domain = SimpleNamespace(profiles=profiles)
+    made: Any = SimpleNamespace(spec=spec_with([], []), measured=measured, domain=domain)
+    return cast(Final, made)
+
+
+def test_problems_that_all_cards_measured_come_first() -> None:
+    sizes = {"card": range(1, 400), "other": range(100, 108), "card.7": range(1, 50)}
+    rows = [{"n": n, "k": 1, "gpu": gpu} for gpu, some in sizes.items() for n in some]
+    found = [each["n"] for each in spread_problems(product(pd.DataFrame(rows)))]
+    assert len(found) == UNMEASURED
+    assert set(sizes["other"]) < set(found)
+    assert {1, 399} < set(found)

@@ -16,7 +16,8 @@ from launchwise.exporting.table import answer_table
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, fastest_measured, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fastest_measured, fit_final
 from launchwise.learning.splits import cases_in
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec

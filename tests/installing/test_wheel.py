@@ -141,7 +141,7 @@ DIGESTS = """
 from launchwise.base.places import shipped
 from launchwise.measuring.source_states import digest_of_sources
 from launchwise.workflow.code import Code
-print(Code()("scripts/split.py"))
+print(Code()("scripts/data.py"))
 print(digest_of_sources(shipped("kernels/tridiagonal")))
 """
 
@@ -151,7 +151,7 @@ def test_results_of_a_clone_are_those_of_its_wheel(installed: Installed, tmp_pat
     """Neither stages nor journals begin anew: their digests do not depend on where files lie."""
     (tmp_path / "digests.py").write_text(DIGESTS)
     done = installed.run("python", "digests.py", folder=tmp_path)
-    stage = Code()("scripts/split.py")
+    stage = Code()("scripts/data.py")
     rows = digest_of_sources(ROOT / "kernels" / "tridiagonal")
     assert done.stdout.split() == [stage, rows]
 

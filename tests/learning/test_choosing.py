@@ -12,11 +12,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import profile
-from spaces import made
-
-from launchwise.base.errors import UserError
-from launchwise.learning.baselines import BestOnAverage, NearestSize
 from launchwise.learning.choosing.plans import (
     HeldOut,
     centre_and_spread,
@@ -24,6 +19,11 @@ from launchwise.learning.choosing.plans import (
     conformal_offsets,
 )
 from launchwise.learning.choosing.situations import Known, drawn, validation_folds
+from samples import profile
+from spaces import made
+
+from launchwise.base.errors import UserError
+from launchwise.learning.baselines import BestOnAverage, NearestSize
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Tried
 from launchwise.learning.recommenders import recommender_class

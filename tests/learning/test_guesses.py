@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.training import train_model
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_json
@@ -31,7 +32,6 @@ from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 from tests.support.spaces import LARGE, PROBLEM, large, made
-from tests.support.training import train_model
 
 GPU = "test"
 ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}

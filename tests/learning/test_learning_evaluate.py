@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +11,26 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from said import learnt_of
+from studies import entry, learning
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Search
-from launchwise.experiment.study import Fences, ModelEntry
+from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.clean import clean
-from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, learning_curves
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
+from launchwise.learning.evaluation import evaluated as evaluated_all
 from launchwise.learning.features import Domain
-from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.recommending import recommend
+from launchwise.learning.learn import Asked, learn
+from launchwise.learning.learnt import read_learnt
 from launchwise.learning.regression import RESOLUTION
-from launchwise.learning.row_cap import RowCap
-from launchwise.learning.searching import expectations_of
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
-from launchwise.learning.training_rows import read_training
-from launchwise.tables.files import read_table, write_table
-from launchwise.tables.learning import (
-    curves_schema,
-    evaluation_schema,
-    predicted_times_schema,
-    recommendation_schema,
-    training_schema,
-)
+from launchwise.tables.files import read_table
+from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
-from tests.support.predicted import predicted_times
 from tests.support.samples import measurements, profile
-from tests.support.training import train_model
 
 GPU = "test"
 # Times of the baseline and three blocks, ms; None failed on the GPU.
@@ -116,8 +105,9 @@ def evaluated(
     random_draws: list[int],
 ) -> pd.DataFrame:
     """Evaluation of recommendations and of the times predicted with them."""
-    times = truth.timed(predicted_times(recommendations, domain.spec))
-    return evaluate(recommendations, times, folds, truth, domain, random_draws)
+    learnt = learnt_of(recommendations, domain.spec)
+    timed = truth.timed(learnt.predicted_times)
+    return evaluate("s", learnt, folds, truth, timed, domain, random_draws, "chosen")[0]
 
 
 def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
@@ -331,7 +321,7 @@ def test_only_candidates_count_as_the_best(
     assert allowed["time_ms"].min() > sweep["time_ms"].min()
 
 
-# Training files, and the whole way from sweep to evaluation
+# The whole way from sweep to evaluation
 
 
 @pytest.fixture(scope="module")
@@ -342,188 +332,41 @@ def sweep(stencil_spec: Spec) -> pd.DataFrame:
 WAY = Fold("it", ALL, (case(64), case(130)), (case(100),))
 
 
-def write_training(path: Path, rows: pd.DataFrame, spec: Spec) -> None:
-    parts = {
-        part: [one.plain() for one in getattr(WAY, part)] for part in ("train", "test")
-    }  # fmt: skip
-    folds = [{"split": WAY.split, "fold": WAY.fold, **parts}]
-    write_table(path, rows, training_schema(spec), {"folds": folds})
-
-
-@pytest.fixture
-def training(sweep: pd.DataFrame, domain: Domain, tmp_path: Path) -> Path:
-    path = tmp_path / "training.parquet"
-    cleaned = clean({GPU: sweep}, [WAY], domain.spec, Fences())
-    write_training(path, cleaned.training, domain.spec)
-    return path
-
-
-def plant(path: Path, n: int, domain: Domain) -> None:
-    rows = read_table(path, training_schema(domain.spec))
-    write_training(path, pd.concat([rows, rows.iloc[:1].assign(n=n)]), domain.spec)
-
-
-@pytest.mark.parametrize(
-    ("n", "message"),
-    [(100, "a test problem is among the training rows"), (200, "a problem outside the split")],
-)
-def test_a_planted_row_of_another_problem_stops_training_and_baselines(
-    training: Path, domain: Domain, tmp_path: Path, n: int, message: str
-) -> None:
-    assert set(read_training(training, domain.spec).rows["n"]) == {64, 130}
-    plant(training, n, domain)
-    entry = ModelEntry(kind="tree", title="x")
-    with pytest.raises(UserError, match=f"{message}.*n={n}") as caught:
-        read_training(training, domain.spec)
-    assert str(training) in str(caught.value)
-    with pytest.raises(UserError, match=message):
-        recommend("s", {}, training, [WAY], domain)
-    with pytest.raises(UserError, match=message):
-        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
-    assert not (tmp_path / "t" / "summary.json").exists()
-
-
-def test_rows_of_a_fold_that_the_file_does_not_declare_are_refused(
-    training: Path, domain: Domain
-) -> None:
-    rows = read_table(training, training_schema(domain.spec))
-    write_training(
-        training, pd.concat([rows, rows.iloc[:1].assign(folds="it/other", n=99)]), domain.spec
-    )
-    with pytest.raises(UserError, match="it/other is not among the folds"):
-        read_training(training, domain.spec)
-
-
-def test_training_says_how_many_rows_were_left_out(
-    training: Path, domain: Domain, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    rows = len(read_training(training, domain.spec).rows)
-    entry = ModelEntry(kind="tree", title="x")
-    asked = ("t", entry, domain, training, Search(trials=0), 7, tmp_path / "t")
-    with caplog.at_level(logging.INFO, "launchwise"):
-        (every,) = train_model(*asked)["folds"]
-        assert not caplog.records
-        (fewer,) = train_model(*asked, RowCap(rows - 9, 7))["folds"]
-    assert (every["rows"], every["rows_left_out"]) == (rows, 0)
-    assert (fewer["rows"], fewer["rows_left_out"]) == (rows - 9, 9)
-    said = "it all: 9 rows left out: max_rows_per_fit allows no more"
-    assert [record.getMessage() for record in caplog.records] == [said]
-    with pytest.raises(UserError, match=r"^x\.yaml: max_rows_per_fit: is 9, but fold it/all needs"):
-        train_model(*asked, RowCap(9, 7, "x.yaml"))
-    assert (tmp_path / "t" / "summary.json").exists()
-
-
-def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
-    training: Path, domain: Domain, tmp_path: Path
-) -> None:
-    entry = ModelEntry(kind="tree", title="Tree", parameters={"max_depth": 3}, trials=0)
-    summary = train_model("t", entry, domain, training, Search(trials=5), 7, tmp_path / "t")
-    (facts,) = summary["folds"]
-    assert facts["parameters"] == {
-        **recommender_class("tree").defaults, "max_depth": 3, "seed": 7
-    }  # fmt: skip
-    assert (facts["trials"], facts["objective"], facts["cases"]) == (0, None, 2)
-    assert facts["leaves"] <= 2**3
-    assert "gpu_sms" in summary["features_dropped"]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "key"),
-    [
-        ({"dept": 3}, "models.t.parameters"),
-        ({"target": "speed"}, "models.t.parameters.target"),
-        ({"max_depth": -1}, "models.t.parameters.max_depth"),
-    ],
-)
-def test_a_parameter_out_of_range_names_the_model(
-    training: Path, domain: Domain, tmp_path: Path, parameters: dict[str, Any], key: str
-) -> None:
-    entry = ModelEntry(kind="tree", title="Tree", parameters=parameters, trials=0)
-    with pytest.raises(UserError) as caught:
-        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
-    assert caught.value.key == key
-    assert "\n" not in str(caught.value)
-
-
-def test_training_again_leaves_nothing_of_before(
-    training: Path, domain: Domain, tmp_path: Path
-) -> None:
-    folder = tmp_path / "t"
-    (folder / "old").mkdir(parents=True)
-    entry = ModelEntry(kind="nearest", title="nearest", trials=0)
-    summary = train_model("t", entry, domain, training, Search(), 7, folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["it", "summary.json"]
-    scored = summary["folds"][0]["cross_validation"]
-    # Two cases allow two folds; the made-up times have the same order at both sizes.
-    assert scored["folds"] == 2
-    assert 0 < scored["fraction"] <= 1
-
-
-@pytest.mark.parametrize(("near_percent", "all_near"), [(2.0, False), (20.0, True)])
-def test_near_the_best_is_within_the_percentage_of_the_study(
-    sweep: pd.DataFrame,
-    stencil_spec: Spec,
-    tmp_path: Path,
-    near_percent: float,
-    all_near: bool,
-) -> None:
-    names = stencil_spec.tunable_columns
-    times = sweep[sweep["n"].isin([64, 130])].set_index(["n", *names])["time_ms"].copy()
-    one, other = times[130].nsmallest(2).index
-    # What is the best at one size is 10 % slower than the best of the other.
-    times[130, *one] = 1.1 * times[130, *other]
-    times[64, *other] = 1.1 * times[64, *one]
-    assert (times[64].idxmin(), times[130].idxmin()) == (one, other)
-    rows = sweep.merge(times.rename("changed").reset_index(), on=["n", *names], how="left")
-    rows = rows.assign(time_ms=rows.pop("changed").fillna(rows["time_ms"]))
-    domain = Domain(stencil_spec, {GPU: profile()}, near_best_percent=near_percent)
-    path = tmp_path / "training.parquet"
-    write_training(path, clean({GPU: rows}, [WAY], domain.spec, Fences()).training, domain.spec)
-    entry = ModelEntry(kind="nearest", title="nearest", trials=0)
-    summary = train_model("t", entry, domain, path, Search(), 7, tmp_path / "t")
-    scored = summary["folds"][0]["cross_validation"]
-    # The answer to a held-out size is up to 10 % slower than the best.
-    assert 1 / 1.1 < scored["fraction"] < 1
-    assert scored["accuracy"] <= scored["accuracy_near_best"]
-    assert (scored["accuracy_near_best"] == 1) == all_near
-
-
-def test_from_sweep_to_evaluation(
-    sweep: pd.DataFrame, training: Path, domain: Domain, tmp_path: Path
-) -> None:
-    entry = ModelEntry(kind="tree", title="Tree", trials=0)
-    train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
-    found = recommend("s", {"t": tmp_path / "t"}, training, [WAY], domain)
-    assert found.facts["t"]["cases"] == 1
-    write_table(tmp_path / "s.parquet", found.recommendations, recommendation_schema(domain.spec))
-    counts = found.recommendations.groupby("model")["rank"].agg(list)
+def test_from_sweep_to_evaluation(sweep: pd.DataFrame, domain: Domain, tmp_path: Path) -> None:
+    models = {"t": Asked(entry("tree"))}
+    learn(learning(models, domain, {GPU: sweep}, [WAY]), tmp_path, "it")
+    learnt = read_learnt(tmp_path, [*BASELINES, "t"], domain.spec)
+    assert learnt.facts["t"]["cases"] == 1
+    counts = learnt.recommendations.groupby("model")["rank"].agg(lambda ranks: sorted(ranks))
     assert counts["t"] == list(range(1, LONGEST + 1))
     assert counts["untuned"] == list(range(1, LONGEST + 1))
-    times = predicted_times_schema(domain.spec, ["t"])
-    write_table(tmp_path / "s.times.parquet", found.times, times)
     # Every candidate has a predicted time, and the first recommendation the least of them.
-    assert len(found.times) == len(domain.choices(WAY.test))
-    first = found.recommendations.query("model == 't' and rank == 1")["predicted_ms"].item()
-    assert first == pytest.approx(found.times["t_ms"].min(), rel=RESOLUTION)
+    times = learnt.predicted_times
+    assert len(times) == len(domain.choices(WAY.test))
+    first = learnt.recommendations.query("model == 't' and rank == 1")["predicted_ms"].item()
+    assert first == pytest.approx(times["t_ms"].min(), rel=RESOLUTION)
     truth = Truth({GPU: sweep}, domain)
-    table = evaluate(found.recommendations, truth.timed(found.times), [WAY], truth, domain, [1, 20])
+    found = evaluated_all("s", learnt, [WAY], truth, domain, [1, 20], "t")
+    names = ("table.parquet", "curves.parquet", "summary.json")
+    found.write(*(tmp_path / name for name in names), processes=1)
+    table = read_table(tmp_path / "table.parquet", evaluation_schema(domain.spec))
     assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
-    write_table(tmp_path / "table.parquet", table, evaluation_schema(domain.spec))
     assert (table["n"] == 100).all()
     assert (table["fraction"] <= 1 + 1e-12).all()
     own = of(table, "t", 100)
     assert own["fraction"] <= own["best_of_5"] <= own["best_of_20"] <= 1
-    listed = truth.beside(found.recommendations.query("model == 't'"))
+    listed = truth.beside(learnt.recommendations.query("model == 't'"))
     for count in (5, 20):
         shares = (listed["best_ms"] / listed["time_ms"])[listed["rank"] <= count]
         assert own[f"best_of_{count}"] == shares.max()
     measured = sweep[(sweep["n"] == 100) & sweep["time_ms"].notna()]["time_ms"]
     assert own["configurations"] == len(measured)
     assert own["needle_index"] == (measured <= 1.05 * measured.min()).sum() > 0
-    said = expectations_of("t", found.recommendations, found.times)
-    curves = learning_curves(found.recommendations, [WAY], truth, domain.spec, said)
-    curves = curves.assign(study="s")
-    write_table(tmp_path / "curves.parquet", curves, curves_schema())
+    summary = read_sealed_json(tmp_path / "summary.json")
+    assert summary["study"] == "s"
+    assert summary["models"]["t"]["kind"] == "tree"
+    assert {each["model"] for each in summary["predictions"]} == {"t"}
+    curves = read_table(tmp_path / "curves.parquet", curves_schema())
     drawn = curves[curves["gpu"] == ALL_GPUS].pivot(
         index="measured", columns="model", values="fraction"
     )

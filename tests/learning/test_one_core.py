@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from launchwise.learning.training import Asked, train_models
 from samples import STENCIL, measurements, profile
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +21,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.one_core import VARIABLES, Use, complaint, one_thread, watched
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case, Fold
-from launchwise.learning.training import Asked, train_models
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import training_schema
 from launchwise.workloads.spec import load_spec

@@ -15,8 +15,8 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
-from tests.support.predicted import predicted_times
 from tests.support.report_study import sweep
+from tests.support.said import learnt_of
 from tests.support.samples import profile
 
 TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
@@ -143,7 +143,9 @@ def test_errors_are_those_of_the_rows(counted: tuple[Domain, pd.DataFrame, Truth
     domain, rows, truth = counted
     ratio = np.where(rows["gpu"] == "big", 1.2, 0.9)
     table = recommendations(rows, ratio).drop(columns="time_ms")
-    found = prediction_errors(truth.timed(predicted_times(table, domain.spec)), ["mine"], domain)
+    found = prediction_errors(
+        truth.timed(learnt_of(table, domain.spec).predicted_times), ["mine"], domain
+    )
     whole = {one["gpu"]: one for one in found if not one["by"]}
     assert set(whole) == {"all", "big", "big.sm4"}
     assert whole["big"]["median_percent"] == pytest.approx(20)
@@ -162,7 +164,7 @@ def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
 ) -> None:
     domain, rows, truth = counted
     table = recommendations(rows, np.ones(len(rows))).drop(columns="time_ms")
-    timed = truth.timed(predicted_times(table, domain.spec))
+    timed = truth.timed(learnt_of(table, domain.spec).predicted_times)
     timed.loc[0, ["status", "mine_ms"]] = ["slow", 1e9]
     timed.loc[1, "mine_ms"] = np.nan
     found = prediction_errors(timed, ["mine"], domain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +164,9 @@ def test_a_constraint_that_leaves_nothing_is_blamed_on_the_spec(project: Project
 
 
 def test_a_study_that_does_not_exist_has_no_targets(project: Project) -> None:
-    done = project.snakemake("-n", "--", "train_nosuch")
+    done = project.snakemake("-n", "--", "learn_nosuch")
     assert done.returncode != 0
-    assert "train_nosuch" in done.stdout + done.stderr
+    assert "learn_nosuch" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -203,7 +202,7 @@ SWEEPS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "another GPU's rows": (
         lambda path: rewrite(path, lambda table: table.assign(gpu="other")),
-        "gpu: is 'other', not 'bad3'",
+        "gpu: is 'other', not 'test'",
     ),
     "no time": (lambda path: rewrite(path, no_time), "time_ms: must be given exactly where"),
     "truncated file": (
@@ -213,38 +212,56 @@ SWEEPS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-def test_bad_recorded_files_are_refused_and_good_ones_taken_as_they_are(project: Project) -> None:
-    # One GPU a mistake, so that one run shows them all.
-    config, folders = project.config(), {}
-    recorded = project.folder / "data" / "recorded"
-    for number, (change, _) in enumerate(SWEEPS.values()):
-        folders[f"bad{number}"] = recorded / f"bad{number}"
-        shutil.copytree(recorded / "test", folders[f"bad{number}"])
-        path = folders[f"bad{number}"] / "stencil.parquet"
-        rewrite(path, partial(pd.DataFrame.assign, gpu=f"bad{number}"))
-        change(path)
-    shutil.copytree(recorded / "test", recorded / "profiled")
-    path = recorded / "profiled" / "profile.json"
+@pytest.mark.parametrize("what", SWEEPS)
+def test_a_bad_recorded_sweep_is_refused(project: Project, what: str) -> None:
+    change, said = SWEEPS[what]
+    change(project.folder / SWEEP)
+    line = line_of(project, *TARGET[:-1], "results/sweeps/test/stencil.parquet")
+    assert line.startswith(f"E launchwise: {SWEEP}: {said}")
+
+
+def test_a_bad_recorded_profile_is_refused(project: Project) -> None:
+    path = project.folder / "data" / "recorded" / "test" / "profile.json"
     path.write_text(path.read_text().replace('"name": "test"', '"name": "h100"'))
-    names = [*folders, "profiled", "test"]
-    config["gpus"] = {name: {"source": "recorded"} for name in names}
-    project.configure(config)
-    before = files_of(project.folder)
-    good = "results/sweeps/test/stencil.parquet"
-    targets = [f"results/sweeps/{name}/stencil.parquet" for name in folders]
-    targets += ["results/gpus/profiled.json", "sweep_test"]
-    done = project.snakemake("--cores", "2", "--keep-going", "--quiet", "all", "--", *targets)
-    assert done.returncode != 0
-    assert files_of(project.folder) == {*before, good, "results/gpus/test.json"}
-    assert (project.folder / good).read_bytes() == (project.folder / SWEEP).read_bytes()
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "launchwise: " in line]
-    assert len(lines) == len(SWEEPS) + 1
-    for name, (_, said) in zip(folders, SWEEPS.values(), strict=True):
-        start = f"E launchwise: data/recorded/{name}/stencil.parquet: {said}"
-        assert any(line.startswith(start) for line in lines), lines
-    profile = "E launchwise: data/recorded/profiled/profile.json: name: is 'h100', not 'profiled'"
-    assert profile in lines
-    assert "Traceback" not in done.stdout + done.stderr
+    line = line_of(project, *TARGET[:-1], "results/gpus/test.json")
+    assert line == ("E launchwise: data/recorded/test/profile.json: name: is 'h100', not 'test'")
+
+
+def test_a_good_recorded_sweep_is_taken_as_it_is(project: Project) -> None:
+    done = project.snakemake(*TARGET)
+    assert done.returncode == 0, done.stdout + done.stderr
+    taken = project.folder / "results" / "sweeps" / "test" / "stencil.parquet"
+    assert taken.read_bytes() == (project.folder / SWEEP).read_bytes()
+
+
+COMMITTEES: dict[str, tuple[str, str]] = {
+    "no model of the study": ("knn, forest", "unknown model of stencil_block 'forest'"),
+    "itself": ("mine", "'mine' is a committee itself"),
+    "another committee": ("chosen, knn", "'chosen' is a committee itself"),
+}
+
+
+@pytest.mark.parametrize("what", COMMITTEES)
+def test_a_committee_has_models_of_its_study_alone(project: Project, what: str) -> None:
+    members, said = COMMITTEES[what]
+    mine = {"kind": "committee", "title": "m", "parameters": {"members": members}}
+    study = project.study()
+    project.ask({**study, "models": [*study["models"], "mine"], "own_models": {"mine": mine}})
+    file = "kernels/stencil/studies/stencil_block/study.yaml"
+    key = "own_models.mine.parameters.members"
+    assert line_of(project, "-n").startswith(f"launchwise: {file}: {key}: {said}")
+
+
+def test_further_models_take_part_when_settings_say_so(project: Project) -> None:
+    learnt = "results/learnt/stencil_block/forest.parquet"
+    project.ask({**project.study(), "further_models": ["forest"]})
+    for words, taking_part in (((), False), (("--config", "further_models=true"), True)):
+        done = project.snakemake("-n", *words)
+        assert done.returncode == 0, done.stderr
+        assert (learnt in done.stdout + done.stderr) == taking_part
+    project.ask({**project.study(), "further_models": ["forrest"]})
+    line = line_of(project, "-n")
+    assert "studies/stencil_block/study.yaml: further_models: unknown model 'forrest'" in line
 
 
 def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:

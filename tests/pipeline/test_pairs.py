@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -63,10 +64,12 @@ def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) ->
 
 def test_what_is_answered_takes_part(project: ClusterProject) -> None:
     study = study_of(project)
-    answers = pd.read_parquet(project.results / "recommendations" / f"{study}.parquet")
+    learnt = project.results / "learnt" / study
     # A study without a committee is answered by its first model.
-    first = answers[(answers["rank"] == 1) & (answers["gpu"] == "h200")]
-    first = first[first["model"] == answers["model"].iloc[0]]
+    candidates = pd.read_parquet(learnt / "candidates.parquet")
+    answering = project.project.study()["models"][0]
+    said = pd.read_parquet(learnt / f"{answering}.parquet")
+    first = candidates[(said["rank"] == 1) & (candidates["gpu"] == "h200")]
     sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "stencil.parquet")
     measured = sweep[sweep["time_ms"].notna()]
     columns = ["n", "variant", "row_padding", "bx", "by", "bz", "tz"]
@@ -76,6 +79,23 @@ def test_what_is_answered_takes_part(project: ClusterProject) -> None:
     found = set(marked[columns].itertuples(index=False, name=None))
     assert found == set(asked[columns].itertuples(index=False, name=None))
     assert len(found) > 2
+
+
+def test_answers_are_compared_between_learning_and_evaluation(project: ClusterProject) -> None:
+    study = study_of(project)
+    with project.start("-n", "--forceall", f"final_{study}") as run:
+        assert run.wait(60) == 0, run.said()[-3000:]
+        said = run.said()
+    blocks = re.split(r"^(?:local)?rule (\w+):\n", said, flags=re.MULTILINE)
+    inputs = {
+        rule: block.split("output:")[0]
+        for rule, block in zip(blocks[1::2], blocks[2::2], strict=True)
+    }
+    assert f"results/learnt/{study}/candidates.parquet" in inputs["contests"]
+    assert f"results/contests/h200/{study}.json" in inputs["confirm"]
+    assert f"results/pairs/h200/{study}.parquet" in inputs["times"]
+    assert f"results/times/h200/{study}.parquet" in inputs[f"evaluate_{study}"]
+    assert "results/times" not in inputs[f"learn_{study}"]
 
 
 def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:

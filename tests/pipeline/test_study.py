@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import importlib
 import json
 import os
 import re
@@ -28,7 +27,6 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import rows_of_fold
 from launchwise.tables.learning import evaluation_schema, training_schema
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workflow.server import MODELS
 from launchwise.workloads.spec import Spec, load_spec
 
 pytestmark = pytest.mark.workloads
@@ -40,13 +38,14 @@ ORDERS = 3
 STUDY: dict[str, Any] = {
     "title": "Small",
     "question": "Which tile?",
-    "models": ["chosen", "tree", "c45"],
+    "models": ["chosen", "knn", "tree", "c45"],
     "own_models": {
+        "tree": {"kind": "tree", "title": "tree"},
         "chosen": {
             "kind": "committee",
             "title": "chosen",
             "parameters": {"members": "knn, nearest_size"},
-        }
+        },
     },
     "splits": {
         "paper": {
@@ -58,11 +57,15 @@ STUDY: dict[str, Any] = {
         "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
     },
 }
+QUESTION = ("acoustic_tile", "--gpu", "h200", "n=400", "dtype=float32", "order=8")
+PRUNED = {"max_depth": 3}
 ASKED = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
 SPLIT = "results/splits/acoustic_tile.json"
 CLEAN = "results/clean/acoustic_tile.parquet"
-MODEL = "results/models/acoustic_tile/tree/summary.json"
-RULE = "train_acoustic_tile"
+LEARNT = "results/learnt/acoustic_tile"
+MODEL = f"{LEARNT}/tree.parquet"
+FINAL = "results/final/acoustic_tile/final.json"
+LOG = "results/logs/learn/acoustic_tile.log"
 EVALUATION = "results/evaluation/acoustic_tile.parquet"
 REPORT = "results/report/index.html"
 MODELS_PAGE = "results/report/acoustic_tile/models.html"
@@ -91,9 +94,6 @@ def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Proj
     configure(project)
     done = project.snakemake("--cores", "2", "--quiet", "all")
     assert done.returncode == 0, done.stdout + done.stderr
-    # Commands that answer are forks of this process: what they load is loaded once.
-    for name in MODELS:
-        importlib.import_module(name)
     return project
 
 
@@ -106,10 +106,11 @@ def configure(project: Project, **changes: Any) -> None:
     project.ask({**STUDY, **changes})
 
 
-def stamps(project: Project) -> dict[str, int]:
-    """When each stage's file was written."""
-    files = (SPLIT, CLEAN, MODEL, EVALUATION, REPORT)
-    return {name: (project.folder / name).stat().st_mtime_ns for name in files}
+def stamps(project: Project) -> dict[str, Any]:
+    """When each stage's file was written; of a model what it holds: Snakemake sets its time."""
+    files = (SPLIT, CLEAN, MODEL, EVALUATION, FINAL, REPORT)
+    times = {name: (project.folder / name).stat().st_mtime_ns for name in files}
+    return {**times, MODEL: (project.folder / MODEL).read_bytes()}
 
 
 def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> None:
@@ -117,12 +118,6 @@ def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> 
     assert set(rows_of_fold(rows, "paper", ALL)["n"]) == set(TRAIN)
     for held, other in (GPUS, GPUS[::-1]):
         assert set(rows_of_fold(rows, "transfer", held)["gpu"]) == {other}
-    # And the rule has no other way to a row: its inputs name no sweep.
-    plan = study.snakemake("-n", "--forcerun", RULE, "--", MODEL.rsplit("/", 1)[0])
-    block = (plan.stdout + plan.stderr).split(f"rule {RULE}:", 1)[1].split("output:", 1)[0]
-    assert CLEAN in block
-    assert "results/sweeps" not in block
-    assert "results/splits" not in block
 
 
 def test_every_test_problem_is_judged_by_every_model(study: Project, acoustic_spec: Spec) -> None:
@@ -212,7 +207,7 @@ def rerun(project: Project) -> set[str]:
     return changed(before, project)
 
 
-def changed(before: dict[str, int], project: Project) -> set[str]:
+def changed(before: dict[str, Any], project: Project) -> set[str]:
     """Files of stages that have another time than ``before``."""
     after = stamps(project)
     return {name for name in before if after[name] != before[name]}
@@ -231,15 +226,71 @@ def test_a_moved_clone_and_a_copied_one_have_nothing_to_do(study: Project, tmp_p
     shutil.rmtree(moved.folder)
 
 
-def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
-    module = study.folder / "launchwise" / "learning" / "evaluate.py"
+def made(project: Project) -> set[str]:
+    """Models that the last run of the study's job made; the others stayed as they were."""
+    lines = (project.folder / LOG).read_text().splitlines()
+    said = dict(re.findall(r"^I (\w+): (made|as it was)$", "\n".join(lines), re.MULTILINE))
+    assert {"chosen", "knn", "tree", "c45"} <= said.keys()
+    return {name for name, what in said.items() if what == "made"}
+
+
+def test_an_edit_of_the_evaluation_fits_no_model_anew(study: Project) -> None:
+    module = study.folder / "launchwise" / "learning" / "evaluation.py"
     module.write_text(module.read_text() + "\nprint(end=str())\n")
-    assert rerun(study) == {EVALUATION, REPORT}
+    assert rerun(study) == {SPLIT, CLEAN, EVALUATION, FINAL, REPORT}
+    assert made(study) == set()
+
+
+def test_a_model_with_other_settings_alone_is_made_anew(study: Project) -> None:
+    models = STUDY["own_models"]
+    configure(study, own_models={**models, "tree": {**models["tree"], "parameters": PRUNED}})
+    assert MODEL in rerun(study)
+    assert made(study) == {"tree"}
+
+
+def test_what_is_made_of_a_changed_model_follows_it(study: Project) -> None:
+    nearest = {"kind": "knn", "title": "knn", "parameters": {"k": 2}}
+    configure(study, own_models={**STUDY["own_models"], "knn": nearest})
+    assert {EVALUATION, FINAL, REPORT} <= rerun(study)
+    # The settings of the tree go back to what they were, too.
+    assert made(study) == {"chosen", "knn", "tree"}
+
+
+def test_an_added_model_is_trained_and_nothing_else(study: Project) -> None:
+    configure(study)
+    rerun(study)
+    before = (study.folder / LEARNT / "knn.parquet").read_bytes()
+    configure(study, models=[*STUDY["models"], "roofline"])
+    plan = study.snakemake("-n")
+    assert set(re.findall(r"^(?:local)?rule (\w+):", plan.stdout + plan.stderr, re.MULTILINE)) == {
+        *("learn_acoustic_tile", "report", "all")
+    }
+    assert {EVALUATION, REPORT} <= rerun(study)
+    assert made(study) == {"roofline"}
+    assert (study.folder / LEARNT / "knn.parquet").read_bytes() == before
+    page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
+    assert "roofline" in page
+    configure(study)
+    assert REPORT in rerun(study)
+    assert made(study) == set()
+
+
+@pytest.mark.parametrize(("lost", "models"), [(f"{LEARNT}/knn.parquet", {"knn"}), (FINAL, set())])
+def test_a_lost_file_is_made_again(study: Project, lost: str, models: set[str]) -> None:
+    content = (study.folder / lost).read_bytes()
+    (study.folder / lost).unlink()
+    done = study.snakemake("--cores", "2", "--quiet", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert made(study) == models
+    if lost == FINAL:
+        assert (study.folder / lost).read_bytes() == content
+    assert launchwise("recommend", *QUESTION, folder=study.folder).returncode == 0
 
 
 def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
     splits = {name: {**split, "title": "other"} for name, split in STUDY["splits"].items()}
-    chosen = {"chosen": {**STUDY["own_models"]["chosen"], "title": "the chosen one"}}
+    models = STUDY["own_models"]
+    chosen = {**models, "chosen": {**models["chosen"], "title": "the chosen one"}}
     texts = {"title": "Quite another title", "question": "Which one?"}
     configure(study, **texts, splits=splits, own_models=chosen)
     path = study.folder / "kernels" / "acoustic" / "spec.yaml"
@@ -263,9 +314,6 @@ def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> No
     found = json.loads((study.folder / SPLIT).read_text())
     assert found["distinct_cards"] == 1
     assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
-
-
-QUESTION = ("acoustic_tile", "--gpu", "h200", "n=400", "dtype=float32", "order=8")
 
 
 def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
@@ -347,32 +395,16 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
     assert (found["time_ms"], found["basis"]) == (first["expected_ms"], answer["basis"])
 
 
-def test_fitted_models_can_be_removed_and_nothing_is_made_anew(study: Project) -> None:
-    models = study.folder / "results" / "models"
-    aside = study.folder / "models"
-    shutil.copytree(models, aside)
-    done = study.snakemake("--cores", "1", "clean_models")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not models.exists()
-    plan = study.snakemake("-n")
-    assert "Nothing to be done" in plan.stdout + plan.stderr
-    plan = study.snakemake("-n", "--", MODEL.rsplit("/", 1)[0])
-    assert f"rule {RULE}" in plan.stdout + plan.stderr
-    aside.rename(models)
-
-
 # The last one: it leaves the study changed.
-def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
-    before = stamps(study)
+def test_changed_fences_change_what_models_learn_from(study: Project) -> None:
+    splits = (study.folder / SPLIT).read_bytes()
+    rows = (study.folder / CLEAN).read_bytes()
     configure(study, fences={"scope": "global", "factor": 1.5})
-    plan = study.snakemake("-n", "--quiet", "rules", "--", "evaluate_acoustic_tile")
-    assert plan.returncode == 0, plan.stderr
-    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "clean_acoustic_tile")
+    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "final_acoustic_tile")
     assert done.returncode == 0, done.stdout + done.stderr
-    after = stamps(study)
-    assert after[SPLIT] == before[SPLIT]
-    assert after[CLEAN] > before[CLEAN]
-    assert after[MODEL] == before[MODEL]
+    assert (study.folder / SPLIT).read_bytes() == splits
+    assert (study.folder / CLEAN).read_bytes() != rows
+    assert made(study) == {*STUDY["models"]}
 
 
 def with_a_wrong_number_in_each_table(page: Path, compared: set[tuple[str, str]]) -> list[str]:

@@ -13,13 +13,14 @@ import pytest
 
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.exporting.lookup import SUGGESTIONS
+from launchwise.exporting.problems import BETWEEN
 from launchwise.gpus.profile import read_profile
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData
 from launchwise.tables import files as tables
 from launchwise.tables.learning import (
+    candidates_schema,
     evaluation_schema,
-    predicted_times_schema,
     removed_schema,
     training_schema,
 )
@@ -35,9 +36,6 @@ pytestmark = pytest.mark.workloads
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ("acoustic_kernels", "granger_time", "convolution_transfer")
 """Those whose pages and data are largest, one per kind of workload."""
-
-BETWEEN = 3
-"""Answers between two measured sizes, as the stage lookup asks for them."""
 
 
 def recorded() -> Iterator[StudyData]:
@@ -66,7 +64,7 @@ def recorded() -> Iterator[StudyData]:
             training=empty(training_schema(spec)),
             removed=empty(removed_schema(spec)),
             evaluation=empty(evaluation_schema(spec)),
-            predictions=empty(predicted_times_schema(spec, [])),
+            predictions=empty(candidates_schema(spec)),
             spec=spec,
             profiles={
                 gpu: read_profile(at / "profile.json", gpu) for gpu, at in recorded_in.items()

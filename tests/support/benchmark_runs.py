@@ -21,7 +21,6 @@ ANYWHERE = (
         "agreement",
         "answers",
         "blind_rivals",
-        "committee",
         "dag",
         "disk",
         "known_rows",
@@ -38,7 +37,6 @@ ANYWHERE = (
     "search_on_a_new_gpu",
     "search_on_a_real_card",
     "stopping",
-    "unseen_cards",
 )
 """Benchmarks that run on any machine."""
 

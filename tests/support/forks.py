@@ -27,7 +27,6 @@ from python_forks import ForkingPopen, exit_code, leave, places, search
 from snakemake.cli import get_argument_parser, main
 
 from launchwise.base.storage import user_cache
-from launchwise.workflow.server import MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = {str(ROOT), str(ROOT / "tests" / "support"), ""}
@@ -181,16 +180,18 @@ def _stream(number: int) -> io.TextIOWrapper:
 LOADED_LATE = (
     *("snakemake.report.html_reporter", "snakemake.profiles", "snakemake.storage"),
     *("nbformat", "smart_open", "statistics", "platformdirs"),
+    *("pandas", "pyarrow.parquet", "pandera.backends.pandas.builtin_checks"),
+    *("sklearn.ensemble", "sklearn.neighbors", "sklearn.tree"),
+    *("lightgbm", "xgboost", "optuna.storages.journal"),
 )
-"""What Snakemake imports when it reads a Snakefile, or later."""
+"""What Snakemake imports when it reads a Snakefile, or later, and what its scripts import."""
 
 
 @cache
 def load_libraries() -> None:
-    """Load what Snakemake and the server of its scripts load: each fork has it then."""
-    for name in (*LOADED_LATE, *MODELS):
-        if name.partition(".")[0] != "launchwise":
-            importlib.import_module(name)
+    """Load what Snakemake and its scripts load: each fork has it then."""
+    for name in LOADED_LATE:
+        importlib.import_module(name)
     # Snakemake looks for its plugins in every folder of packages, once per process.
     get_argument_parser()
 

@@ -20,7 +20,8 @@ from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.product import fit_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema

@@ -32,7 +32,8 @@ from launchwise.workloads.space import Problem
 class Ground:
     """What one kind learns from and is asked."""
 
-    model: type[Recommender]
+    model: Callable[..., Recommender]
+    """Makes one of its domain and hyper-parameters, such as its class."""
     domain: Domain
     rows: pd.DataFrame
     trained: list[Case]
@@ -120,7 +121,7 @@ class RecommenderProtocol:
         assert first["files"] == second["files"]
 
     def test_a_second_fit_gives_the_same_ranks(self, fitted: Recommender, ground: Ground) -> None:
-        second = type(fitted)(fitted.domain).fit(ground.rows)
+        second = ground.model(fitted.domain).fit(ground.rows)
         asked = fitted.domain.choices(ground.asked)
         pd.testing.assert_frame_equal(second.rank(asked), fitted.rank(asked), check_exact=True)
 

@@ -19,7 +19,7 @@ from launchwise.learning.summary import summarise
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.predicted import predicted_times
+from tests.support.said import learnt_of
 from tests.support.samples import STENCIL
 
 KERNEL = STENCIL
@@ -308,7 +308,7 @@ def _made(gpus: tuple[str, ...], kernel: Path) -> StudyData:
     kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
     of_models = rows[rows["role"] == "model"]
-    predictions = predicted_times(of_models, spec)
+    predictions = learnt_of(of_models, spec).predicted_times
     profiles = {gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus}
     keys = ["split", "fold", *spec.key_columns]
     timed = predictions.merge(of_models[[*keys, "status", "time_ms"]].drop_duplicates(), on=keys)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from forks import forked
+from forks import forked, run_snakemake
 from python_forks import forget
 from snakemake.utils import update_config
 
@@ -171,8 +171,16 @@ def test_every_script_belongs_to_a_rule() -> None:
 
 
 def test_rules_that_are_made_in_a_loop_have_the_code_of_their_script() -> None:
-    text = (ROOT / "rules" / "train.smk").read_text()
-    assert "models=lambda wildcards, study=study: studies.trained(study, code)" in text
+    for name, count in (("data", 1), ("learn", 3)):
+        text = (ROOT / "rules" / f"{name}.smk").read_text()
+        made = re.findall(
+            r"^ +rule:\n(?:.*\n)*?\s+code=code\(\"(scripts/\w+\.py)\"\),\n"
+            r"(?:.*\n)*?\s+script:\n\s+\"\.\./(scripts/\w+\.py)\"",
+            text,
+            re.MULTILINE,
+        )
+        assert len(made) == text.count(" rule:\n") == count
+        assert all(code == script for code, script in made)
 
 
 INHERITED = re.compile(r"^use rule (\w+) as (\w+) with:\n(.*?)(?=^\w|\Z)", re.M | re.S)
@@ -181,7 +189,7 @@ INHERITED = re.compile(r"^use rule (\w+) as (\w+) with:\n(.*?)(?=^\w|\Z)", re.M 
 def test_a_rule_that_runs_once_inherits_no_code() -> None:
     texts = [path.read_text() for path in (ROOT / "rules").glob("*.smk")]
     inherited = [each for text in texts for each in INHERITED.findall(text)]
-    assert len(inherited) >= 5
+    assert len(inherited) >= 4
     for base, name, text in inherited:
         assert base in dict(SCRIPTED), name
         assert ("        code=None,\n" in text) == (name in ONCE), name
@@ -303,3 +311,22 @@ def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need(
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout == "[]\n"
+
+
+MOST_JOBS = 40
+"""Of the default project, studies and all: each costs seconds beside its work."""
+
+
+@pytest.mark.workloads
+def test_the_default_project_is_few_jobs(tmp_path: Path) -> None:
+    words = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path)]
+    words += ["--configfile", str(ROOT / "config.yaml"), "--cores", "2", "-n", "--quiet", "rules"]
+    for name in ("kernels", "data"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = forked(run_snakemake, words, tmp_path, environment, seconds=120)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    (total,) = set(re.findall(r"^total +(\d+)$", said, re.MULTILINE))
+    assert 15 < int(total) <= MOST_JOBS
+    assert len(re.findall(r"^learn_\w+ +1$", said, re.MULTILINE)) >= 10

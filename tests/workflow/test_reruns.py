@@ -52,12 +52,14 @@ def changed(path: Path, content: bytes) -> Iterator[None]:
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
+DATA, PROFILES = "data_stencil", "profiles"
 EDITED = {
-    "a script": ("scripts/recorded.py", {"recorded"}),
-    "what a script imports inside a function": ("launchwise/measuring/rows.py", {"recorded"}),
-    "what an import imports": ("launchwise/workloads/spec_checks.py", {"recorded"}),
-    "what both scripts import": ("launchwise/base/forking.py", {"recorded", "recorded_profile"}),
-    "what neither imports": ("launchwise/learning/evaluate.py", set()),
+    "a script": ("scripts/data.py", {DATA}),
+    "another script": ("scripts/profiles.py", {PROFILES}),
+    "what a script imports inside a function": ("launchwise/learning/blind/scoring.py", {DATA}),
+    "what an import imports": ("launchwise/workloads/spec_checks.py", {DATA}),
+    "what both scripts import": ("launchwise/base/work.py", {DATA, PROFILES}),
+    "what neither imports": ("launchwise/report/page.py", set()),
     "the file with the version": ("launchwise/__init__.py", set()),
 }
 
@@ -75,7 +77,7 @@ def test_an_input_that_is_newer_counts_by_its_content(project: Project) -> None:
     with changed(path, path.read_bytes()):
         assert planned(project) == set()
     with changed(path, path.read_bytes() + b"\0"):
-        assert planned(project) == {"recorded"}
+        assert planned(project) == {DATA}
 
 
 def test_a_spec_counts_without_its_texts(project: Project) -> None:
@@ -86,12 +88,12 @@ def test_a_spec_counts_without_its_texts(project: Project) -> None:
         assert planned(project) == set()
     spec["problem"]["n"]["maximum"] += 1
     with changed(path, yaml.safe_dump(spec, sort_keys=False).encode()):
-        assert planned(project) == {"recorded"}
+        assert planned(project) == {DATA}
 
 
 def test_a_result_that_is_gone_is_made_again(project: Project, tmp_path: Path) -> None:
     aside = shutil.move(project.folder / SWEEP, tmp_path / "sweep")
-    assert planned(project) == {"recorded"}
+    assert planned(project) == {DATA}
     shutil.move(aside, project.folder / SWEEP)
     assert planned(project) == set()
 
@@ -112,7 +114,7 @@ def test_results_without_any_record_are_taken_as_they_are_and_one_line_says_so(
 ) -> None:
     ignored = shutil.ignore_patterns(".snakemake")
     copied = Project(shutil.copytree(project.folder, tmp_path / "copied", ignore=ignored))
-    for words, said in (([], "Nothing to be done"), (["--forceall"], "rule recorded:")):
+    for words, said in (([], "Nothing to be done"), (["--forceall"], f"rule {DATA}:")):
         done = copied.snakemake("-n", *words, "--", TARGET)
         text = done.stdout + done.stderr
         assert said in text

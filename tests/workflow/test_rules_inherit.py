@@ -20,5 +20,5 @@ def test_a_rule_that_inherits_from_a_local_one_is_local() -> None:
     ]
     local = {name or new: "localrule: True" in body for name, _, new, body in found}
     inherited = {new: base for _, base, new, _ in found if base}
-    assert {"record_blind", "record_pairs", "record_profile"} <= inherited.keys()
+    assert {"record_blind", "blind_pairs", "recheck_pairs"} <= inherited.keys()
     assert [new for new, base in inherited.items() if local[base] and not local[new]] == []

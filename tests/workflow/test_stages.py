@@ -16,6 +16,7 @@ from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import Contests
 from launchwise.workflow.priors import prior_extended, prior_gpus
+from launchwise.workflow.recorded import Recorded
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.studies import Studies
 from launchwise.workflow.sweeps import Sweeps
@@ -121,14 +122,17 @@ def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded: Path) -> None:
     assert [Path(path).parent.name for path in of.sweeps(STUDY)] == ["b", "h200", "a"]
     assert of.answered_profiles(STUDY) == [*of.profiles(STUDY), "results/gpus/t4.json"]
     assert of.answering(STUDY) == "chosen"
-    assert of.inherited_by_final(STUDY) == [f"results/models/{STUDY}/chosen"]
+    assert of.final(STUDY) == f"results/final/{STUDY}/final.json"
+    named = [Path(path).stem for path in of.learnt(STUDY)]
+    assert named[:2] == ["candidates", "untuned"]
+    assert {"chosen", "knn"} <= set(named)
     assert Path(of.spec(STUDY)).is_file()
 
 
 def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
     study = {"models": ["knn", "analytical"]}
     stages = Stages(study, gpus={"h200": RECORDED})
-    trained = stages.studies.trained(STUDY, Code())
+    trained = stages.studies.job_settings(STUDY, Code())["models"]
     read = {model: [Path(path).name for path in each["inputs"]] for model, each in trained.items()}
     assert read == {
         "knn": ["features.yaml", "usual.yaml"],
@@ -136,10 +140,7 @@ def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
     }
     assert [each["entry"]["title"] for each in trained.values()] == ["knn", "analytical"]
     assert trained["knn"]["code"] != trained["analytical"]["code"]
-    assert stages.studies.cost_asked(STUDY) == stages.studies.cost(STUDY)
-    without_cost = Stages({"models": ["knn"]}, gpus={"h200": RECORDED}).studies
-    assert without_cost.cost_asked(STUDY) == []
-    assert stages.studies.training_work(STUDY) == 2 * len(b"rows")
+    assert stages.studies.work(STUDY) == 2 * len(b"rows")
 
 
 def test_a_study_of_many_folds_takes_every_core(recorded: Path) -> None:
@@ -164,10 +165,12 @@ def test_a_recorded_blind_test_is_read_where_it_lies(recorded: Path) -> None:
     blind = {"problems": 3, "parameters": {"n": [100, 1000], "dtype": ["float32"], "order": [2]}}
     stages = Stages({"blind": blind}, gpus={"a": LIVE, "h200": RECORDED})
     contests = stages.contests
-    assert contests.scores(STUDY, "csv") == contests.recorded_blind(STUDY, "sweep.parquet") == {}
+    assert contests.scores(STUDY, "csv") == {}
     (recorded / "blind" / f"{STUDY}.pairs.parquet").touch()
-    file = f"data/recorded/h200/blind/{STUDY}.sweep.parquet"
-    assert contests.recorded_blind(STUDY, "sweep.parquet") == {"h200": file}
+    found = Recorded(stages.values, stages.studies, contests)
+    assert f"data/recorded/h200/blind/{STUDY}.sweep.parquet" in found.sources("stencil")
+    assert f"results/blind/h200/{STUDY}.score.csv" in found.targets("stencil")
+    assert found.tested("stencil") == ["h200"]
     assert contests.scores(STUDY, "csv") == {"h200": f"results/blind/h200/{STUDY}.score.csv"}
     assert contests.blind_method(STUDY)["strategy"] == {"kind": "exhaustive"}
 

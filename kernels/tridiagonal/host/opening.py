@@ -24,7 +24,7 @@ def open_solver(model: Path | None = None, profile: Path | None = None) -> Solve
     Parameters
     ----------
     model, profile
-        A fitted recommender (``results/models/<study>/<model>``) and the GPU's description
+        A study's product (``results/final/<study>``) and the GPU's description
         (``results/gpus/<gpu>.json``); without them choices follow a rule of thumb.
     """
     device = CudaDevice()

@@ -73,12 +73,12 @@ def usual_choice(problem: Problem) -> Choice:
 
 
 def recommended(model: Path, folder: Path, profile: GpuProfile) -> Callable[[Problem], Choice]:
-    """Choices of a fitted recommender.
+    """Choices of a study's fitted model.
 
     Parameters
     ----------
     model
-        Such as ``results/models/<study>/<model>``.
+        A study's product (``results/final/<study>``).
     folder
         The workload's.
     profile

@@ -57,7 +57,6 @@ class Learnt:
 
 
 def _published(entry: Learnt) -> str | Cell:
-    """Mean accuracy over shuffled splits, with its range."""
     found = entry.published_split
     if found is None:
         return MISSING
@@ -77,7 +76,6 @@ def _published_null(entry: Learnt) -> str:
 
 
 def _accuracy(share: float, classes: Classification) -> Cell:
-    """With its number of sizes."""
     tested = len(classes.predictions)
     hits = f"{round(share * tested)} of {wording.plural(tested, 'size')}"
     return Cell(wording.fixed(share, 2), detail=hits)
@@ -155,7 +153,6 @@ def neighbours_figure(
 
 
 def _traces(entry: Learnt, classes: Classification) -> list[dict[str, Any]]:
-    """Training sizes, hits, wrong predictions, and what would have been right there."""
     size, choice, predicted = entry.size, entry.choice, f"predicted_{entry.choice}"
     tested = classes.predictions
     training = entry.table[~entry.table[size].isin(tested[size])]

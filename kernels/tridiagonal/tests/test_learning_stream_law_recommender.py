@@ -30,13 +30,14 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
+from launchwise.learning.learn import Asked, Learning, learn
+from launchwise.learning.learnt import read_learnt
+from launchwise.learning.row_cap import ALL_ROWS
 from launchwise.learning.search import Found, search
-from launchwise.learning.splits import ALL, Case
-from launchwise.tables.files import write_table
-from launchwise.tables.learning import training_schema
+from launchwise.learning.splits import ALL, Case, Fold
+from launchwise.learning.training_rows import TrainingRows
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
-from tests.support.training import train_model
 
 PROFILES = {
     "large": profile("large"),
@@ -333,20 +334,19 @@ def test_there_is_nothing_to_search(domain: Domain, rows: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("kind", ["stream_law", "nearest_optimum"])
-def test_training_reads_stage_times_from_its_file(
+def test_a_study_learns_from_times_of_stages(
     domain: Domain, rows: pd.DataFrame, tmp_path: Path, kind: str
 ) -> None:
-    path = tmp_path / "training.parquet"
-    train = [{"gpu": "large", "problem": {**PROBLEM, "n": n}} for n in SIZES]
-    folds = [{"split": "it", "fold": ALL, "train": train, "test": []}]
+    train, test = (
+        tuple(Case("large", {**PROBLEM, "n": n}) for n in sizes) for sizes in (SIZES, UNSEEN)
+    )
     named = rows.assign(folds=f"it/{ALL}", status="ok")
-    write_table(path, named, training_schema(domain.spec), {"folds": folds})
-    entry, options = ModelEntry(kind=kind, title="x", trials=2), Search(folds=2)
-    summary = train_model("mine", entry, domain, path, options, 7, tmp_path / "models")
-    assert summary["features_dropped"] == []
-    assert summary["folds"][0]["cases"] == len(SIZES)
-    assert (tmp_path / "models" / "it" / ALL / "recommender.json").is_file()
+    known = TrainingRows(named, [Fold("it", ALL, train, test)])
+    models = {"mine": Asked(ModelEntry(kind=kind, title="x", trials=2))}
+    learn(Learning(models, known, domain, Search(folds=2), 7, ALL_ROWS), tmp_path, "")
+    found = read_learnt(tmp_path, models, domain.spec)
+    [fold] = found.facts["mine"]["folds"]
+    assert (fold["cases"], fold["features_dropped"]) == (len(SIZES), [])
     if kind == "stream_law":
-        again = StreamLaw.load(tmp_path / "models" / "it" / ALL, domain)
         expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
-        assert first(again, "large", UNSEEN)["streams"].tolist() == expected
+        assert found.candidates.loc[found.first("mine"), "streams"].tolist() == expected

@@ -23,7 +23,8 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
-from launchwise.learning.final import Final, fastest_measured
+from launchwise.learning.final import Final
+from launchwise.learning.product import fastest_measured
 from launchwise.learning.row_arrays import keys_of
 from launchwise.learning.splits import Case, among
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards

@@ -18,7 +18,6 @@ from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
-from launchwise.learning.light_imports import import_boosters_alone
 from launchwise.learning.splits import Case
 from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
@@ -87,8 +86,6 @@ def loaded(asked: Question, experiment: Experiment) -> tuple[Case, Final]:
     case = Case(gpu, problem)
     if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)
-    if not final.has_measured(case):
-        import_boosters_alone(final.kinds, final.spec.folder)
     return case, final
 
 

@@ -8,7 +8,7 @@ loads the one library that it needs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,18 +28,23 @@ BY_COST = ("analytical", "learnt")
 COMMITTEE = "committee"
 """Kind that is made of others."""
 
-MEMBERS = (
-    "learnt",
-    "gaussian_process",
-    "knn",
-    "forest",
-    "xgboost",
-    "lightgbm",
+COST_MODEL_WITH_TREES = "learnt"
+"""Kind whose predicted times are the nearest."""
+
+MEMBERS = (COST_MODEL_WITH_TREES, "xgboost", "lightgbm")
+"""Members of a committee that names none, as far as its study has them."""
+
+
+SIMPLE_RULES = (
+    "untuned",
+    "usual",
     "best_on_average",
     "nearest_size",
+    "nearest_gpu",
+    "most_frequent_best",
 )
-"""Members of a committee that names none: kinds, and heuristics."""
-
+"""Names of heuristics without learning (:mod:`launchwise.learning.baselines`), in the order of the
+report."""
 
 OWN = "recommenders"
 """Folder of a workload with its own kinds."""
@@ -68,34 +73,18 @@ def source(kind: str, workload: Path | None = None) -> Path:
     return FOLDER / f"{kind}.py"
 
 
-def kinds_of(entry: Mapping[str, Any], workload: Path | None = None) -> list[str]:
-    """Kinds that a model of the settings (``kind`` and ``parameters``) runs: its own, members'."""
-    found = [str(entry["kind"])]
-    if found == [COMMITTEE]:
-        known = kinds(workload)
-        found += [name for name in members_of(entry["parameters"]) if name in known]
-    return found
+def members_of(parameters: Mapping[str, Any], models: Collection[str]) -> list[str]:
+    """Members of a committee by its parameters, in order.
 
-
-def members_of(parameters: Mapping[str, Any]) -> list[str]:
-    """Members of a committee by its parameters, in order."""
-    named = str(parameters.get("members", ", ".join(MEMBERS)))
-    return list(dict.fromkeys(name.strip() for name in named.split(",")))
-
-
-def split_parameters(
-    parameters: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """A committee's own hyper-parameters, and by member those that are ``<member>.<name>``."""
-    own: dict[str, Any] = {}
-    of_members: dict[str, dict[str, Any]] = {}
-    for name, value in parameters.items():
-        member, dot, rest = name.partition(".")
-        if dot:
-            of_members.setdefault(member, {})[rest] = value
-        else:
-            own[name] = value
-    return own, of_members
+    Parameters
+    ----------
+    models
+        Models of its study: a committee that names no members has those of its default that are
+        among them.
+    """
+    default = [name for name in MEMBERS if name in models]
+    named = str(parameters.get("members", ", ".join(default)))
+    return list(dict.fromkeys(name.strip() for name in named.split(",") if name.strip()))
 
 
 def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from launchwise.base import work
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.tree_files import Trees, load_trees, save_trees
 
@@ -55,12 +56,14 @@ class ForestRecommender(TimeRegressor):
         from sklearn.ensemble import RandomForestRegressor
 
         cap = self.parameters["rows_per_tree"]
+        drawn = cap if cap and cap < len(target) else len(target)
+        work.count(work.FITTED, drawn * self.parameters["n_estimators"])
         forest = RandomForestRegressor(
             n_estimators=self.parameters["n_estimators"],
             max_depth=self.parameters["max_depth"],
             min_samples_split=self.parameters["min_samples_split"],
             max_features=self.parameters["max_features"],
-            max_samples=cap if cap and cap < len(target) else None,
+            max_samples=drawn if drawn < len(target) else None,
             random_state=self.parameters["seed"],
             n_jobs=1,
         )

@@ -114,12 +114,12 @@ class LambdarankRecommender(Recommender):
         self._mean_regret = MeanRegret.read(state["prior"], self.domain)
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt``."""
-        write_booster(folder / "model.txt", self._booster)
+        """Write ``model.txt.gz``."""
+        write_booster(folder / "model.txt.gz", self._booster)
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.txt``."""
-        self._booster = read_booster(folder / "model.txt")
+        """Read ``model.txt.gz``."""
+        self._booster = read_booster(folder / "model.txt.gz")
 
 
 def grades(regret: np.ndarray) -> np.ndarray:

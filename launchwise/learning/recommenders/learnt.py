@@ -99,11 +99,11 @@ class LearntRecommender(Recommender):
         return {"features": learnt_from, "features_dropped": []}
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt`` and ``builds.json``."""
-        write_booster(folder / "model.txt", self._booster)
+        """Write ``model.txt.gz`` and ``builds.json``."""
+        write_booster(folder / "model.txt.gz", self._booster)
         self._builds.write(folder / "builds.json")
 
     def load_model(self, folder: Path) -> None:
         """Read the files that :meth:`save_model` wrote."""
-        self._booster = read_booster(folder / "model.txt")
+        self._booster = read_booster(folder / "model.txt.gz")
         self._builds = BuildFacts.read(self.domain, folder / "builds.json")

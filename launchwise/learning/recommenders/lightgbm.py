@@ -58,13 +58,13 @@ class LightgbmRecommender(TimeRegressor):
         return sum_of_trees(self._booster, features)
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt``."""
-        write_booster(self.model_file(folder, "txt"), self._booster)
+        """Write ``model.txt.gz``."""
+        write_booster(self.model_file(folder, "txt.gz"), self._booster)
 
     def model_width(self) -> int:
         """Number of features of the booster."""
         return int(self._booster.num_feature())
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.txt``."""
-        self._booster = read_booster(self.model_file(folder, "txt"))
+        """Read ``model.txt.gz``."""
+        self._booster = read_booster(self.model_file(folder, "txt.gz"))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from launchwise.base import work
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.tree_files import Trees, load_trees, save_trees
 
@@ -45,6 +46,7 @@ class TreeRecommender(TimeRegressor):
         """
         from sklearn.tree import DecisionTreeRegressor
 
+        work.count(work.FITTED, len(target))
         tree = DecisionTreeRegressor(
             max_depth=self.parameters["max_depth"],
             min_samples_split=self.parameters["min_samples_split"],

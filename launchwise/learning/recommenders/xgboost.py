@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
+from launchwise.learning.booster_trees import StoredBooster, xgboost_trees
 from launchwise.learning.regression import TimeRegressor
 
 
@@ -54,9 +56,10 @@ class XgboostRecommender(TimeRegressor):
         """
         import xgboost
 
+        work.count(work.FITTED, len(target) * self.parameters["rounds"])
         names = ("eta", "max_depth", "min_child_weight", "subsample", "colsample_bytree", "seed")
         data = xgboost.QuantileDMatrix(features, target, weight=weights, nthread=1)
-        self._booster = xgboost.train(
+        self._booster: Any = xgboost.train(
             {name: self.parameters[name] for name in names}
             | {"tree_method": "hist", "nthread": 1, "verbosity": 0},
             data,
@@ -65,13 +68,25 @@ class XgboostRecommender(TimeRegressor):
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Sum of the trees' predictions: float64, shape (rows,)."""
-        return np.asarray(self._booster.inplace_predict(features), dtype=float)
+        booster = self._booster
+        if isinstance(booster, StoredBooster):
+            trees = booster.trees_for(features)
+            if trees is not None:
+                work.count(work.ASKED, len(features) * len(trees.starts))
+                return trees.sum(features)
+            booster = booster.loaded
+        work.count(work.ASKED, len(features) * booster.num_boosted_rounds())
+        return np.asarray(booster.inplace_predict(features), dtype=float)
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.ubj``."""
         # XGBoost picks the format by the name's ending, which a scratch file does not have.
         with whole_file(self.model_file(folder, "ubj")) as scratch:
-            scratch.write_bytes(self._booster.save_raw(raw_format="ubj"))
+            booster = self._booster
+            if isinstance(booster, StoredBooster):
+                scratch.write_bytes(booster.content)
+            else:
+                scratch.write_bytes(booster.save_raw(raw_format="ubj"))
 
     def model_width(self) -> int:
         """Number of features of the booster."""
@@ -79,11 +94,20 @@ class XgboostRecommender(TimeRegressor):
 
     def load_model(self, folder: Path) -> None:
         """Read ``model.ubj``."""
-        import xgboost
-
         path = self.model_file(folder, "ubj")
-        self._booster = xgboost.Booster({"nthread": 1})
         try:
-            self._booster.load_model(bytearray(path.read_bytes()))
-        except (OSError, xgboost.core.XGBoostError) as error:
+            content = path.read_bytes()
+            self._booster = StoredBooster(content, xgboost_trees(content), "xgboost", _loaded)
+        except (OSError, ValueError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
+
+
+def _loaded(content: bytes) -> Any:
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": 1})
+    try:
+        booster.load_model(bytearray(content))
+    except xgboost.core.XGBoostError as error:
+        raise ValueError(str(error)) from error
+    return booster

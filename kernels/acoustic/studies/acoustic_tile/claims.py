@@ -48,7 +48,6 @@ def judged(
 
 
 def _models(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The searched models of a GPU."""
     return {
         name: one for name, one in figures.items() if name != ORACLE and not name.endswith(PRINTED)
     }
@@ -252,7 +251,6 @@ def _shares_of_runs(results: Records, printed: str) -> str:
 
 
 def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], str]) -> list[str]:
-    """Contradictions between sentences, figures and tables."""
     found = []
     if "combinations_that_fit" in facts:
         total, fit = int(facts["training_runs"]), int(facts["combinations_that_fit"])

@@ -153,7 +153,6 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
 
 
 def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
-    """Tile and speed-up of the fastest configuration of a variant."""
     tiled = reading.tiled(rows)
     found = tiled[tiled["status"] == "ok"]
     if found.empty:
@@ -340,7 +339,6 @@ def _toolkits(sweep: pd.DataFrame) -> list[Any]:
 
 
 def _versions(study: StudyData) -> Mapping[str, str]:
-    """Versions with which the study's models were trained."""
     return next((one["versions"] for one in study.models.values() if "versions" in one), {})
 
 

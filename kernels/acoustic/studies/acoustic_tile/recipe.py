@@ -107,7 +107,6 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
 
 
 def _commits(runs: Mapping[str, Any]) -> str:
-    """Commits of the runs, each with its runs where there are several."""
     by_commit: dict[str, list[str]] = {}
     for name, run in runs.items():
         by_commit.setdefault(wording.short(run["commit"]), []).append(name)
@@ -122,7 +121,6 @@ def _variants(recipe: Recipe) -> str:
 
 
 def _table(recipe: Recipe, run: str, results: Records, words: str) -> Table:
-    """Models of one run beside the paper's, the best tile last."""
     theirs = {(record["title"], record["model"]): record for record in results}
     papers = list(dict.fromkeys(record["title"] for record in results))
     here = recipe["runs"][run]["gpus"]

@@ -133,7 +133,6 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
 
 
 def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
-    """Settings that measure printed tiles of one launch again."""
     rows = paper_tables.tiles_once(study, published, gpu)
     if rows.empty:
         return []
@@ -194,7 +193,6 @@ def _beside(study: StudyData, results: Records) -> Table:
 
 
 def _printed_problems(results: Records, title: str) -> str | None:
-    """Number of test problems that the paper has for a GPU."""
     return next((one.get("problems") for one in results if one["title"] == title), None)
 
 

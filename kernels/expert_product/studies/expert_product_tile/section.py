@@ -46,7 +46,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
 
 
 def _statements(rows: pd.DataFrame) -> Iterator[str]:
-    """What the table of a GPU says, in sentences."""
     cuda, triton = (rows[rows["first"] == each] for each in ("CUDA", "Triton"))
     problems = wording.plural(len(rows), "problem")
     if cuda.empty or triton.empty:

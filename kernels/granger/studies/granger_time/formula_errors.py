@@ -66,7 +66,6 @@ def _prediction(source: Source, counts: Counts, shares: Mapping[str, float] | No
 
 
 def _said(what: str, said: float, follows: float, show: Callable[[float], str]) -> list[str]:
-    """The first cells of a row."""
     much, little = max(said, follows), min(said, follows)
     way = "too many" if said > follows else "too few"
     digits = 4 if much < 1.1 * little else 3

@@ -209,7 +209,6 @@ def _notes(known: Known) -> Iterator[Text]:
 
 
 def _single(known: Known) -> Iterator[Text]:
-    """Shown rows of a single launch, in words."""
     named = [
         f"{row['variant']} on {gpu}"
         for gpu, found in known.measured.items()
@@ -254,7 +253,6 @@ def _corrected(known: Known) -> Table:
 
 
 def _figures(known: Known) -> Iterator[Block]:
-    """Figures of a card that differ between the source and the table of cards."""
     rows = []
     for one in known.source.printed:
         card = known.cards.get(one.gpu)
@@ -286,7 +284,6 @@ def _figures(known: Known) -> Iterator[Block]:
 
 
 def _parts(known: Known) -> Iterator[Block]:
-    """Parts of the cost model's estimate of the published launch."""
     of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
     shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
     columns = [Column("GPU", number=False), Column("in all", "µs")]

@@ -67,7 +67,6 @@ def _counts(known: Known) -> Iterator[list[str]]:
 
 
 def _launch(known: Known) -> Iterator[list[str]]:
-    """The launch term: its size, and its part of the measured time."""
     said = known.source.facts.launch_overhead_us
     for gpu in known.study.whole:
         reached = known.study.profiles[gpu].ceilings
@@ -89,7 +88,6 @@ def _launch(known: Known) -> Iterator[list[str]]:
 
 
 def _bound(known: Known) -> Iterator[list[str]]:
-    """Limit of the published launch by the cost model."""
     bounds = [str(rows[PUBLISHED]["bound_by"]) for rows in known.estimated.values()]
     by_memory = bounds.count(MEMORY)
     others = wording.listed(dict.fromkeys(bound for bound in bounds if bound != MEMORY))
@@ -127,7 +125,6 @@ def _times(known: Known) -> Iterator[list[str]]:
 
 
 def _order(known: Known) -> Iterator[list[str]]:
-    """Whether the cost model ranks the source's GPUs in the same order."""
     named = [one for one in known.source.printed if one.gpu in known.estimated]
     if len(named) < FEWEST_FOR_ORDER:
         return

@@ -149,14 +149,12 @@ def _one_by_one(case: Measured, names: Sequence[str], cases: int, several: bool)
 
 
 def _queued(case: Measured, cases: int) -> Ours:
-    """One launch for reviews one by one."""
     named = {"tokens": TOKENS, "memory": "pinned"}
     many, one = (_of_variants(case, (PERSISTENT,), batch=n, **named) for n in (cases, 1))
     return _ours("one launch: ", Way(many, one))
 
 
 def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
-    """The first variant that was measured, embeddings before word numbers."""
     found = []
     for given in ("embeddings", "tokens"):
         best = case.fastest(given=given, **named)
@@ -315,7 +313,6 @@ def _steps(
 
 
 def _device_pair(case: Measured, cases: int) -> tuple[Row | None, Row | None]:
-    """The naive kernels and those with tiles, inputs on the device."""
     named = {"tokens": TOKENS, "batch": cases, "memory": "device"}
     return _of_variants(case, ("naive",), **named), _of_variants(case, ("tiled",), **named)
 

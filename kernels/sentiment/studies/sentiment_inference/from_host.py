@@ -74,7 +74,6 @@ def _stages(case: Measured) -> Iterator[Block]:
 
 
 def _batches(case: Measured, given: str, memory: str) -> set[int]:
-    """The largest batch, and one review."""
     measured = case.of(given=given, memory=memory, tokens=TOKENS)["batch"]
     return set() if measured.empty else {int(measured.max()), *({1} & set(measured))}
 

@@ -107,7 +107,6 @@ def _again(case: Measured) -> Iterator[Block]:
 
 
 def _steps(study: StudyData, fastest: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
-    """Rows of :data:`LADDER`."""
     before: str | None = None
     for name in WORDS:
         if name not in fastest:
@@ -169,7 +168,6 @@ LADDER = [
 
 
 def _data(published: Mapping[str, Records]) -> Iterator[Block]:
-    """The paper's data and accuracy beside ours."""
     facts = facts_of(published)
     if "accuracy_percent" not in facts:
         return

@@ -60,7 +60,6 @@ def _of_case(
 
 
 def _pays(case: RecursionSeries, facts: Mapping[str, str]) -> Iterator[Row]:
-    """The largest speed-up over no recursion, at sizes measured under like conditions."""
     most = case.speed_up().max(axis=1)
     if most.empty:
         return

@@ -116,7 +116,6 @@ def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
 
 
 def _busy(case: RecursionSeries) -> Iterator[str]:
-    """Sizes whose copies differ."""
     if not case.busy:
         return
     ratios = case.copy_ratios.loc[case.busy]
@@ -134,7 +133,6 @@ def _busy(case: RecursionSeries) -> Iterator[str]:
 
 
 def _fewer(case: RecursionSeries) -> Iterator[str]:
-    """Sizes without what is the fastest at a neighbour."""
     if case.lacking:
         yield (
             f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
@@ -144,7 +142,6 @@ def _fewer(case: RecursionSeries) -> Iterator[str]:
 
 
 def _again(case: RecursionSeries) -> str:
-    """Settings that measure every row of the sizes again, as YAML."""
     columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
     rows = case.rows[case.rows["n"].isin(case.unlike)]
     keys = rows[columns].itertuples(index=False, name=None)

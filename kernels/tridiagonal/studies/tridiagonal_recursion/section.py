@@ -99,7 +99,6 @@ def _tried(every: Sequence[RecursionSeries]) -> Iterator[tuple[str, str]]:
 
 
 def _values(column: pd.Series) -> str:
-    """All values of a column, in order."""
     return wording.listed(wording.count(value) for value in sorted(set(column)))
 
 

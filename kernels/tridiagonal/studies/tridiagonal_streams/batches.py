@@ -78,7 +78,6 @@ def batch_blocks(study: StudyData) -> Iterator[Block]:
 
 
 def _said(batches: pd.DataFrame) -> str:
-    """The largest gain of batches and of single systems, and why."""
     largest = {}
     several = batches["batch"] > 1
     for name, rows in (("batches", several), ("single systems", ~several)):

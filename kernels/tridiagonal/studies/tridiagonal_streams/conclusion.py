@@ -247,7 +247,6 @@ def _claims_of_fits(
 
 
 def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Text:
-    """The conclusion of the paper and ours."""
     found = [largest_gain(series.gains) for series in used]
     largest = max((float(one["gain"]) for one in found if one is not None), default=float("nan"))
     paper = f"The paper gains up to {facts['speed_up_streams']}x from streams."

@@ -74,7 +74,6 @@ def _sizes(facts: Mapping[str, str], optima: Records) -> Check:
 
 
 def _stages(facts: Mapping[str, str], stages: Records) -> Iterator[Check]:
-    """Sums and optima of the table of stages, computed again."""
     sums = [
         row[SIZE]
         for row in stages
@@ -103,7 +102,6 @@ def _stages(facts: Mapping[str, str], stages: Records) -> Iterator[Check]:
 
 
 def _law_of_the_sum(stages: Records, models: Records) -> Check:
-    """The printed line beside the printed sums."""
     off = {
         int(row[SIZE]): float(PUBLISHED_SUM.predict(int(row[SIZE]))) / float(row["sum_ms"]) - 1
         for row in stages

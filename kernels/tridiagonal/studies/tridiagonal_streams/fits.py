@@ -136,7 +136,6 @@ def _form(laws: FittedLaws) -> Law | None:
 
 
 def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
-    """Every candidate law by its error on held-out sizes."""
     rows = []
     for series, laws in fitted:
         for choice, candidates in ((laws.sum, SUM_LAWS), (laws.overhead, OVERHEAD_LAWS)):
@@ -249,13 +248,11 @@ def _coefficients(
 
 
 def _in_unit(row: Mapping[str, Any], name: str, unit: str) -> float | None:
-    """A coefficient in ms, or ms / row, in the unit of its column."""
     value = row.get(name)
     return value if value is None or unit == "ms" else 1e6 * value
 
 
 def _said(law: Law) -> str:
-    """Its coefficients."""
     values = ((one.name, getattr(law, one.name)) for one in fields_of(law))  # type: ignore[arg-type]
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in values)
 

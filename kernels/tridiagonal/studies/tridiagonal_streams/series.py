@@ -114,7 +114,6 @@ def series_of(study: StudyData) -> list[StreamSeries]:
 
 
 def _by_thomas(study: StudyData) -> pd.DataFrame:
-    """Measured rows of the study's problems and candidates, but with the Thomas algorithm."""
     settings = study.settings
     candidates: Selection = {**settings.candidates, HOST_STAGE: [THOMAS]}
     domain = Domain(study.spec, study.profiles, candidates, settings.constraints)

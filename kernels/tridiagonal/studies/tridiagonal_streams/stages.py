@@ -169,7 +169,6 @@ def _figure_of_stages(study: StudyData, every: Sequence[StreamSeries]) -> Figure
 def _figure_of_sums(
     study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
 ) -> Figure:
-    """Sum against size with the fitted lines, the paper's points and line beside them."""
     panels = []
     for series, ours in tables:
         sizes, shown = ours[SIZE], [*ours["sum"]]

@@ -190,7 +190,6 @@ OURS = [
 
 
 def _loss(row: Mapping[str, Any]) -> str:
-    """Loss of the borrowed m, or why it has no loss."""
     if row["state"]:
         return str(row["state"])
     tie = " (tie)" if row["tied"] and row["loss_percent"] > 0 else ""
@@ -243,7 +242,6 @@ def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs:
 
 
 def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]) -> Table:
-    """Loss of float64's optimum in float32, and how often the two agree."""
     rows: list[dict[str, Any]] = []
     for title, losses in single.items():
         same = f"{(losses[CHOICE] == losses['best_m']).sum()} of {len(losses)}"

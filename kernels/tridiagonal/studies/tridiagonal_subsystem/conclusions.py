@@ -127,7 +127,6 @@ def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Concl
 
 
 def _rule(entries: Sequence[Learnt], facts: Mapping[str, str]) -> Iterator[Conclusion]:
-    """Accuracy of the nearest neighbour, per kind of optima."""
     for name in ("observed", "corrected"):
         classes = [
             entry.classification
@@ -234,7 +233,6 @@ def _transferred(
 
 
 def _precisions(every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
-    """Whether float32 needs a rule of its own."""
     for title, losses in precisions(every).items():
         found = lost(losses)
         same = int((losses[CHOICE] == losses["best_m"]).sum())
@@ -248,7 +246,6 @@ def _precisions(every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
 def _occupancy(
     occupancy: Mapping[str, pd.DataFrame], facts: Mapping[str, str]
 ) -> Iterator[Conclusion]:
-    """Stages 1 and 3 of every case at its optima."""
     theirs = facts.get("theoretical_occupancy_percent")
     shares = {title: one[["stage_1", "stage_3"]] for title, one in occupancy.items()}
     if theirs is None or not shares:
@@ -265,7 +262,6 @@ def _occupancy(
 
 
 def _guide(study: StudyData, every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
-    """Whether the m of the highest occupancy is far from the fastest."""
     found = {case.title: chosen_by_occupancy(study, case) for case in every}
     found = {title: one for title, one in found.items() if len(one)}
     if not found:

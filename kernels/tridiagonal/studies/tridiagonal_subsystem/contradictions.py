@@ -50,12 +50,10 @@ def _counted(rows: Records, of: Records) -> str:
 
 
 def _differ(rows: Records, one: str, other: str) -> Records:
-    """Rows whose two columns differ."""
     return [row for row in rows if row[one] != row[other]]
 
 
 def _percent(row: Mapping[str, str]) -> float:
-    """Cost of a correction, %."""
     return 100 * (float(row["time_corrected_ms"]) / float(row["time_observed_ms"]) - 1)
 
 
@@ -167,7 +165,6 @@ def _most_blocks(double: Records) -> Check:
 
 
 def _tables(double: Records, single: Records, cards: Records) -> Iterator[Check]:
-    """What tables III and IV repeat of table I."""
     first = {row["n"]: row for row in double if row["n"]}
     shared = [(row, first[row["n"]]) for row in cards if row["n"] in first]
     yield Check(

@@ -67,7 +67,6 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
 
 
 def _times(study: StudyData, every: list[SubsystemSeries], facts: Mapping[str, str]) -> Figure:
-    """Time against m, by its best, for some sizes."""
     panels = []
     counts = [count for case in every for count in case.best.groupby(SIZE)[CHOICE].nunique()]
     ends = " to ".join(map(str, sorted({min(counts), max(counts)})))

@@ -1,0 +1,185 @@
+"""The results of a study: what is learnt, then its evaluation, product and answers.
+
+Both parts are functions of their own: where answers are compared in pairs on a live GPU, what they
+take is measured in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.scripting import log
+from launchwise.base.storage import digest, digest_files, write_sealed_json
+from launchwise.base.typed import Strict
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import Study
+from launchwise.exporting.lookup import lookup_entries
+from launchwise.learning.evaluate import Truth
+from launchwise.learning.evaluation import evaluated
+from launchwise.learning.features import Domain
+from launchwise.learning.learn import Asked, Learning, learn, origin
+from launchwise.learning.learnt import CANDIDATES, check_settings, read_learnt
+from launchwise.learning.predicting import predict_published
+from launchwise.learning.preparing import prepared
+from launchwise.learning.product import fit_answering, learnt_from, write_product
+from launchwise.learning.reading import read_domain, read_tables
+from launchwise.learning.row_cap import RowCap
+from launchwise.learning.splits import read_folds
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.times import times_schema
+
+
+class StudySettings(Strict):
+    """Settings of a study, as its rules give them.
+
+    Parameters
+    ----------
+    name, entry, folder, own_folder
+        The study without titles, the folder of its workload, and its own.
+    question
+        See :func:`launchwise.learning.reading.read_domain`.
+    models
+        Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
+        hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its
+        sources and of the spec), and ``inputs`` (files that decide what it learns).
+    rules
+        ``code``, ``spec`` and ``inputs`` of the simple rules, likewise.
+    answering
+        Model that answers users.
+    gpus, answered
+        GPUs that it learns from; those and datasheet-only ones, which are answered for.
+    described
+        Datasheet-only GPUs to their cards.
+    blamed
+        Split to the file that holds it and its key there.
+    search, seed, cap
+        Search of hyper-parameters; seed of all; parameters of
+        :class:`launchwise.learning.row_cap.RowCap`.
+    least_gain
+        See ``least_gain`` of the settings.
+    """
+
+    name: str
+    entry: dict[str, Any]
+    folder: Path
+    own_folder: Path
+    question: dict[str, Any]
+    models: dict[str, dict[str, Any]]
+    rules: dict[str, Any]
+    answering: str
+    gpus: list[str]
+    answered: list[str]
+    described: dict[str, str]
+    blamed: dict[str, list[str]]
+    search: dict[str, Any]
+    seed: int
+    cap: dict[str, Any]
+    least_gain: float | None
+
+
+class LearntFiles(Strict):
+    """Files that :func:`learn_study` writes."""
+
+    splits: Path
+    training: Path
+    removed: Path
+    learnt: list[Path]
+    fitted: Path
+
+
+class ResultFiles(Strict):
+    """Files that :func:`evaluate_study` writes."""
+
+    rows: Path
+    curves: Path
+    summary: Path
+    final: Path
+    lookup: Path
+    published: Path
+
+
+def domain_of(asked: StudySettings, gpus: Sequence[str], profiles: Sequence[Path]) -> Domain:
+    """The workload of a study on some GPUs, a profile each, as it asks about it."""
+    return read_domain(asked.folder, gpus, profiles, asked.question)
+
+
+def learn_study(
+    asked: StudySettings,
+    domain: Domain,
+    sweeps: Sequence[Path],
+    profiles: Sequence[Path],
+    files: LearntFiles,
+    processes: int,
+) -> None:
+    """Write splits, training rows, what each model says of test candidates, the fitted model.
+
+    Parameters
+    ----------
+    domain
+        With the GPUs that it learns from, and maybe more.
+    sweeps, profiles
+        Of the GPUs that it learns from, a file each.
+    """
+    tables = read_tables(asked.gpus, sweeps, measurement_schema(domain.spec))
+    study = Study.model_validate(asked.entry)
+    prepared_files = files.splits, files.training, files.removed
+    known = prepared(asked.name, study, domain, tables, asked.blamed, prepared_files)
+    learning = Learning(
+        {name: Asked.of(one, profiles) for name, one in asked.models.items()},
+        known.rows,
+        domain,
+        Search.model_validate(asked.search),
+        asked.seed,
+        RowCap(**asked.cap),
+        origin(asked.rules, profiles),
+    )
+    made_from = known.digest([asked.question, asked.search, asked.seed, asked.cap])
+    made = learn(learning, files.learnt[0].parent, made_from, processes)
+    for name in learning.models:
+        log.info("%s: %s", name, "made" if name in made else "as it was")
+    rows = learnt_from(study, domain, tables, learning.cap)
+    # The product learns from test problems, too.
+    of_all = digest([made_from, digest_files(list(sweeps))])
+    fit_answering(learning, asked.answering, rows, tables, files.fitted.parent, of_all)
+
+
+def evaluate_study(
+    asked: StudySettings,
+    domain: Domain,
+    sweeps: Sequence[Path],
+    judged: Sequence[Path],
+    cards: Path,
+    learnt: LearntFiles,
+    files: ResultFiles,
+    processes: int,
+) -> None:
+    """Write the evaluation, the product, its answers, predictions of published times.
+
+    Parameters
+    ----------
+    domain
+        With the GPUs that are answered for.
+    sweeps, judged
+        Measurements and judged times of the GPUs that it learns from.
+    cards
+        Table of cards.
+    """
+    folder = learnt.learnt[0].parent
+    methods = [path.stem for path in learnt.learnt if path.stem != CANDIDATES]
+    said = read_learnt(folder, methods, domain.spec)
+    check_settings(said, {name: one["entry"] for name, one in asked.models.items()}, folder)
+    times = read_tables(asked.gpus, judged, times_schema(domain.spec))
+    truth = Truth.read(asked.gpus, sweeps, times, domain)
+    folds = read_folds(learnt.splits)
+    draws = Study.model_validate(asked.entry).random_draws
+    found = evaluated(asked.name, said, folds, truth, domain, draws, asked.answering)
+    found.write(files.rows, files.curves, files.summary, processes)
+    product = write_product(
+        learnt.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
+    )
+    entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
+    write_sealed_json(files.lookup, {"answers": [entry.plain() for entry in entries]})
+    log.info("%d answers on %d GPUs", len(entries), len(asked.answered))
+    predict_published(files.published, product, asked.own_folder, cards, asked.described)

@@ -1,0 +1,181 @@
+"""Intervals of what an answer is expected to gain and to take, from errors on held-out cases.
+
+An error of a gain is divided by how far the members of the answering method are apart; the
+quantiles of such errors on other cases, asked in the same situation, give the interval (conformal
+prediction: Vovk et al., 2005; Lei et al., 2018, locally weighted). The cases are the test cases of
+a study's folds, whose models have not seen them. Where one of these cases itself gets an interval,
+all cases of its problem are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.features import Domain
+from launchwise.learning.situations import SITUATIONS, Known, Situation
+from launchwise.learning.splits import Case, Fold
+from launchwise.learning.stored import Offsets
+from launchwise.tables.rows import row_numbers
+
+SHARE = 0.9
+"""Nominal coverage of an interval."""
+
+SPREAD_FLOOR = 0.01
+"""Spread of members that agree exactly: their common error is no smaller."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of answers to test cases; each attribute has shape (cases,).
+
+    Parameters
+    ----------
+    situations
+        Situation in which each was asked.
+    problems
+        Number of each one's problem, whatever its GPU: int64.
+    gains
+        (log gain - expected) / (spread + :data:`SPREAD_FLOOR`): float64, NaN where the usual choice
+        was the answer, or nothing was expected.
+    times
+        log(time / predicted time): float64, NaN without.
+    """
+
+    situations: np.ndarray
+    problems: np.ndarray
+    gains: np.ndarray
+    times: np.ndarray
+
+    @classmethod
+    def of(cls, answers: pd.DataFrame, folds: Iterable[Fold], domain: Domain) -> Errors:
+        """From the evaluation of an answering method, a row per test case, with ``spread``."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain, expected = (np.log(_real(answers, name)) for name in ("gain", "expected_gain"))
+            gains = (gain - expected) / (_real(answers, "spread") + SPREAD_FLOOR)
+            times = np.log(_real(answers, "time_ms") / _real(answers, "predicted_ms"))
+        gains[answers["is_usual"].to_numpy(dtype=bool) | ~np.isfinite(gains)] = np.nan
+        problems = row_numbers(answers, domain.spec.problem_columns)
+        return cls(asked_situations(answers, folds, domain), problems, gains, times)
+
+    def offsets(self, situation: str, without: int | None = None) -> Offsets:
+        """Interval in a situation, from the cases that were asked in it; from all where they
+        are too few.
+
+        Parameters
+        ----------
+        without
+            Problem that is left out.
+        """
+        others = self.problems != (-1 if without is None else without)
+        mine = others & (self.situations == situation)
+        gain, time = (
+            quantiles(each[mine]) or quantiles(each[others]) for each in (self.gains, self.times)
+        )
+        return Offsets(int(mine.sum()), gain, time)
+
+    def by_situation(self) -> dict[Situation, Offsets]:
+        """Interval in each situation that some case was asked in."""
+        return {each: self.offsets(each) for each in SITUATIONS if each in self.situations}
+
+
+def _real(table: pd.DataFrame, name: str) -> np.ndarray:
+    return table[name].to_numpy(dtype=float)
+
+
+def asked_situations(rows: pd.DataFrame, folds: Iterable[Fold], domain: Domain) -> np.ndarray:
+    """Situation of each test case in its fold: objects, shape (rows,).
+
+    ``unlike`` where all training cases are of one card and the case is of another: leaving out
+    slices of a card measures the error on a slice, not on another card.
+    """
+    found = np.full(len(rows), "", dtype=object)
+    for fold in folds:
+        mine = ((rows["split"] == fold.split) & (rows["fold"] == fold.fold)).to_numpy()
+        asked = rows[mine]
+        known = Known.of(table_of(fold.train), domain.spec)
+        found[mine] = known.situations(asked)
+        found[np.flatnonzero(mine)[unlike_all(known.gpus, asked, domain.profiles)]] = "unlike"
+    return found
+
+
+def table_of(cases: Sequence[Case]) -> pd.DataFrame:
+    """A row per case: its GPU and its problem."""
+    return pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases])
+
+
+def unlike_all(
+    known: Iterable[str], rows: pd.DataFrame, profiles: Mapping[str, GpuProfile]
+) -> np.ndarray:
+    """Rows of another card than the one that all known GPUs are of: booleans, shape (rows,)."""
+    cards = {profiles[gpu].card_model for gpu in known}
+    if len(cards) > 1:
+        return np.zeros(len(rows), dtype=bool)
+    strange = [gpu for gpu, one in profiles.items() if one.card_model not in cards]
+    return rows["gpu"].isin(strange).to_numpy()
+
+
+def quantiles(errors: np.ndarray) -> tuple[float, float] | None:
+    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these.
+
+    Of n finite errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2,
+    between two errors in proportion; None where k is below 1.
+    """
+    errors, tail = errors[np.isfinite(errors)], (1 - SHARE) / 2
+    if (len(errors) + 1) * tail < 1 - 1e-9:
+        return None
+    low, high = np.quantile(errors, [tail, 1 - tail], method="weibull")
+    return float(low), float(high)
+
+
+def gain_limits(
+    gains: np.ndarray, spread: np.ndarray, asked: np.ndarray, offsets: Mapping[Any, Offsets]
+) -> np.ndarray:
+    """Limits of expected gains: float64, shape (rows, 2); NaN without.
+
+    Parameters
+    ----------
+    gains, spread
+        Expected gain, and deviation of its logarithm: float64, shape (rows,).
+    asked, offsets
+        Key of each row's interval, shape (rows,), and the intervals.
+    """
+    limits = {key: each.gain for key, each in offsets.items()}
+    return _around(gains, asked, limits, spread + SPREAD_FLOOR)
+
+
+def time_limits(
+    times_ms: np.ndarray, asked: np.ndarray, offsets: Mapping[Any, Offsets]
+) -> np.ndarray:
+    """Limits of predicted times, likewise: float64, ms, shape (rows, 2); NaN without."""
+    limits = {key: each.time for key, each in offsets.items()}
+    return _around(times_ms, asked, limits, np.ones(len(times_ms)))
+
+
+def _around(
+    values: np.ndarray, asked: np.ndarray, limits: Mapping[Any, Any], width: np.ndarray
+) -> np.ndarray:
+    logs = np.full((len(values), 2), np.nan)
+    for key, limit in limits.items():
+        if limit is not None:
+            logs[asked == key] = limit
+    return np.asarray(values[:, None] * np.exp(logs * width[:, None]))
+
+
+def with_limits(answers: pd.DataFrame, errors: Errors) -> pd.DataFrame:
+    """Answers to test cases with ``least_gain`` and ``most_gain``, from the other problems."""
+    keys = list(zip(errors.situations.tolist(), errors.problems.tolist(), strict=True))
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    offsets = {number: errors.offsets(*key) for key, number in numbers.items()}
+    asked = np.array([numbers[key] for key in keys], dtype=np.int64)
+    gains, spread = _real(answers, "expected_gain"), _real(answers, "spread")
+    limits = gain_limits(gains, spread, asked, offsets)
+    limits[answers["is_usual"].to_numpy(dtype=bool)] = 1.0
+    # Held-out cases do not measure the error at another distance, or on another card.
+    limits[np.isin(errors.situations, ["beyond", "unlike"])] = np.nan
+    return answers.assign(least_gain=limits[:, 0], most_gain=limits[:, 1])

@@ -1,0 +1,209 @@
+"""What the models of a study say of its test candidates: one table of candidates, one file a model.
+
+``results/learnt/<study>/candidates.parquet`` holds every candidate of every test case, fold by
+fold. ``<method>.parquet`` beside it has a row for each of them: what one model or simple rule says.
+Evaluation, curves, intervals and the report read these files and fit nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.learning.recommender import Recommender
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.learning import (
+    SAID,
+    candidates_schema,
+    predicted_column,
+    said_schema,
+)
+from launchwise.tables.rows import row_numbers
+from launchwise.workloads.spec import Spec
+
+CANDIDATES = "candidates"
+"""Name of the table of candidates, which no method may have."""
+
+LONGEST = 50
+"""Recommendations of a test case that have a rank."""
+
+
+def said_by(recommender: Recommender, choices: pd.DataFrame) -> pd.DataFrame:
+    """What a fitted recommender says of candidates: columns of :data:`SAID`, a row for each."""
+    ranking = recommender.ranking(choices)
+    losses = recommender.losses(choices)
+    with np.errstate(invalid="ignore"):
+        told = np.isclose(np.log(ranking.predicted_ms), losses, rtol=0, atol=1e-12)
+    gains = np.full((len(choices), 2), np.nan) if ranking.gains is None else ranking.gains
+    return said(ranking.rank, ranking.predicted_ms, np.where(told, np.nan, losses), gains)
+
+
+def said(
+    rank: np.ndarray, predicted_ms: np.ndarray, losses: np.ndarray, gains: np.ndarray
+) -> pd.DataFrame:
+    """Columns of :data:`SAID`; ranks above :data:`LONGEST` are 0, reals have 24 bits.
+
+    Parameters
+    ----------
+    rank
+        From 1 in each case: int64, shape (rows,).
+    predicted_ms, losses
+        float64, shape (rows,); NaN where nothing is predicted, or where the time tells the loss.
+    gains
+        Expected gain and its spread: float64, shape (rows, 2).
+    """
+    reals = np.column_stack([predicted_ms, losses, gains])
+    table = pd.DataFrame(_short(reals), columns=list(SAID[1:]))
+    table.insert(0, SAID[0], np.where(rank <= LONGEST, rank, 0))
+    return table
+
+
+def _short(values: np.ndarray) -> np.ndarray:
+    """Values as float32 tells them: half the space, and nothing is measured more precisely."""
+    return values.astype(np.float32).astype(float)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Candidates of a study's test cases, and what is said of them.
+
+    Parameters
+    ----------
+    candidates
+        As :func:`launchwise.tables.learning.candidates_schema` declares them.
+    said
+        Method to its columns of :data:`SAID`, row by row those of ``candidates``.
+    facts
+        Method to how it was made.
+    """
+
+    candidates: pd.DataFrame
+    said: Mapping[str, pd.DataFrame]
+    facts: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def predicting(self) -> list[str]:
+        """Methods that predict times."""
+        return [name for name, each in self.said.items() if each["predicted_ms"].notna().any()]
+
+    def times_ms(self, method: str) -> np.ndarray:
+        """Predicted time of each row: float64, ms, shape (rows,); NaN without one."""
+        return self.said[method]["predicted_ms"].to_numpy(dtype=float)
+
+    def first(self, method: str) -> np.ndarray:
+        """Rows that come first in their case: booleans, shape (rows,)."""
+        return self.said[method]["rank"].to_numpy() == 1
+
+    def losses(self, method: str) -> np.ndarray:
+        """Log time of each row but for a constant of its case: float64, shape (rows,)."""
+        own = self.said[method]["loss"].to_numpy(dtype=float)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isnan(own), np.log(self.times_ms(method)), own)
+
+    def of_split(self, split: str) -> Learnt:
+        """Candidates of one split alone."""
+        kept = (self.candidates["split"] == split).to_numpy()
+        said = {name: each[kept].reset_index(drop=True) for name, each in self.said.items()}
+        return Learnt(self.candidates[kept].reset_index(drop=True), said, self.facts)
+
+    def by_fold(self) -> list[tuple[tuple[str, str], np.ndarray]]:
+        """Split and fold, and the numbers of their rows: int64, shape (rows of it,)."""
+        codes = row_numbers(self.candidates, ["split", "fold"])
+        first = np.unique(codes, return_index=True)[1]
+        names = self.candidates[["split", "fold"]].iloc[first].itertuples(index=False, name=None)
+        return [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
+
+    @cached_property
+    def recommendations(self) -> pd.DataFrame:
+        """The first candidates of every case by each method, best first.
+
+        Columns of the candidates, ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and
+        ``spread``.
+        """
+        parts = []
+        for name, each in self.said.items():
+            rows = np.flatnonzero(each["rank"].to_numpy())
+            columns = each[["rank", "predicted_ms", "expected_gain", "spread"]].iloc[rows]
+            first = pd.concat([self.candidates.iloc[rows], columns], axis=1)
+            parts.append(first.assign(model=name))
+        return pd.concat(parts, ignore_index=True)
+
+    @cached_property
+    def predicted_times(self) -> pd.DataFrame:
+        """Every candidate with the times that methods predict (:func:`predicted_column`), ms."""
+        found = {
+            predicted_column(name): self.said[name]["predicted_ms"].to_numpy()
+            for name in self.predicting
+        }
+        return self.candidates.assign(**found)
+
+
+def write_candidates(folder: Path, candidates: pd.DataFrame, spec: Spec, made_from: str) -> None:
+    """Write the table of candidates; ``made_from`` tells which ones, to the files beside it."""
+    schema = candidates_schema(spec)
+    write_table(folder / f"{CANDIDATES}.parquet", candidates, schema, {CANDIDATES: made_from})
+
+
+def write_said(path: Path, table: pd.DataFrame, facts: Mapping[str, Any]) -> None:
+    """Write what one method says (:func:`said`); ``facts`` tell how it was made."""
+    write_table(path, table, said_schema(), facts)
+
+
+def read_learnt(
+    folder: Path, methods: Iterable[str], spec: Spec, splits: Sequence[str] | None = None
+) -> Learnt:
+    """Read what some methods say of the test candidates of a study.
+
+    Parameters
+    ----------
+    splits
+        Splits whose candidates are kept; all when left out.
+
+    Raises
+    ------
+    UserError
+        When a file is missing or damaged, or was made for other candidates.
+    """
+    path = folder / f"{CANDIDATES}.parquet"
+    candidates, wanted = read_table(path, candidates_schema(spec)), read_facts(path)[CANDIDATES]
+    kept = np.ones(len(candidates), dtype=bool)
+    if splits is not None:
+        kept = candidates["split"].isin(list(splits)).to_numpy()
+    found, facts = {}, {}
+    for name in methods:
+        file = folder / f"{name}.parquet"
+        table, facts[name] = read_table(file, said_schema()), read_facts(file)
+        if facts[name].get(CANDIDATES) != wanted or len(table) != len(candidates):
+            message = f"is of other test candidates: run snakemake -R learn_{folder.name}"
+            raise UserError(file, "", message)
+        found[name] = table[kept].reset_index(drop=True)
+    return Learnt(candidates[kept].reset_index(drop=True), found, facts)
+
+
+def check_settings(learnt: Learnt, models: Mapping[str, Any], folder: Path) -> None:
+    """Insist that models were made with today's settings.
+
+    Parameters
+    ----------
+    models
+        Name to entry of the settings.
+
+    Raises
+    ------
+    UserError
+        When a file is of other settings.
+    """
+    for name, entry in models.items():
+        made = learnt.facts[name]["entry"]
+        if made != entry:
+            message = (
+                f"was made with {made}, not with {entry}: run snakemake -R learn_{folder.name}"
+            )
+            raise UserError(folder / f"{name}.parquet", "", message)

@@ -1,0 +1,327 @@
+"""Makes the product of a study: fits its answering model to all measured rows, adds what is known.
+
+The model is fitted where all models of the study are (:mod:`launchwise.learning.learn`), into a
+folder of its own. What is held true of times comes later, with pairs: then the product is written
+(:mod:`launchwise.learning.final`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base import provenance
+from launchwise.base.errors import UserError
+from launchwise.base.scripting import log
+from launchwise.base.storage import (
+    digest,
+    digest_files,
+    new_folder,
+    read_sealed_json,
+    write_sealed_json,
+)
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry, Study
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.calibration import calibrate
+from launchwise.learning.clean import clean
+from launchwise.learning.fastest import fastest_measured
+from launchwise.learning.features import Domain
+from launchwise.learning.final import (
+    FACTS_FILE,
+    MEASURED_FILE,
+    MODEL_FOLDER,
+    PREDICTOR_FOLDER,
+    Final,
+)
+from launchwise.learning.learn import Asked, Learning, origin_of
+from launchwise.learning.one_core import complaint, watched
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of, recommender_class
+from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.row_cap import ALL_ROWS, RowCap
+from launchwise.learning.situations import Situation
+from launchwise.learning.splits import (
+    ALL,
+    Case,
+    Fold,
+    asked_about,
+    cases_in,
+)
+from launchwise.learning.stored import Offsets
+from launchwise.learning.training_rows import TrainingRows
+from launchwise.tables.files import write_table
+from launchwise.tables.folds import FOLDS
+from launchwise.tables.learning import fastest_measured_schema
+from launchwise.workloads.statuses import MEASURED
+
+FITTED_FILE = "fitted.json"
+"""Facts of the folder of a fitted model."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Training data of a study's product.
+
+    Parameters
+    ----------
+    asked
+        GPU to the measurements that the study asks about.
+    cases
+        Their problems, GPU by GPU.
+    training
+        The rows that models are fitted to: candidates only where the study says so, filtered.
+    left_out
+        Rows that ``cap`` left out of them.
+    """
+
+    asked: dict[str, pd.DataFrame]
+    cases: tuple[Case, ...]
+    training: pd.DataFrame
+    left_out: int = 0
+
+
+def learnt_from(
+    study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame], cap: RowCap = ALL_ROWS
+) -> Measured:
+    """All measured rows of a study.
+
+    Raises
+    ------
+    UserError
+        When nothing was.
+    """
+    spec = domain.spec
+    asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
+    asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
+    if not asked:
+        raise UserError("the sweeps", "", "hold no measured row of the study")
+    cases = tuple(case for rows in asked.values() for case in cases_in(rows, spec))
+    rows = asked
+    if study.train_on == "candidates":
+        rows = {gpu: each[domain.is_candidate(each)] for gpu, each in asked.items()}
+    training = clean(rows, [Fold("final", ALL, cases, ())], spec, study.fences).training
+    training = training.drop(columns=FOLDS).astype({"gpu": object})
+    kept = cap.applied(training, domain, "the product")
+    return Measured(asked, cases, kept, len(training) - len(kept))
+
+
+def fit_answering(
+    asked: Learning,
+    name: str,
+    learnt: Measured,
+    sweeps: Mapping[str, pd.DataFrame],
+    folder: Path,
+    made_from: str = "",
+) -> None:
+    """Fit a study's answering model to all its measured rows; write it and what it learnt from.
+
+    Nothing happens where the folder was made from the same.
+
+    Parameters
+    ----------
+    asked
+        Models of the study, and their domain.
+    name
+        The answering model.
+    learnt
+        Its training data.
+    sweeps
+        GPU to its measurements.
+    folder
+        Written anew.
+    made_from
+        Digest of the training rows and of what else all models are made from.
+
+    Raises
+    ------
+    UserError
+        When the model cannot be fitted.
+    """
+    origin = digest([made_from, name, origin_of(asked, name)])
+    if made_from and _is_fitted(folder, origin):
+        return
+    recommender = _made(asked, name)
+    rows = asked.domain.keeping_features(learnt.training)
+    with watched(type(recommender)) as use:
+        recommender.fit(rows)
+    if greed := complaint([use]):
+        log.warning("models.%s: %s", name, greed)
+    new_folder(folder)
+    recommender.save(folder / MODEL_FOLDER)
+    _predictor(recommender, rows, asked).save(folder / PREDICTOR_FOLDER)
+    facts = {
+        **{"made_from": origin, "model": name, "kind": asked.models[name].entry.kind},
+        "seed": asked.seed,
+        **_what_was_learnt(learnt, asked.domain, sweeps),
+        "versions": provenance.versions(),
+        **recommender.summary(),
+    }
+    write_sealed_json(folder / FITTED_FILE, facts)
+
+
+def _is_fitted(folder: Path, origin: str) -> bool:
+    """Whether a folder holds what is made from that; a damaged one is made anew."""
+    try:
+        made_from = read_sealed_json(folder / FITTED_FILE)["made_from"]
+    except UserError:
+        return False
+    models = (folder / MODEL_FOLDER, folder / PREDICTOR_FOLDER)
+    return bool(made_from == origin) and all(each.is_dir() for each in models)
+
+
+def _predictor(fitted: Recommender, rows: pd.DataFrame, asked: Learning) -> Recommender:
+    """The cost model with trees: the member of that kind, else one that is fitted now."""
+    kind = recommender_class("learnt")
+    known = [each for each in (fitted, *fitted.members) if isinstance(each, kind)]
+    return known[0] if known else kind(asked.domain).fit(rows)
+
+
+def _linked(source: Path, target: Path) -> None:
+    """Give the files of a folder second names in another, or copy them where that cannot be."""
+    try:
+        shutil.copytree(source, target, copy_function=os.link)
+    except (OSError, shutil.Error):  # another file system, or one without links
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+
+
+def fit_final(
+    study: Study,
+    name: str,
+    entry: ModelEntry,
+    domain: Domain,
+    sweeps: Mapping[str, pd.DataFrame],
+    times: Mapping[str, pd.DataFrame],
+    sources: Sequence[Path],
+    seed: int,
+    folder: Path,
+) -> Final:
+    """Fit one model to all measured rows of a study and write the product, without intervals.
+
+    Parameters
+    ----------
+    name, entry
+        The model; members of a committee are plain kinds and simple rules.
+    sweeps, times, sources
+        GPU to its measurements and to its judged times; files of the sweeps.
+    """
+    members = members_of(entry.parameters, MEMBERS) if entry.kind == COMMITTEE else []
+    plain = {
+        each: Asked(ModelEntry(kind=each, title=each)) for each in members if each not in BASELINES
+    }
+    learnt = learnt_from(study, domain, sweeps)
+    known = TrainingRows(learnt.training, ())
+    asked = Learning({**plain, name: Asked(entry)}, known, domain, Search(), seed, ALL_ROWS)
+    with TemporaryDirectory() as scratch:
+        fit_answering(asked, name, learnt, sweeps, Path(scratch, "fitted"))
+        return write_product(Path(scratch, "fitted"), folder, times, sources, {}, domain)
+
+
+def _made(asked: Learning, name: str) -> Recommender:
+    """A model of the study, not fitted, with its members."""
+    entry, spec = asked.models[name].entry, asked.domain.spec
+
+    def one(model: str) -> Recommender:
+        if model in BASELINES:
+            return BASELINES[model](asked.domain)
+        its = asked.models[model].entry
+        kind = recommender_class(its.kind, f"models.{model}", spec.folder)
+        return kind(asked.domain, **{"seed": asked.seed, **its.parameters})
+
+    if entry.kind != COMMITTEE:
+        return one(name)
+    members = {each: one(each) for each in asked.members(name)}
+    kinds = {
+        each: asked.models[each].entry.kind if each in asked.models else each for each in members
+    }
+    made = CommitteeRecommender(asked.domain, **{"seed": asked.seed, **entry.parameters})
+    return made.of(members, kinds)
+
+
+def write_product(
+    fitted: Path,
+    folder: Path,
+    times: Mapping[str, pd.DataFrame],
+    sources: Sequence[Path],
+    intervals: Mapping[Situation, Offsets],
+    domain: Domain,
+) -> Final:
+    """Write the product of a study.
+
+    Parameters
+    ----------
+    fitted
+        Folder of the fitted model (:func:`fit_answering`).
+    folder
+        Written anew.
+    times
+        GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
+        answer with. Models learn from the sweeps.
+    sources
+        Files of the sweeps: their digest names what was learnt from.
+    intervals
+        Situation to the interval of its answers.
+
+    Raises
+    ------
+    UserError
+        When the folder of the fitted model is damaged.
+    """
+    facts = read_sealed_json(fitted / FITTED_FILE)
+    facts.pop("made_from")
+    new_folder(folder)
+    for name in (MODEL_FOLDER, PREDICTOR_FOLDER):
+        _linked(fitted / name, folder / name)
+    judged = {gpu: times[gpu] for gpu in facts["gpus"]}
+    fastest = fastest_measured(judged, domain)
+    write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(domain.spec))
+    facts |= {
+        **{"study": folder.name, "workload": domain.spec.workload},
+        "sweeps": digest_files(list(sources)),
+        "intervals": {situation: asdict(each) for situation, each in intervals.items()},
+        "time_intervals": None,
+    }
+    found = Final(folder, domain, fastest, facts)
+    calibration = calibrate(found, judged)
+    facts["time_intervals"] = None if calibration is None else asdict(calibration)
+    write_sealed_json(folder / FACTS_FILE, facts)
+    return found
+
+
+def _what_was_learnt(
+    learnt: Measured, domain: Domain, sweeps: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Facts of the rows that a model learnt from."""
+    asked = learnt.asked
+    return {
+        "gpus": {gpu: domain.profiles[gpu].device_name for gpu in asked},
+        "measurements": {gpu: measurements(sweeps[gpu]) for gpu in asked},
+        "rows": len(learnt.training),
+        "rows_left_out": learnt.left_out,
+        "cases": len(learnt.cases),
+        "commits": sorted({str(one) for rows in asked.values() for one in rows["commit"].unique()}),
+    }
+
+
+def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
+    """With what and when a sweep was measured, as far as it says so.
+
+    Returns
+    -------
+    dict
+        ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
+    """
+
+    def known(column: str) -> list[str]:
+        return sorted({str(one) for one in rows[column].dropna().unique()} - {""})
+
+    days = sorted({each[:10] for each in known("measured_at")})
+    return {"drivers": known("driver"), "toolkits": known("toolkit"), "days": days[:1] + days[-1:]}

@@ -1,0 +1,235 @@
+"""Recorded measurements of one workload, checked and brought to where the pipeline reads them.
+
+Each recorded file is read once: the sweeps, the pairs of every study, blind tests. What follows
+from them alone is made with them: judged times, and the scores of blind tests.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.base.scripting import log
+from launchwise.base.storage import whole_file, write_sealed_json, write_text
+from launchwise.base.typed import Strict
+from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.study import Study
+from launchwise.learning.blind.answering import read_frozen
+from launchwise.learning.blind.scoring import check_measured_after, score, summarise
+from launchwise.learning.reading import read_domain
+from launchwise.learning.splits import asked_about
+from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
+from launchwise.measuring.rows import check_one_way
+from launchwise.tables.files import columns_of, read_facts, read_table, write_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
+from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.usual import Usual
+
+
+class Copied(Strict):
+    """A recorded file, and where it goes."""
+
+    source: Path
+    target: Path
+
+
+class BlindTest(Strict):
+    """Files of a blind test, and where its scores go."""
+
+    frozen: Path
+    sweep: Path
+    pairs: Path
+    rows: Path
+    summary: Path
+
+
+class RecordedStudy(Strict):
+    """What a study has of recorded GPUs, by GPU.
+
+    ``entry`` is the study without titles, ``question`` what it asks (see
+    :func:`launchwise.learning.reading.read_domain`), ``usual`` its own rules for the usual choice.
+    ``times`` are where judged times go, of GPUs that have a sweep.
+    """
+
+    entry: dict[str, Any]
+    question: dict[str, Any]
+    usual: list[dict[str, Any]] | None
+    pairs: dict[str, Copied]
+    peers: dict[str, Copied]
+    times: dict[str, Path]
+    blind: dict[str, BlindTest]
+
+
+class RecordedWorkload(Strict):
+    """Recorded sweeps of a workload by GPU, and its studies."""
+
+    sweeps: dict[str, Copied]
+    studies: dict[str, RecordedStudy]
+
+
+def bring(
+    wanted: RecordedWorkload,
+    folder: Path,
+    profiles: Mapping[str, Path],
+    clock_tolerance: float | None,
+) -> None:
+    """Check and write everything recorded of the workload in ``folder``.
+
+    Parameters
+    ----------
+    profiles
+        Of the GPUs that blind tests asked about.
+    clock_tolerance
+        See :class:`launchwise.experiment.confirmation.Confirmation`; None for its default.
+
+    Raises
+    ------
+    UserError
+        When a file does not fit its schema, speaks of another GPU, or mixes drivers or toolkits.
+    """
+    spec = load_spec(folder)
+    sweeps = {gpu: _sweep(gpu, file, spec) for gpu, file in wanted.sweeps.items()}
+    tolerance = clock_tolerance or Confirmation().clock_tolerance
+    for study in wanted.studies.values():
+        rules = [Usual.model_validate(each) for each in study.usual] if study.usual else spec.usual
+        pairs = {
+            gpu: bring_pairs(gpu, file, spec, rules, tolerance) for gpu, file in study.pairs.items()
+        }
+        for gpu, file in study.peers.items():
+            same_rounds = study.pairs[gpu].source if gpu in study.pairs else None
+            bring_peers(gpu, file, same_rounds, spec, rules, tolerance)
+        asked = Study.model_validate(study.entry)
+        blind = {
+            gpu: _scored(gpu, test, study, folder, profiles[gpu], spec)
+            for gpu, test in study.blind.items()
+        }
+        for gpu, target in study.times.items():
+            write_times(asked, sweeps[gpu], pairs.get(gpu), blind.get(gpu), spec, target)
+
+
+def _sweep(gpu: str, file: Copied, spec: Spec) -> pd.DataFrame:
+    """Check every row of a recorded sweep and copy it."""
+    schema = measurement_schema(spec)
+    table = read_table(file.source, schema)
+    _insist_on_gpu(table, gpu, file.source)
+    check_one_way(table, file.source)
+    if set(spec.tunables) <= {*columns_of(file.source)}:
+        with whole_file(file.target) as scratch:
+            shutil.copyfile(file.source, scratch)
+    else:
+        write_table(file.target, table, schema, read_facts(file.source))
+    return table
+
+
+def _insist_on_gpu(table: pd.DataFrame, gpu: str, path: Path) -> None:
+    if names := sorted(set(table["gpu"].unique()) - {gpu}):
+        raise UserError(path, "gpu", f"is {names[0]!r}, not {gpu!r}")
+
+
+def bring_pairs(
+    gpu: str, file: Copied, spec: Spec, rules: Any, clock_tolerance: float
+) -> pd.DataFrame:
+    """Check pairs and write them beside the usual choice of today."""
+    schema = pairs_schema(spec)
+    table = read_table(file.source, schema)
+    _insist_on_gpu(table, gpu, file.source)
+    table = beside_usual(table, spec, rules, clock_tolerance)
+    write_table(file.target, table, schema, read_facts(file.source))
+    return table
+
+
+def bring_peers(
+    gpu: str,
+    file: Copied,
+    same_rounds: Path | None,
+    spec: Spec,
+    rules: Any,
+    clock_tolerance: float,
+) -> None:
+    """Check pairs of libraries and write them beside the usual choice of today.
+
+    Parameters
+    ----------
+    same_rounds
+        Pairs of the configurations that ran in the same rounds; None without any.
+    """
+    schema = peers_schema(spec)
+    table = read_table(file.source, schema)
+    _insist_on_gpu(table, gpu, file.source)
+    if same_rounds is not None:
+        configurations = read_table(same_rounds, pairs_schema(spec))
+        table = peers_beside_usual(table, configurations, spec, rules, clock_tolerance)
+    write_table(file.target, table, schema, read_facts(file.source))
+
+
+def write_times(
+    study: Study,
+    sweep: pd.DataFrame,
+    pairs: pd.DataFrame | None,
+    blind: tuple[pd.DataFrame, pd.DataFrame] | None,
+    spec: Spec,
+    target: Path,
+) -> None:
+    """Write the judged times of a study on one GPU.
+
+    Parameters
+    ----------
+    sweep, pairs
+        Of the GPU; None without pairs.
+    blind
+        Sweep and pairs of its recorded blind test; None without one.
+    """
+    tables = [judged_times(sweep[asked_about(study, sweep)], pairs, spec)]
+    if pairs is not None:
+        for row in not_in_sweep(pairs, tables[0], spec)[spec.key_columns].to_dict("records"):
+            log.warning("%s: the sweep has no time of %s, which ran in pairs", target, row)
+    if blind is not None:
+        tables.append(judged_times(*blind, spec, blind=True))
+    write_table(target, pd.concat(tables, ignore_index=True), times_schema(spec))
+
+
+def judged_columns(spec: Spec) -> list[str]:
+    """Columns of a sweep that :func:`write_times` reads."""
+    return [*spec.key_columns, *JUDGED_FROM]
+
+
+def _scored(
+    gpu: str, test: BlindTest, study: RecordedStudy, folder: Path, profile: Path, spec: Spec
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    measured = read_table(test.sweep, measurement_schema(spec))
+    compared = read_table(test.pairs, pairs_schema(spec))
+    write_score(gpu, test, measured, compared, folder, study.question, profile)
+    return measured, compared
+
+
+def write_score(
+    gpu: str,
+    test: BlindTest,
+    measured: pd.DataFrame,
+    compared: pd.DataFrame,
+    folder: Path,
+    question: Mapping[str, Any],
+    profile: Path,
+) -> None:
+    """Write the score of a blind test: a row per problem, and their summary.
+
+    Parameters
+    ----------
+    measured, compared
+        Content of its sweep and its pairs.
+    """
+    domain = read_domain(folder, [gpu], [profile], question)
+    answers = read_frozen(test.frozen)
+    check_measured_after(answers, {str(test.sweep): measured, str(test.pairs): compared})
+    found = score(answers, domain, measured, compared)
+    write_text(test.rows, found.to_csv(index=False))
+    write_sealed_json(test.summary, summarise(answers, found))
+    log.info("%s: %d problems of a blind test", gpu, len(found))

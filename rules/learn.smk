@@ -1,0 +1,86 @@
+# Studies: one job each. Splits, training rows, every model of every fold and what each says of the
+# test candidates, evaluation, product, answers. A model whose file is there and was made from the
+# same stays as it is. Where answers are compared in pairs on a live GPU, they are measured between
+# learning and evaluation: there these are two jobs.
+#   in   sweeps, judged times and profiles of the study's GPUs
+#   out  results/splits/{study}.json            every split with its folds
+#        results/clean/{study}.parquet          training rows: the only rows that models read
+#        results/clean/{study}.removed.parquet  rows removed by the Tukey filter, for either scope
+#        results/learnt/{study}/                candidates of the test cases; a file a model and a
+#                                               simple rule: what it says of each of them
+#        results/fitted/{study}/                the answering model, fitted to all measured rows
+#        results/evaluation/{study}.parquet       one row per (model, split, fold, GPU, problem)
+#        results/evaluation/{study}.curves.parquet  quality against number of measurements
+#        results/evaluation/{study}.summary.json  metrics per (split, GPU, model)
+#        results/final/{study}/        the product: fitted model, fastest of each measured problem
+#        results/lookup/{study}.json   answers with intervals and what comes close, for the report
+#        results/predictions/{study}.published.parquet  predictions beside published run times
+
+for study in experiment.studies:
+    if studies.measures_between(study):
+
+        rule:
+            """Split, filter, fit every model of a study and ask it about the test problems."""
+            name:
+                f"learn_{study}"
+            input:
+                **studies.learning_inputs(study),
+                spec=ancient(studies.spec(study)),
+            output:
+                **studies.learnt_files(study, update),
+            log:
+                f"results/logs/learn/{study}.log",
+            priority: studies.priority(study)
+            threads: studies.processes(study)
+            params:
+                code=code("scripts/learn.py"),
+                settings=lambda wildcards, study=study: studies.job_settings(study, code),
+            script:
+                "../scripts/learn.py"
+
+        rule:
+            """Evaluate what was learnt of a study; write its product and its answers."""
+            name:
+                f"evaluate_{study}"
+            input:
+                **studies.answering_inputs(study, project_file(CARDS_FILE)),
+                **studies.learnt_files(study),
+                spec=ancient(studies.spec(study)),
+                sweeps=studies.sweeps(study),
+            output:
+                **studies.result_files(study),
+            log:
+                f"results/logs/evaluate/{study}.log",
+            priority: studies.priority(study)
+            threads: studies.processes(study)
+            params:
+                code=code("scripts/evaluate.py"),
+                settings=lambda wildcards, study=study: studies.job_settings(study, code),
+            script:
+                "../scripts/evaluate.py"
+
+    else:
+
+        rule:
+            """Learn, evaluate and answer: all of a study."""
+            name:
+                f"learn_{study}"
+            input:
+                **studies.learning_inputs(study),
+                **studies.answering_inputs(study, project_file(CARDS_FILE)),
+                spec=ancient(studies.spec(study)),
+            output:
+                **studies.learnt_files(study, update),
+                **studies.result_files(study),
+            log:
+                f"results/logs/learn/{study}.log",
+            priority: studies.priority(study)
+            threads: studies.processes(study)
+            params:
+                code=code("scripts/study.py"),
+                settings=lambda wildcards, study=study: studies.job_settings(study, code),
+                # No outputs: they show answers as long as there is no report.
+                front="results/report/index.html",
+                archive="results/report.zip",
+            script:
+                "../scripts/study.py"

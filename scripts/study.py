@@ -1,0 +1,69 @@
+"""Learn, evaluate and answer: the whole of a study, in one job."""
+
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.scripting import log, run
+
+
+def main(
+    settings: dict[str, Any],
+    sweeps: list[Path],
+    profiles: list[Path],
+    judged: list[Path],
+    answered: list[Path],
+    cards: Path,
+    splits: Path,
+    training: Path,
+    removed: Path,
+    learnt: list[Path],
+    fitted: Path,
+    rows: Path,
+    curves: Path,
+    summary: Path,
+    final: Path,
+    lookup: Path,
+    published: Path,
+    front: Path,
+    archive: Path,
+    threads: int,
+) -> None:
+    """See :mod:`launchwise.exporting.study_results`; as long as there is no report, show answers.
+
+    Parameters
+    ----------
+    front, archive
+        See :func:`launchwise.report.first_page.write_first_page`.
+    """
+    from launchwise.exporting.study_results import (
+        LearntFiles,
+        ResultFiles,
+        StudySettings,
+        domain_of,
+        evaluate_study,
+        learn_study,
+    )
+    from launchwise.report.first_page import write_first_page
+
+    known = LearntFiles(
+        splits=splits, training=training, removed=removed, learnt=learnt, fitted=fitted
+    )
+    files = ResultFiles(
+        rows=rows,
+        curves=curves,
+        summary=summary,
+        final=final,
+        lookup=lookup,
+        published=published,
+    )
+    asked = StudySettings.model_validate(settings)
+    # One for both: it keeps which candidates each problem has.
+    domain = domain_of(asked, asked.answered, answered)
+    learn_study(asked, domain, sweeps, profiles, known, threads)
+    evaluate_study(asked, domain, sweeps, judged, cards, known, files, threads)
+    if write_first_page(front, archive, lookup.parent):
+        log.info("first answers: %s", front)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,90 @@
+"""The front page before the report is done: the first answers of a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_sealed_json
+from launchwise.report.first_page import SHOWN, write_first_page
+
+
+def answer(gpu: str, n: int, basis: str = "measured", gain: float | None = 1.25) -> dict[str, Any]:
+    configuration = {"bx": 32, "variant": "block3d"}
+    found = {"gpu": gpu, "problem": {"n": n}, "configuration": configuration, "basis": basis}
+    return {**found, "time_ms": n / 1000, "gain": gain}
+
+
+class Run:
+    """Files of a run whose report is not done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.report = folder / "report" / "index.html"
+        self.archive, self.lookup = folder / "report.zip", folder / "lookup"
+
+    def answered(self, study: str, *answers: dict[str, Any]) -> None:
+        write_sealed_json(self.lookup / f"{study}.json", {"answers": list(answers)})
+
+    def written(self) -> bool:
+        return write_first_page(self.report, self.archive, self.lookup)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Cells of the page's tables, row by row."""
+        rows = re.findall("<tr.*?</tr>", self.report.read_text(encoding="utf-8"), re.DOTALL)
+        cells = [re.findall("<t[dh].*?</t[dh]>", row, re.DOTALL) for row in rows if "<td" in row]
+        return [[re.sub("<[^>]*>", "", cell).strip() for cell in row] for row in cells]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_it_appears_with_the_first_study_that_has_answers(run: Run) -> None:
+    assert not run.written()
+    run.answered("empty")
+    assert not run.written()
+    assert not run.report.exists()
+    run.answered("tiles", answer("h200", 200), answer("h200", 300, "within", None))
+    assert run.written()
+    assert run.rows == [
+        ["n=200", "block3d bx=32", "measured", "0.2", "1.25"],
+        ["n=300", "block3d bx=32", "expected", "0.3", "–"],
+    ]
+    assert "of 1 study." in run.report.read_text(encoding="utf-8")
+    run.answered("streams", answer("h100", 400))
+    assert run.written()
+    assert [row[0] for row in run.rows] == ["n=400", "n=200", "n=300"]
+
+
+def test_it_shows_answers_of_one_gpu_evenly_apart(run: Run) -> None:
+    run.answered("tiles", *(answer(gpu, n) for gpu in ("h100", "h200") for n in range(1, 41)))
+    assert run.written()
+    assert [row[0] for row in run.rows] == [f"n={n}" for n in range(1, 41, 5)]
+    assert len(run.rows) == SHOWN
+    assert "h100; 40 of 80 answers" in run.report.read_text(encoding="utf-8")
+
+
+def test_a_complete_report_stays(run: Run) -> None:
+    run.answered("tiles", answer("h200", 200))
+    run.report.parent.mkdir()
+    run.report.write_text("the whole report", encoding="utf-8")
+    run.archive.touch()
+    assert not run.written()
+    assert run.report.read_text(encoding="utf-8") == "the whole report"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"answers": []}'])
+def test_a_damaged_file_of_answers_is_refused_in_one_line(run: Run, text: str) -> None:
+    run.lookup.mkdir()
+    (run.lookup / "tiles.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        run.written()
+    assert str(run.lookup / "tiles.json") in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not run.report.exists()
