@@ -237,9 +237,7 @@ def test_a_table_without_the_card_of_the_reference_is_refused() -> None:
 
 
 def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None:
-    described = (
-        (ROOT / "rules" / "measure.smk").read_text().partition("rule described_profile:\n")[2]
-    )
+    described = (ROOT / "rules" / "data.smk").read_text().partition("rule profiles:\n")[2]
     inputs = described.partition("    input:\n")[2].partition("    output:\n")[0]
     assert "cards=project_file(CARDS_FILE),\n" in inputs
     assert "reference=project_file(REFERENCE_PROFILE),\n" in inputs

@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.support.training import train_model
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import write_json
-from launchwise.experiment.settings import Search
-from launchwise.experiment.study import ModelEntry
-from launchwise.learning.build_facts import FACTS
+from launchwise.base.storage import write_sealed_json
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.features import Domain
+from launchwise.learning.final import FACTS_FILE, MODEL_FOLDER
 from launchwise.learning.guesses import load_fitted, recommended_guesses
+from launchwise.learning.product import fit_final
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import ALL
 from launchwise.measuring.explore import RandomDraws
-from launchwise.tables.files import write_table
-from launchwise.tables.learning import training_schema
+from launchwise.tables.times import judged_times
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem
@@ -35,8 +32,8 @@ from tests.support.spaces import LARGE, PROBLEM, large, made
 
 GPU = "test"
 ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}
-SPLITS = {"few": [64], "many": [72, 100, 130]}
-"""Sizes that the fit of each split learns from."""
+PRODUCTS = {"few": [64], "many": [72, 100, 130]}
+"""Sizes that each product learns from."""
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +46,20 @@ def domain(stencil_spec: Spec) -> Domain:
 def fitted(
     request: pytest.FixtureRequest, domain: Domain, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The folder of a model of two splits; in the one of few rows another variant is good."""
+    """A folder of two products; for the one of few rows another variant is good."""
     folder = tmp_path_factory.mktemp("fitted")
-    pieces, folds = [], []
-    for split, sizes in SPLITS.items():
+    entry = ModelEntry(kind=request.param, title="x")
+    for name, sizes in PRODUCTS.items():
         sweep = measurements(domain.spec, [{"n": sizes, "dtype": ["float32"], "order": [2]}])
-        good = "column" if split == "few" else "block3d"
+        good = "column" if name == "few" else "block3d"
         sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
-        columns = [*domain.spec.key_columns, "status", "time_ms", *FACTS]
-        pieces.append(sweep[columns].assign(folds=f"{split}/{ALL}"))
-        train = [{"gpu": GPU, "problem": {**ASKED, "n": n}} for n in sizes]
-        folds.append({"split": split, "fold": ALL, "train": train, "test": []})
-    rows = pd.concat(pieces, ignore_index=True)
-    write_table(folder / "rows.parquet", rows, training_schema(domain.spec), {"folds": folds})
-    entry, options = ModelEntry(kind=request.param, title="x", trials=0), Search()
-    train_model("mine", entry, domain, folder / "rows.parquet", options, 7, folder / "mine")
-    return folder / "mine"
+        split = {"kind": "problems", "title": "t", "train": {"n": sizes}, "test": {"n": [200]}}
+        study = Study(
+            title="t", question="q", workload="stencil", models=["mine"], splits={"it": split}
+        )
+        times = {GPU: judged_times(sweep, None, domain.spec)}
+        fit_final(study, "mine", entry, domain, {GPU: sweep}, times, [], 7, folder / name)
+    return folder
 
 
 def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
@@ -74,38 +69,30 @@ def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("count", [1, 5, 10_000])
 def test_guesses_are_the_first_recommendations(
-    fitted: Path, domain: Domain, split: str, count: int
+    fitted: Path, domain: Domain, name: str, count: int
 ) -> None:
-    found = recommended_guesses(fitted / split / ALL, domain, GPU, ASKED, count)
-    assert found == first(fitted / split / ALL, domain)[:count]
-    assert found[0]["variant"] == {"few": "column", "many": "block3d"}[split]
+    found = recommended_guesses(fitted / name, domain, GPU, ASKED, count)
+    assert found == first(fitted / name, domain)[:count]
+    assert found[0]["variant"] == {"few": "column", "many": "block3d"}[name]
     assert json.loads(json.dumps(found)) == found
     gpu = space.gpu_facts(profile().model_dump())
     assert len(found) == min(count, len(space.configurations(domain.spec, ASKED, gpu)))
-
-
-def test_of_all_fits_of_a_model_the_one_with_most_rows_is_asked(
-    fitted: Path, domain: Domain
-) -> None:
-    found = recommended_guesses(fitted, domain, GPU, ASKED, 5)
-    assert found == recommended_guesses(fitted / "many" / ALL, domain, GPU, ASKED, 5)
-    assert found != recommended_guesses(fitted / "few" / ALL, domain, GPU, ASKED, 5)
 
 
 def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(
     fitted: Path, domain: Domain
 ) -> None:
     facts = space.gpu_facts(domain.profiles["small"].model_dump())
-    found = recommended_guesses(fitted, domain, "small", ASKED, 8)
+    found = recommended_guesses(fitted / "many", domain, "small", ASKED, 8)
     assert len(found) == 8
     assert all(space.feasible(domain.spec, ASKED, each, facts) for each in found)
-    assert any(each not in found for each in first(fitted / "many" / ALL, domain)[:8])
+    assert any(each not in found for each in first(fitted / "many", domain)[:8])
     # Whoever sweeps a new GPU has no profile of those that the model learnt from.
     alone = Domain(domain.spec, {"small": domain.profiles["small"]})
-    assert recommended_guesses(fitted, alone, "small", ASKED, 8) == found
+    assert recommended_guesses(fitted / "many", alone, "small", ASKED, 8) == found
     explorer = RandomDraws(domain.spec, ASKED, facts, 9, 1, found)
     proposed = []
     while (each := explorer.propose()) is not None:
@@ -120,43 +107,38 @@ def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(
 def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted: Path, domain: Domain) -> None:
     spec = domain.spec.model_copy(update={"constraints": ["variant != 'linear'"]})
     strict = Domain(spec, domain.profiles)
-    ranked = first(fitted / "many" / ALL, strict)
+    ranked = first(fitted / "many", strict)
     assert space.baseline(spec) in ranked
-    found = recommended_guesses(fitted, strict, GPU, ASKED, 10_000)
+    found = recommended_guesses(fitted / "many", strict, GPU, ASKED, 10_000)
     assert found == [each for each in ranked if each != space.baseline(spec)]
 
 
 def test_candidates_of_the_study_are_kept_to(fitted: Path, domain: Domain) -> None:
     narrow = Domain(domain.spec, domain.profiles, {"variant": ["column"]})
-    found = recommended_guesses(fitted, narrow, GPU, ASKED, 10_000)
+    found = recommended_guesses(fitted / "many", narrow, GPU, ASKED, 10_000)
     assert {each["variant"] for each in found} == {"column", "linear"}
 
 
 def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_path: Path) -> None:
-    copied = tmp_path / "a" / "b" / "c" / "mine"
-    shutil.copytree(fitted, copied)
-    for folder, message in [
-        (tmp_path / "gone", "gone: holds no fitted model"),
-        (copied / "many", "many: holds no fitted model"),
-        (copied.parent, "c: holds no fitted model"),
-    ]:
-        with pytest.raises(UserError, match=message):
+    copied = shutil.copytree(fitted / "many", tmp_path / "copied")
+    for folder in (tmp_path / "gone", copied / MODEL_FOLDER, tmp_path):
+        with pytest.raises(UserError, match=f"{folder.name}: holds no fitted model"):
             recommended_guesses(folder, domain, GPU, ASKED, 1)
-    shutil.rmtree(copied / "many")
-    with pytest.raises(UserError, match="all: holds no fitted model"):
+    shutil.rmtree(copied / MODEL_FOLDER)
+    with pytest.raises(UserError, match=r"recommender\.json: "):
         recommended_guesses(copied, domain, GPU, ASKED, 1)
 
 
 def test_unknown_gpus_problems_and_workloads_are_one_line(fitted: Path, domain: Domain) -> None:
     with pytest.raises(UserError, match="unknown GPU 'tset', did you mean 'test'"):
-        recommended_guesses(fitted, domain, "tset", ASKED, 1)
+        recommended_guesses(fitted / "many", domain, "tset", ASKED, 1)
     with pytest.raises(UserError, match="n: 3 is below the minimum"):
-        recommended_guesses(fitted, domain, GPU, {**ASKED, "n": 3}, 1)
+        recommended_guesses(fitted / "many", domain, GPU, {**ASKED, "n": 3}, 1)
     other = Domain(made({"a": [1, 2]}, {"plain": ([], []), "x": (["a"], [])}), domain.profiles)
     with pytest.raises(
-        UserError, match=r"(mine: learnt from features that made does not have|no feature of made)"
+        UserError, match=r"(many: learnt from features that made does not have|no feature of made)"
     ):
-        recommended_guesses(fitted, other, GPU, PROBLEM, 1)
+        recommended_guesses(fitted / "many", other, GPU, PROBLEM, 1)
 
 
 # Spaces too large to be listed
@@ -178,9 +160,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
     table["time_ms"] = [time_ms(each) for each in [space.baseline(spec), *rows]]
     folder = tmp_path_factory.mktemp("large")
     tree = recommender_class("tree")(Domain(spec, {GPU: profile()}))
-    tree.fit(table).save(folder / "it" / ALL)
-    facts = {"kind": "tree", "folds": [{"split": "it", "fold": ALL, "rows": len(table)}]}
-    write_json(folder / "summary.json", facts)
+    tree.fit(table).save(folder / MODEL_FOLDER)
+    facts = {
+        **{"study": "s", "workload": spec.workload, "model": "tree", "kind": "tree"},
+        **{"gpus": {GPU: "a card"}, "measurements": {}, "commits": [], "rows": len(table)},
+        **{"rows_left_out": 0, "cases": 1, "seed": 1, "sweeps": "", "versions": {}},
+        **{"intervals": {}, "time_intervals": None},
+    }
+    write_sealed_json(folder / FACTS_FILE, facts)
     return spec, folder
 
 

@@ -8,21 +8,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from launchwise.learning.training import Asked, train_models
 from samples import STENCIL, measurements, profile
 from threadpoolctl import threadpool_limits
 
+from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
-from launchwise.experiment.study import Fences, ModelEntry
-from launchwise.learning.clean import clean
+from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
+from launchwise.learning.fitting import fitted_to
 from launchwise.learning.one_core import VARIABLES, Use, complaint, one_thread, watched
-from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import Case, Fold
-from launchwise.tables.files import write_table
-from launchwise.tables.learning import training_schema
 from launchwise.workloads.spec import load_spec
 
 COMMON = """
@@ -118,39 +117,30 @@ def domain(tmp_path: Path) -> Domain:
     return Domain(load_spec(folder), {"test": profile()})
 
 
-@pytest.fixture
-def training(domain: Domain, tmp_path: Path) -> Path:
+def fit(
+    domain: Domain, kind: str, blamed: tuple[str, ...] = (), **parameters: int
+) -> tuple[Recommender, dict[str, Any]]:
+    """A model of a kind, named "mine", that is fitted to two sizes, and the facts of its fit."""
     blocks = [{"n": [64, 100], "dtype": ["float32"], "order": [2]}]
-    sweep = measurements(domain.spec, blocks)
     cases = [Case("test", {"n": n, "dtype": "float32", "order": 2}) for n in (64, 100)]
     fold = Fold("it", "all", tuple(cases), ())
-    parts = {"train": [one.plain() for one in cases], "test": []}
-    folds = [{"split": fold.split, "fold": fold.fold, **parts}]
-    path = tmp_path / "training.parquet"
-    rows = clean({"test": sweep}, [fold], domain.spec, Fences()).training
-    write_table(path, rows, training_schema(domain.spec), {"folds": folds})
-    return path
-
-
-def asked(tmp_path: Path, kind: str, **parameters: int) -> dict[str, Asked]:
+    rows = measurements(domain.spec, blocks)
+    rows = rows[rows["time_ms"].notna()].reset_index(drop=True)
     entry = ModelEntry(kind=kind, title=kind, trials=0, parameters=parameters)
-    return {"mine": Asked(entry, tmp_path / "models" / "mine")}
+    known = domain.keeping_features(rows)
+    return fitted_to(known, fold, "mine", entry, domain, Search(), 1, None, blamed)
 
 
-def test_an_own_model_fits_and_predicts_on_one_thread(
-    domain: Domain, training: Path, tmp_path: Path
-) -> None:
+def test_an_own_model_fits_and_predicts_on_one_thread(domain: Domain, tmp_path: Path) -> None:
     outside = {name: os.environ.get(name) for name in VARIABLES}
     # Whatever the environment of the tests says.
     with threadpool_limits(2):
-        summary = train_models(asked(tmp_path, "modest"), domain, training, Search(), 1)["mine"]
-    assert summary["beyond_one_core"] == ""
-    (fold,) = summary["folds"]
-    assert set(fold["limits"][0]) == {1}
+        fitted, facts = fit(domain, "modest")
+    assert facts["beyond_one_core"] == ""
+    assert set(facts["limits"][0]) == {1}
     assert {name: os.environ.get(name) for name in VARIABLES} == outside
-    model = recommender_class("modest", workload=domain.spec.folder).load(
-        tmp_path / "models" / "mine" / "it" / "all", domain
-    )
+    fitted.save(tmp_path / "saved")
+    model = type(fitted).load(tmp_path / "saved", domain)
     model._seen = []
     model.predict(domain.choices([Case("test", {"n": 64, "dtype": "float32", "order": 2})]))
     assert set(model._seen[0]) == {1}
@@ -165,13 +155,13 @@ def test_limits_within_limits_and_after_an_error_end() -> None:
     assert os.environ.get("OMP_NUM_THREADS") == before
 
 
-def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_the_summary(
-    domain: Domain, training: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_its_facts(
+    domain: Domain, caplog: pytest.LogCaptureFixture
 ) -> None:
     logging.getLogger("launchwise").propagate = True
     with caplog.at_level(logging.WARNING, "launchwise"):
-        summaries = train_models(asked(tmp_path, "greedy"), domain, training, Search(), 1)
-    said = summaries["mine"]["beyond_one_core"]
+        _, facts = fit(domain, "greedy")
+    said = facts["beyond_one_core"]
     assert said.startswith("took ")
     assert "cores where it may take 1: " in said
     assert float(said.split()[1]) > 1.3
@@ -179,11 +169,9 @@ def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_the_summary(
 
 
 @pytest.mark.parametrize("kind", ["forest", "lightgbm", "xgboost", "gaussian_process"])
-def test_kinds_that_come_along_take_one_core(
-    domain: Domain, training: Path, tmp_path: Path, kind: str
-) -> None:
+def test_kinds_that_come_along_take_one_core(domain: Domain, kind: str) -> None:
     with watched() as use:
-        train_models(asked(tmp_path, kind), domain, training, Search(), 1)
+        fit(domain, kind)
     assert complaint([use]) == ""
 
 
@@ -204,23 +192,10 @@ def test_the_complaint_adds_up_fits_that_took_more() -> None:
     assert complaint(uses[1:3]) == ""
 
 
-def test_a_failing_job_leaves_the_models_that_were_there(
-    domain: Domain, training: Path, tmp_path: Path
-) -> None:
-    good = asked(tmp_path, "modest")
-    train_models(good, domain, training, Search(), 1)
-    before = _content(tmp_path / "models")
-    bad = asked(tmp_path, "broken", depth=4)
-    bad["mine"] = Asked(bad["mine"].entry, bad["mine"].folder, blamed=("o.yaml", "a.parameters"))
-    with pytest.raises(Exception, match="too deep") as caught:
-        train_models(bad, domain, training, Search(), 1)
+def test_a_model_that_cannot_be_fitted_blames_its_settings(domain: Domain) -> None:
+    with pytest.raises(UserError, match="too deep") as caught:
+        fit(domain, "broken", ("o.yaml", "a.parameters"), depth=4)
     assert str(caught.value) == "o.yaml: a.parameters: depth 4 is too deep"
-    assert _content(tmp_path / "models") == before
-
-
-def _content(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def test_libraries_that_come_later_are_limited_too() -> None:

@@ -6,6 +6,7 @@ begins with ``Test``.
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import pickletools
 import zipfile
@@ -54,7 +55,7 @@ class Ground:
 
 FORMATS: dict[str, Callable[[bytes], bool]] = {
     ".json": lambda content: content[:1] == b"{",
-    ".txt": lambda content: content[:4] == b"tree",
+    ".gz": lambda content: gzip.decompress(content)[:4] == b"tree",
     ".ubj": lambda content: content[:1] == b"{",
     ".npz": lambda content: content[:4] == b"PK\x03\x04",
     ".npy": lambda content: content[:6] == b"\x93NUMPY" and b"'|O'" not in content[:128],

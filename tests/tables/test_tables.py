@@ -21,9 +21,10 @@ from launchwise.base.errors import UserError
 from launchwise.tables import arrow_checks
 from launchwise.tables import files as tables
 from launchwise.tables.learning import (
+    candidates_schema,
     evaluation_schema,
-    recommendation_schema,
     removed_schema,
+    said_schema,
     training_schema,
 )
 from launchwise.tables.measurements import measurement_schema
@@ -79,15 +80,13 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
         "measurements": (measurement_schema(spec), measurements(spec, ONE)),
         "removed": (removed_schema(spec), whole),
         "training": (training_schema(spec), whole.assign(registers=32, spill_bytes=0)),
-        "recommendations": (
-            recommendation_schema(spec),
-            unknown.assign(rank=np.arange(1, len(table) + 1)),
-        ),
+        "candidates": (candidates_schema(spec), whole),
+        "said": (said_schema(), unknown.assign(rank=np.arange(len(table)), loss=-1.0, spread=0.0)),
         "evaluation": (evaluation_schema(spec), unknown.iloc[:1]),
     }
 
 
-KINDS = ["measurements", "removed", "training", "recommendations", "evaluation"]
+KINDS = ["measurements", "removed", "training", "candidates", "said", "evaluation"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -337,7 +336,7 @@ def test_checks_on_whole_columns_know_an_empty_table(
     tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
     empty = pyarrow.parquet.read_table(tmp_path / "x.parquet")
     assert arrow_checks.surely_fits(empty, schema)
-    assert not arrow_checks.surely_fits(empty.drop_columns("gpu"), schema)
+    assert not arrow_checks.surely_fits(empty.drop_columns(empty.column_names[0]), schema)
 
 
 def test_a_text_twice_in_a_dictionary_is_one_value(saxpy_spec: Spec, sweep: Table) -> None:
@@ -480,9 +479,12 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, saxpy_spec: Spec) 
         tables.read_table(tmp_path / "text", measurement_schema(saxpy_spec))
 
 
-def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, saxpy_spec: Spec) -> None:
-    schema, table = every_table(saxpy_spec)["recommendations"]
-    with pytest.raises(UserError, match="3 duplicated rows"):
-        tables.write_table(tmp_path / "x", table.assign(rank=1), schema)
-    with pytest.raises(UserError, match="rank: must be at least 1"):
+def test_a_candidate_is_there_once_and_a_rank_is_no_negative(
+    tmp_path: Path, saxpy_spec: Spec
+) -> None:
+    schema, table = every_table(saxpy_spec)["candidates"]
+    with pytest.raises(UserError, match="4 duplicated rows"):
+        tables.write_table(tmp_path / "x", pd.concat([table, table]), schema)
+    schema, table = every_table(saxpy_spec)["said"]
+    with pytest.raises(UserError, match="rank: must be at least 0"):
         tables.write_table(tmp_path / "x", table.assign(rank=table["rank"] - 1), schema)
