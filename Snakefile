@@ -103,7 +103,6 @@ include: "rules/recheck.smk"
 include: "rules/export.smk"
 include: "rules/predict.smk"
 include: "rules/report.smk"
-include: "rules/exports.smk"
 include: "rules/targets.smk"
 
 

@@ -60,28 +60,6 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Downloads:
-    """Figures and tables of a page as files, which the page lists where they were made.
-
-    Parameters
-    ----------
-    page
-        Path of the page below the report's folder.
-    name
-        What the list calls the folder.
-    folder
-        Way from the page to it.
-    citation
-        How to cite the report; empty for none.
-    """
-
-    page: str
-    name: str
-    folder: str
-    citation: str
-
-
-@dataclass(frozen=True)
 class Frame:
     """Frame of a page in a folder of pages.
 
@@ -95,15 +73,18 @@ class Frame:
         First page of every study.
     parts
         Pages of the study that this page belongs to.
-    downloads
-        The page's figures and tables as files.
+    name
+        What the page is about: its study, or all of them; files that it saves are named after it.
+    citation
+        How to cite the report; empty for none.
     """
 
     root: str
     pages: Sequence[Link]
     studies: Sequence[Link]
     parts: Sequence[Link]
-    downloads: Downloads
+    name: str
+    citation: str
 
     def href(self, link: str, inside: Collection[str]) -> str:
         """A link to a section, from this page, which holds those ``inside``.

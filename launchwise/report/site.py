@@ -12,7 +12,6 @@ from launchwise.base.storage import write_bytes
 from launchwise.report import landscape_rows
 from launchwise.report.blocks import Page
 from launchwise.report.page import (
-    Downloads,
     Frame,
     Link,
     embedded,
@@ -32,11 +31,8 @@ COMPARISON = "data/{study}.gpus.js"
 FAST = 6
 """Level of deflating answers and rows: 9 takes three times as long for 1 % less."""
 
-EXPORTS = "../exports/{name}/"
-"""Where figures and tables of a study's pages lie as files, from the report's folder; those of the
-whole report under :data:`OVERVIEW`. They are made on demand."""
-
 OVERVIEW = "overview"
+"""Name of pages that are about all studies."""
 
 
 def html(page: Page, pages: Sequence[Page], citation: str) -> str:
@@ -96,12 +92,8 @@ def _frame(page: Page, pages: Sequence[Page], citation: str) -> Frame:
             for study in dict.fromkeys(each.study for each in pages if each.study)
         ],
         parts=[_link(page, each, each.name) for each in own],
-        downloads=Downloads(
-            page.path,
-            page.study or OVERVIEW,
-            f"{page.root}{EXPORTS.format(name=page.study or OVERVIEW)}",
-            citation,
-        ),
+        name=page.study or OVERVIEW,
+        citation=citation,
     )
 
 

@@ -32,7 +32,7 @@ RUN = (
 FIRST = 1
 SLOW = (
     *("test_learning_recommenders", "test_learning_evaluate", "test_learning_search"),
-    *("test_one_core", "test_intervals", "test_printed", "test_report_writing", "test_agreement"),
+    *("test_one_core", "test_intervals", "test_report_writing", "test_agreement"),
     *("test_hyperparameters", "test_choosing", "test_metrics", "test_large_spaces"),
     *("test_explore", "test_explore_model", "test_explore_transfer", "test_faults"),
     *("test_random_kills",),

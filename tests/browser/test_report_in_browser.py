@@ -9,19 +9,16 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pytest
 from harness.axe import in_scheme, violations
 
 from launchwise.learning.answers import UNORDERED
 from launchwise.learning.recommenders import COMMITTEE
-from launchwise.report.assemble import pages
-from launchwise.report.printed.exports import export
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import RUN, files_of
+from tests.support.report_pages import files_of
 from tests.support.report_study import KERNEL, settings, study
 
 pytestmark = pytest.mark.browser
@@ -490,34 +487,3 @@ def test_a_figure_without_its_library_says_so(browser: Any, folder: Path, tmp_pa
     browser.execute_script("return window.launchwiseDrawAll()")
     text = browser.execute_script("return document.querySelector('.plot').textContent")
     assert "assets/plotly.js is missing" in text
-
-
-FILES = "document.querySelector('.downloads').open = true; setTimeout(arguments[0], 300)"
-
-
-def test_figures_and_tables_are_listed_where_they_were_made(
-    browser: Any, folder: Path, tmp_path: Path
-) -> None:
-    report = shutil.copytree(folder, tmp_path / "report")
-    page = report / "acoustic_tile" / "index.html"
-    at_desktop(browser)
-    load(browser, page)
-    browser.execute_async_script(FILES)
-    text = "return document.querySelector('.files').innerText"
-    assert "snakemake --cores all -- exports" in browser.execute_script(text)
-    made = study(name="acoustic_tile")
-    own = [
-        dataclasses.replace(one, sections=one.sections[:3])
-        for one in pages([made], RUN)
-        if one.path == "acoustic_tile/index.html"
-    ]
-    export(own, made.name, tmp_path / "exports" / made.name, RUN.citation)
-    load(browser, page)
-    browser.execute_async_script(FILES)
-    links = browser.execute_script(
-        "return [...document.querySelectorAll('.files a')].map((link) => [link.text, link.href])"
-    )
-    assert {name for name, _ in links} == {"SVG", "PDF", "CSV", "PARQUET"}
-    for _, address in links:
-        assert Path(unquote(urlsplit(address).path)).is_file()
-    assert violations(browser) == []

@@ -166,8 +166,7 @@ def best_model(browser: Any) -> None:
 
 
 def cited(browser: Any) -> None:
-    assert "Cite as: " in seen(browser, ".downloads p")
-    assert "snakemake --cores all -- exports" in seen(browser, ".files code")
+    assert "Cite as: " in seen(browser, ".cite")
 
 
 def sound(browser: Any) -> None:

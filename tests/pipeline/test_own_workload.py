@@ -82,17 +82,6 @@ def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Pa
     assert "stencil" not in page
 
 
-def test_figures_and_tables_are_files_on_demand(project: Project, mine: Path) -> None:
-    run(project, "--", "exports")
-    folder = project.folder / "results" / "exports"
-    assert {path.name for path in folder.iterdir()} >= {"overview", "saxpy_block"}
-    for part, kinds in (("figures", {".svg", ".pdf"}), ("tables", {".csv", ".parquet"})):
-        for name in ("overview", "saxpy_block"):
-            assert {path.suffix for path in (folder / name / part).iterdir()} == kinds
-    again = project.snakemake("--cores", "2", "--configfile", "mine.yaml", "--", "exports")
-    assert "Nothing to be done" in again.stdout + again.stderr
-
-
 @pytest.mark.slow
 def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(
     project: Project, mine: Path

@@ -16,8 +16,6 @@ from launchwise.cli.recommend.exporting import copied
 from launchwise.exporting.files import write_answers
 from launchwise.learning.search import journal_storage
 from launchwise.measuring.journal import Journal
-from launchwise.report.blocks import Column, Row, Table
-from launchwise.report.printed import tables
 
 VICTIM = "not ours"
 
@@ -43,11 +41,6 @@ def journal(path: Path) -> None:
         made.append({"n": 1})
 
 
-def table(path: Path) -> None:
-    rows = Table("c", [Column("a")], [Row([])][:0])
-    tables.save(rows, path.with_suffix(""), "c")
-
-
 @pytest.mark.parametrize(
     ("write", "name"),
     [
@@ -56,8 +49,6 @@ def table(path: Path) -> None:
         (log_to, "x.log"),
         (journal, "1.jsonl"),
         (journal_storage, "search.log"),
-        (table, "t.csv"),
-        (table, "t.parquet"),
         (lambda path: copied(Path(__file__), path), "export.py"),
     ],
 )

@@ -32,8 +32,6 @@ from launchwise.exporting.python import python_module
 from launchwise.gpus.prices import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report import gpu_comparison, writing
-from launchwise.report.blocks import Cell, Column, Drawing, Figure, Key, Panel, Row, Table
-from launchwise.report.printed import drawings, figures, tables
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of
@@ -232,19 +230,6 @@ def test_a_text_of_html_and_svg_is_a_text(text: str) -> None:
     assert (svg[0].text or "") == escaped
 
 
-def test_printed_figures_show_texts(tmp_path: Path) -> None:
-    text = "\n".join(one[:20] for one in TEXTS[7:15])
-    trace = {"type": "scatter", "mode": "markers", "x": [text, "b"], "y": [1, 2]}
-    trace["marker"] = {"color": "#1d2733", "size": 4, "symbol": "circle"}
-    panel = Panel(text, [trace], {"xaxis": {"type": "category"}, "yaxis": {}})
-    keys = [Key(text, "#1d2733", "circle"), Key("b", "#1d2733", "circle")]
-    svg, _ = figures.save(Figure("f", "c", "a", [panel], keys), tmp_path / "f", "c")
-    ElementTree.parse(svg)
-    root = '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg">{}</svg>'
-    words = f'<text x="1" y="1">{html_text(text)}</text>'
-    drawings.save(Drawing("d", "c", "a", root.format(words)), tmp_path / "d", "c")
-
-
 # Tables
 
 
@@ -254,18 +239,6 @@ def cells_of(text: str) -> list[list[str]]:
 
 def is_formula(cell: str) -> bool:
     return cell.lstrip()[:1] in tuple("=+-@") and not re.fullmatch(r"-?[\d.e-]+", cell)
-
-
-def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
-    rows = [Row([Cell(text), Cell("-1.5")]) for text in TEXTS]
-    table = Table("c", [Column("=title", number=False), Column("number")], rows)
-    saved, _ = tables.save(table, tmp_path / "t", "c")
-    with open(saved, newline="", encoding="utf-8") as file:
-        head, *found = list(csv.reader(file))
-    assert head == ["'=title", "number"]
-    assert not any(is_formula(cell) for row in found for cell in row)
-    assert [row[0].removeprefix("'") for row in found] == [text.removeprefix("'") for text in TEXTS]
-    assert {row[1] for row in found} == {"-1.5"}
 
 
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "@x", "+1+cmd", "-1+cmd", "\t=1"])

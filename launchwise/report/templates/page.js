@@ -157,7 +157,7 @@
 
   // Everything at once, as tests ask for it.
   window.launchwiseDrawAll = () => {
-    document.querySelectorAll("details:not(.downloads)").forEach((fold) => { fold.open = true; });
+    document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
     return Promise.all(plots.map(draw)).then(() => plots.length);
   };
   // Print shows open folds only: a page with all of them would be too long.
@@ -253,39 +253,6 @@
 
   const contents = document.getElementById("contents");
   if (contents && window.matchMedia("(max-width: 900px)").matches) contents.open = false;
-
-  // Files beside the report are listed on demand: they may not exist.
-  const downloads = document.querySelector(".downloads");
-  const list = ({ page: path, name, folder }) => {
-    const box = downloads.querySelector(".files");
-    const script = document.createElement("script");
-    script.src = `${folder}list.js`;
-    script.onload = () => {
-      const table = document.createElement("ul");
-      for (const { caption, files } of window.launchwiseExports[name][path] ?? []) {
-        const line = document.createElement("li");
-        for (const file of files) {
-          const link = document.createElement("a");
-          link.href = folder + file;
-          link.textContent = file.split(".").pop().toUpperCase();
-          link.setAttribute("aria-label", `${link.textContent}: ${caption}`);
-          line.append(link, " ");
-        }
-        line.append(caption);
-        table.append(line);
-      }
-      box.replaceChildren(table);
-    };
-    script.onerror = () => {
-      const text = document.createElement("p");
-      const command = document.createElement("code");
-      command.textContent = `snakemake --cores all -- exports`;
-      text.append("Figures as SVG and PDF, tables as CSV and Parquet were not made. To make them: ", command);
-      box.replaceChildren(text);
-    };
-    document.head.append(script);
-  };
-  downloads?.addEventListener("toggle", () => list(downloads.dataset), { once: true });
 
   for (const form of document.querySelectorAll(".lookup:not(.landscape)")) {
     const { answers, numbers } = page[form.id];

@@ -6,7 +6,7 @@
   const FONT = "Arial, Helvetica, sans-serif";
   const LIGHT = { "--ink": "#1d2733", "--soft": "#55606d", "--line": "#d9dee4", color: "#1d2733" };
   const SVG = "http://www.w3.org/2000/svg";
-  const owner = document.querySelector(".downloads")?.dataset.name ?? "";
+  const owner = document.querySelector(".cite")?.dataset.name ?? "";
 
   const slug = (text) => text.replace(/[^\p{L}\p{N}._=]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, WIDTH.name);
   const stem = (...parts) => slug(parts.filter(Boolean).join(" "));

@@ -1,1 +1,0 @@
-"""The report's figures and tables as files for papers and talks."""
