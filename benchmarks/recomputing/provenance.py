@@ -177,9 +177,14 @@ def _models(one: Material, rows: Iterator[dict[str, Shown]], table: Table) -> No
         first: Mapping[str, Any] = folds[0] if folds else {}
         table.cell(f"{model}, trials", row["search (trials)"], first.get("trials"))
         table.cell(f"{model}, rows", row["learnt from (rows)"], first.get("rows"))
-        seconds = [each["seconds_search"] + each["seconds_fit"] for each in folds]
+        # What is made of other methods takes what the fits of these take.
+        members = [each for each in facts.get("members", [model]) if each in one.titles]
+        files = [one.results / f"learnt/{one.name}/{each}.parquet" for each in members]
+        fits = [fold for path in files for fold in read_facts(path)["folds"]]
+        fits = [fold for fold in fits if fold["split"] == one.first_split]
+        seconds = [fold["seconds_search"] + fold["seconds_fit"] for fold in fits]
         cell = row["training (s)"]
-        table.cell(f"{model}, training", cell, sum(seconds) if folds else None, digits=2)
+        table.cell(f"{model}, training", cell, sum(seconds) if fits else None, digits=2)
         row["hyper-parameters"].seen = True
         for name, value in first.get("parameters", {}).items():
             said = re.search(rf"(?:^|, ){name}=([^,]*)", row["hyper-parameters"].text)
