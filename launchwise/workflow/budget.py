@@ -41,12 +41,14 @@ class Budget(Strict):
     """Work of the main job.
 
     ``why`` is the reason of the last change; ``whole`` maps a key of :data:`UNITS` to its amount,
-    ``studies`` a study to its rows x trees, fitted and asked.
+    ``studies`` a study to its rows x trees, fitted and asked. ``calibrated`` are core-seconds of
+    the whole over those of a fixed work beside it (``benchmarks/main_job.py``).
     """
 
     why: str
     whole: dict[str, int]
     studies: dict[str, dict[str, int]]
+    calibrated: float | None = None
 
 
 def measured(results: Path = Path("results")) -> Budget:
@@ -115,7 +117,9 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--write"]:
         if not " ".join(arguments[1:]).strip():
             raise UserError("--write", "", "say why the work changes")
-        write_json(path, run.model_copy(update={"why": " ".join(arguments[1:])}).model_dump())
+        known = validated(Budget, read_json(path), path).calibrated if path.is_file() else None
+        said = {"why": " ".join(arguments[1:]), "calibrated": known}
+        write_json(path, run.model_copy(update=said).model_dump())
         return 0
     said = complaints(run, validated(Budget, read_json(path), path))
     for line in said:

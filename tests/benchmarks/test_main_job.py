@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,11 @@ import pytest
 from benchmark_runs import result_of
 from harness.calibration import core_seconds
 from main_job import MEASURED, jobs
+from samples import ROOT
+
+from launchwise.base.storage import read_json
+from launchwise.base.typed import validated
+from launchwise.workflow.budget import BUDGET_FILE, Budget
 
 
 def test_jobs_are_those_that_snakemake_finished() -> None:
@@ -20,6 +27,23 @@ def test_jobs_are_those_that_snakemake_finished() -> None:
 def test_a_smaller_calibration_takes_less() -> None:
     small, larger = core_seconds(0.02), core_seconds(0.2)
     assert 0 < small < larger
+
+
+MOST = 1.15
+"""Share of the budget of core-seconds above which the main job fails; runs differ by 8 %."""
+
+
+@pytest.mark.slow
+@pytest.mark.workloads
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the account of a process tree")
+def test_core_seconds_stay_in_their_budget(tmp_path: Path) -> None:
+    budget = validated(Budget, read_json(ROOT / BUDGET_FILE), BUDGET_FILE)
+    assert budget.calibrated is not None
+    output = tmp_path / "result.json"
+    words = [sys.executable, str(ROOT / "benchmarks" / "main_job.py"), str(output)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(words, cwd=tmp_path, env=environment, check=True)
+    assert read_json(output)["medians"]["calibrated"] <= MOST * budget.calibrated
 
 
 @pytest.mark.slow
