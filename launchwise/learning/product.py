@@ -158,7 +158,8 @@ def fit_answering(
     recommender.save(folder / MODEL_FOLDER)
     _predictor(recommender, rows, asked).save(folder / PREDICTOR_FOLDER)
     facts = {
-        **{"made_from": origin, "model": name, "kind": asked.models[name].entry.kind},
+        **{"made_from": origin, "files": _files_in(folder)},
+        **{"model": name, "kind": asked.models[name].entry.kind},
         "seed": asked.seed,
         **_what_was_learnt(learnt, asked.domain, sweeps),
         "versions": provenance.versions(),
@@ -170,11 +171,17 @@ def fit_answering(
 def _is_fitted(folder: Path, origin: str) -> bool:
     """Whether a folder holds what is made from that; a damaged one is made anew."""
     try:
-        made_from = read_sealed_json(folder / FITTED_FILE)["made_from"]
+        facts = read_sealed_json(folder / FITTED_FILE)
     except UserError:
         return False
+    # Of an interrupted job Snakemake brings back the facts alone.
+    return facts["made_from"] == origin and facts["files"] == _files_in(folder)
+
+
+def _files_in(folder: Path) -> str:
+    """Digest of the files of the fitted models in a folder."""
     models = (folder / MODEL_FOLDER, folder / PREDICTOR_FOLDER)
-    return bool(made_from == origin) and all(each.is_dir() for each in models)
+    return digest_files(sorted(path for one in models for path in one.rglob("*") if path.is_file()))
 
 
 def _predictor(fitted: Recommender, rows: pd.DataFrame, asked: Learning) -> Recommender:
@@ -276,6 +283,8 @@ def write_product(
         When the folder of the fitted model is damaged.
     """
     facts = read_sealed_json(fitted / FITTED_FILE)
+    if facts.pop("files") != _files_in(fitted):
+        raise UserError(fitted, "", f"is damaged: delete it, then make final_{folder.name} again")
     facts.pop("made_from")
     new_folder(folder)
     for name in (MODEL_FOLDER, PREDICTOR_FOLDER):

@@ -1,0 +1,77 @@
+"""The fitted model of a product: fitted once, and never another one than its facts say."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from samples import measurements, profile
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry, Study
+from launchwise.learning.features import Domain
+from launchwise.learning.final import MODEL_FOLDER
+from launchwise.learning.learn import Asked, Learning
+from launchwise.learning.product import fit_answering, learnt_from, write_product
+from launchwise.learning.row_cap import ALL_ROWS
+from launchwise.learning.training_rows import TrainingRows
+from launchwise.tables.times import judged_times
+from launchwise.workloads.spec import Spec
+
+GPU = "test"
+SIZES = [64, 100, 130]
+
+
+@pytest.fixture(scope="module")
+def domain(stencil_spec: Spec) -> Domain:
+    return Domain(stencil_spec, {GPU: profile()})
+
+
+@pytest.fixture(scope="module")
+def sweep(stencil_spec: Spec) -> pd.DataFrame:
+    return measurements(stencil_spec, [{"n": SIZES, "dtype": ["float32"], "order": [2]}])
+
+
+def fit(domain: Domain, sweep: pd.DataFrame, folder: Path, k: int = 3) -> None:
+    split = {"kind": "problems", "title": "t", "train": {"n": SIZES[:2]}, "test": {"n": SIZES[2:]}}
+    asked = {"models": ["knn"], "splits": {"it": split}}
+    study = Study(title="t", question="q", workload="stencil", **asked)
+    rows = learnt_from(study, domain, {GPU: sweep})
+    models = {"knn": Asked(ModelEntry(kind="knn", title="t", parameters={"k": k}), f"k={k}")}
+    known = TrainingRows(rows.training, ())
+    learning = Learning(models, known, domain, Search(), 1, ALL_ROWS)
+    fit_answering(learning, "knn", rows, {GPU: sweep}, folder, "rows")
+
+
+def times_of(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_is_current_is_not_fitted_again(
+    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
+) -> None:
+    fit(domain, sweep, tmp_path / "fitted")
+    before = times_of(tmp_path / "fitted")
+    fit(domain, sweep, tmp_path / "fitted")
+    assert times_of(tmp_path / "fitted") == before
+    fit(domain, sweep, tmp_path / "fitted", k=1)
+    assert times_of(tmp_path / "fitted") != before
+
+
+def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(
+    domain: Domain, sweep: pd.DataFrame, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    fit(domain, sweep, one)
+    fit(domain, sweep, other, k=1)
+    shutil.rmtree(one / MODEL_FOLDER)
+    shutil.copytree(other / MODEL_FOLDER, one / MODEL_FOLDER)
+    times = {GPU: judged_times(sweep, None, domain.spec)}
+    with pytest.raises(UserError, match="one: is damaged: delete it"):
+        write_product(one, tmp_path / "product", times, [], {}, domain)
+    fit(domain, sweep, one)
+    found = write_product(one, tmp_path / "product", times, [], {}, domain)
+    assert found.recommender.get_params()["k"] == 3
