@@ -118,8 +118,8 @@ def main(arguments: Sequence[str]) -> int:
         if not " ".join(arguments[1:]).strip():
             raise UserError("--write", "", "say why the work changes")
         known = validated(Budget, read_json(path), path).calibrated if path.is_file() else None
-        said = {"why": " ".join(arguments[1:]), "calibrated": known}
-        write_json(path, run.model_copy(update=said).model_dump())
+        given = {"why": " ".join(arguments[1:]), "calibrated": known}
+        write_json(path, run.model_copy(update=given).model_dump())
         return 0
     said = complaints(run, validated(Budget, read_json(path), path))
     for line in said:

@@ -166,7 +166,10 @@ def best_model(browser: Any) -> None:
 
 
 def cited(browser: Any) -> None:
-    assert "Cite as: " in seen(browser, ".cite")
+    to = "document.querySelector(arguments[0]).scrollIntoView({behavior: 'instant', block: 'end'})"
+    for selector, words in ((".cite", "Cite as: "), ("figure .save button", "SVG")):
+        browser.execute_script(to, selector)
+        assert words in seen(browser, selector)
 
 
 def sound(browser: Any) -> None:
@@ -211,7 +214,7 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "How far apart are the configurations of one problem?": apart,
     "Which tunable matters most?": matters,
     "Which model answers best?": best_model,
-    "How is the report cited, and where are its figures as files?": cited,
+    "How is the report cited, and how are its figures saved?": cited,
     "Was each sweep sound?": sound,
     "How old is a sweep, and did its kernels change since?": old,
     "What must be measured again, and how long does it take?": again,
