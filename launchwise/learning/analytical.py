@@ -57,21 +57,14 @@ FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
 
 @dataclass(frozen=True)
 class Estimate:
-    """Predicted times and what they are made of.
+    """Predicted times and what they are made of."""
 
-    Parameters
-    ----------
-    time_ms
-        float64, ms, shape (rows,).
-    parts
-        Name of :data:`PARTS` to ms, shape (rows,): what each would take alone, summed over phases.
-    phases
-        Phase of the cost to ms, shape (rows,), without what streams hide of it; phases of variants
-        that no row has are missing.
-    """
-
+    # float64, ms, shape (rows,).
     time_ms: np.ndarray
+    # Name of `PARTS` to ms, shape (rows,): what each would take alone, summed over phases.
     parts: dict[str, np.ndarray]
+    # Phase of the cost to ms, shape (rows,), without what streams hide of it; phases of variants
+    # that no row has are missing.
     phases: dict[str, np.ndarray]
 
     def bound_by(self) -> np.ndarray:

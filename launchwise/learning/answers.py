@@ -37,64 +37,43 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A suggested configuration.
+    """A suggested configuration."""
 
-    Parameters
-    ----------
-    rank
-        From 1.
-    configuration
-        The variant, and every tunable that it has, to their values.
-    expected_ms, interval_ms
-        Time, and the limits of its interval (:attr:`Answer.percent`); None where nothing is known.
-    gain, gain_interval
-        Time of the usual choice divided by its own, likewise.
-    improvement, improvement_interval
-        Time of the baseline divided by its own, likewise.
-    is_usual
-        Whether it is the usual choice.
-    paired
-        Whether it was measured in pairs with the usual choice and the baseline.
-    """
-
+    # From 1.
     rank: int
+    # The variant, and every tunable that it has, to their values.
     configuration: dict[str, Value]
+    # Time, and the limits of its interval (`Answer.percent`); None where nothing is known.
     expected_ms: float | None
     interval_ms: Interval | None
+    # Time of the usual choice divided by its own, likewise.
     gain: float | None
     gain_interval: Interval | None
+    # Time of the baseline divided by its own, likewise.
     improvement: float | None
     improvement_interval: Interval | None
+    # Whether it is the usual choice.
     is_usual: bool
+    # Whether it was measured in pairs with the usual choice and the baseline.
     paired: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Suggestions for one problem on one GPU.
+    """Suggestions for one problem on one GPU."""
 
-    Parameters
-    ----------
-    gpu, problem
-        What was asked.
-    basis
-        A key of :data:`BASES`.
-    suggestions
-        From the one to take.
-    usual
-        Configuration that an experienced engineer takes without measuring.
-    why
-        One sentence.
-    blind
-        Whether a blind test alone measured the problem.
-    """
-
+    # What was asked.
     gpu: str
     problem: dict[str, Value]
+    # A key of `BASES`.
     basis: str
+    # From the one to take.
     suggestions: list[Suggestion]
+    # Configuration that an experienced engineer takes without measuring.
     usual: dict[str, Value]
+    # One sentence.
     why: str
+    # Whether a blind test alone measured the problem.
     blind: bool = False
 
     @property

@@ -32,24 +32,16 @@ SPREAD_FLOOR = 0.01
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of answers to test cases; each attribute has shape (cases,).
+    """Errors of answers to test cases; each attribute has shape (cases,)."""
 
-    Parameters
-    ----------
-    situations
-        Situation in which each was asked.
-    problems
-        Number of each one's problem, whatever its GPU: int64.
-    gains
-        (log gain - expected) / (spread + :data:`SPREAD_FLOOR`): float64, NaN where the usual choice
-        was the answer, or nothing was expected.
-    times
-        log(time / predicted time): float64, NaN without.
-    """
-
+    # Situation in which each was asked.
     situations: np.ndarray
+    # Number of each one's problem, whatever its GPU: int64.
     problems: np.ndarray
+    # (log gain - expected) / (spread + `SPREAD_FLOOR`): float64, NaN where the usual choice
+    # was the answer, or nothing was expected.
     gains: np.ndarray
+    # log(time / predicted time): float64, NaN without.
     times: np.ndarray
 
     @classmethod

@@ -21,23 +21,15 @@ LARGEST_LOSS = 3.0
 
 @dataclass(frozen=True)
 class Consensus:
-    """What members expect together of candidates; each attribute has shape (rows,).
+    """What members expect together of candidates; each attribute has shape (rows,)."""
 
-    Parameters
-    ----------
-    answers
-        Whether a row is the answer to its case: booleans, one a case.
-    loss
-        Mean log time relative to the usual choice: float64; the others follow by it.
-    spread
-        Deviation of the members' log times: float64.
-    times_ms
-        Geometric mean of the predicted times: float64; NaN where none is predicted.
-    """
-
+    # Whether a row is the answer to its case: booleans, one a case.
     answers: np.ndarray
+    # Mean log time relative to the usual choice: float64; the others follow by it.
     loss: np.ndarray
+    # Deviation of the members' log times: float64.
     spread: np.ndarray
+    # Geometric mean of the predicted times: float64; NaN where none is predicted.
     times_ms: np.ndarray
 
 

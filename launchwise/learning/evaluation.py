@@ -24,23 +24,16 @@ from launchwise.tables.learning import curves_schema, evaluation_schema
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Evaluation of a study.
-
-    Parameters
-    ----------
-    rows, curves
-        As :mod:`launchwise.tables.learning` declares them.
-    intervals
-        Situation to the interval of the product's answers.
-    timed
-        Predicted times beside what was measured.
-    """
+    """Evaluation of a study."""
 
     study: str
     learnt: Learnt
+    # As `launchwise.tables.learning` declares them.
     rows: pd.DataFrame
     curves: pd.DataFrame
+    # Situation to the interval of the product's answers.
     intervals: Mapping[Situation, Offsets]
+    # Predicted times beside what was measured.
     timed: pd.DataFrame
     domain: Domain
     random_draws: Sequence[int]

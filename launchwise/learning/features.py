@@ -28,35 +28,24 @@ _KEPT = "feature:"
 
 @dataclass(frozen=True)
 class Domain:
-    """A workload, the GPUs, and which configurations may be recommended.
+    """A workload, the GPUs, and which configurations may be recommended."""
 
-    Parameters
-    ----------
-    spec
-        The workload.
-    profiles
-        Every GPU that may be asked for, trained on or not.
-    candidates
-        Tunable to the values that may be recommended; every tunable when empty. The baseline is
-        always among the candidates, a variant that is not verified never.
-    constraints
-        Expressions over problem and configuration that candidates keep to, beside the workload's
-        own: where a sweep did not measure every combination, only what it may have measured.
-    near_best_percent
-        Configurations this near the best of a case count as good as it.
-    only_features
-        Names of the features that models use; all when None.
-    usual
-        Usual choices (see :class:`launchwise.workloads.usual.Usual`), in place of the workload's
-        ``usual.yaml``.
-    """
-
+    # The workload.
     spec: Spec
+    # Every GPU that may be asked for, trained on or not.
     profiles: Mapping[str, GpuProfile]
+    # Tunable to the values that may be recommended; every tunable when empty. The baseline is
+    # always among the candidates, a variant that is not verified never.
     candidates: Selection = field(default_factory=dict)
+    # Expressions over problem and configuration that candidates keep to, beside the workload's
+    # own: where a sweep did not measure every combination, only what it may have measured.
     constraints: Sequence[str] = ()
+    # Configurations this near the best of a case count as good as it.
     near_best_percent: float = 2.0
+    # Names of the features that models use; all when None.
     only_features: Sequence[str] | None = None
+    # Usual choices (see `launchwise.workloads.usual.Usual`), in place of the workload's
+    # ``usual.yaml``.
     usual: Sequence[Mapping[str, Any]] = ()
 
     def _is_used(self, feature: str) -> bool:

@@ -35,23 +35,15 @@ PREDICTOR_FOLDER = "predictor"
 
 @dataclass(frozen=True)
 class Final:
-    """A study's product, read from its folder.
+    """A study's product, read from its folder."""
 
-    Parameters
-    ----------
-    folder
-        Where it lies.
-    domain
-        Workload, GPUs and candidates that it answers for.
-    fastest
-        See :func:`launchwise.learning.fastest.fastest_measured`.
-    facts
-        What :func:`launchwise.learning.product.write_product` wrote.
-    """
-
+    # Where it lies.
     folder: Path
+    # Workload, GPUs and candidates that it answers for.
     domain: Domain
+    # See `launchwise.learning.fastest.fastest_measured`.
     fastest: pd.DataFrame
+    # What `launchwise.learning.product.write_product` wrote.
     facts: Mapping[str, Any]
 
     @property

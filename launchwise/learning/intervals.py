@@ -25,18 +25,12 @@ LEAST_FRACTION = 1e-6
 
 @dataclass(frozen=True)
 class Means:
-    """Resampled geometric means of methods over the same problems.
+    """Resampled geometric means of methods over the same problems."""
 
-    Parameters
-    ----------
-    methods
-        Their names.
-    logs
-        Logarithms of the means: float64, shape (resamples, methods); no resample where there are
-        fewer than :data:`FEWEST` problems.
-    """
-
+    # Their names.
     methods: list[str]
+    # Logarithms of the means: float64, shape (resamples, methods); no resample where there are
+    # fewer than `FEWEST` problems.
     logs: np.ndarray
 
     def interval(self, method: str) -> tuple[float, float] | None:

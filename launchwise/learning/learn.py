@@ -54,23 +54,15 @@ Said = dict[str, tuple[pd.DataFrame, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A model of a study.
+    """A model of a study."""
 
-    Parameters
-    ----------
-    entry
-        Of the settings.
-    made_from
-        Digest of all that decides what it says, beside candidates and training rows.
-    journal
-        File that keeps the trials of its search.
-    blamed
-        File of the settings that holds the hyper-parameters, and their key there.
-    """
-
+    # Of the settings.
     entry: ModelEntry
+    # Digest of all that decides what it says, beside candidates and training rows.
     made_from: str = ""
+    # File that keeps the trials of its search.
     journal: Path | None = None
+    # File of the settings that holds the hyper-parameters, and their key there.
     blamed: tuple[str, ...] = ()
 
     @classmethod
@@ -98,28 +90,19 @@ def origin(one: Mapping[str, Any], profiles: Sequence[Path]) -> str:
 
 @dataclass(frozen=True)
 class Learning:
-    """What a study learns from and is asked.
+    """What a study learns from and is asked."""
 
-    Parameters
-    ----------
-    models
-        Name to model, in the order of the settings.
-    known
-        Training rows and folds.
-    domain
-        Workload, GPUs and candidates.
-    options, seed, cap
-        Search of hyper-parameters; seed of all; most rows that a fold learns from.
-    rules
-        Digest of all that decides what simple rules say, beside candidates and training rows.
-    """
-
+    # Name to model, in the order of the settings.
     models: Mapping[str, Asked]
+    # Training rows and folds.
     known: TrainingRows
+    # Workload, GPUs and candidates.
     domain: Domain
+    # Search of hyper-parameters; seed of all; most rows that a fold learns from.
     options: Search
     seed: int
     cap: RowCap
+    # Digest of all that decides what simple rules say, beside candidates and training rows.
     rules: str = ""
 
     def members(self, model: str) -> list[str]:

@@ -72,20 +72,13 @@ def _short(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Learnt:
-    """Candidates of a study's test cases, and what is said of them.
+    """Candidates of a study's test cases, and what is said of them."""
 
-    Parameters
-    ----------
-    candidates
-        As :func:`launchwise.tables.learning.candidates_schema` declares them.
-    said
-        Method to its columns of :data:`SAID`, row by row those of ``candidates``.
-    facts
-        Method to how it was made.
-    """
-
+    # As `launchwise.tables.learning.candidates_schema` declares them.
     candidates: pd.DataFrame
+    # Method to its columns of `SAID`, row by row those of ``candidates``.
     said: Mapping[str, pd.DataFrame]
+    # Method to how it was made.
     facts: Mapping[str, Mapping[str, Any]]
 
     @property

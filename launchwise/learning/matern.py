@@ -28,20 +28,13 @@ PIECE = 256
 
 @dataclass(frozen=True)
 class Kernel:
-    """Parameters of the kernel.
+    """Parameters of the kernel."""
 
-    Parameters
-    ----------
-    amplitude
-        Variance of the function.
-    scales
-        Distance along each axis over which it changes: float64, shape (axes,).
-    noise
-        Variance of what is observed around it.
-    """
-
+    # Variance of the function.
     amplitude: float
+    # Distance along each axis over which it changes: float64, shape (axes,).
     scales: np.ndarray
+    # Variance of what is observed around it.
     noise: float
 
     @classmethod

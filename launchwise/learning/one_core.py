@@ -94,19 +94,13 @@ def on_one_thread(function: Called) -> Called:
 
 @dataclass
 class Use:
-    """Cores that a block of code used or waited for.
+    """Cores that a block of code used or waited for."""
 
-    Parameters
-    ----------
-    wall_s, cpu_s
-        Its duration, and CPU time of this process and those that it started, s.
-    cores
-        Mean number of threads that ran or waited for a core: on a machine that others use, too, CPU
-        time divided by duration says less than what was asked for.
-    """
-
+    # Its duration, and CPU time of this process and those that it started, s.
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    # Mean number of threads that ran or waited for a core: on a machine that others use, too, CPU
+    # time divided by duration says less than what was asked for.
     cores: float = 0.0
 
     @property

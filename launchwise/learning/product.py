@@ -68,23 +68,15 @@ FITTED_FILE = "fitted.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """Training data of a study's product.
+    """Training data of a study's product."""
 
-    Parameters
-    ----------
-    asked
-        GPU to the measurements that the study asks about.
-    cases
-        Their problems, GPU by GPU.
-    training
-        The rows that models are fitted to: candidates only where the study says so, filtered.
-    left_out
-        Rows that ``cap`` left out of them.
-    """
-
+    # GPU to the measurements that the study asks about.
     asked: dict[str, pd.DataFrame]
+    # Their problems, GPU by GPU.
     cases: tuple[Case, ...]
+    # The rows that models are fitted to: candidates only where the study says so, filtered.
     training: pd.DataFrame
+    # Rows that ``cap`` left out of them.
     left_out: int = 0
 
 

@@ -26,18 +26,12 @@ COST_MODEL = "analytical"
 
 @dataclass(frozen=True)
 class Held:
-    """Published run times beside predictions.
+    """Published run times beside predictions."""
 
-    Parameters
-    ----------
-    table
-        One row per (time, GPU, predictor), as
-        :func:`launchwise.tables.predictions.published_times_schema` declares it.
-    unfit
-        Title of a series to the number of its times for which no configuration fits the GPU.
-    """
-
+    # One row per (time, GPU, predictor), as
+    # `launchwise.tables.predictions.published_times_schema` declares it.
     table: pd.DataFrame
+    # Title of a series to the number of its times for which no configuration fits the GPU.
     unfit: dict[str, int]
 
 

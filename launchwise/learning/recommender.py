@@ -35,22 +35,15 @@ LIMITED = ("fit", "judge", "predict", "losses", "load_model")
 
 @dataclass(frozen=True)
 class Judgement:
-    """Scores and predicted times of some rows.
+    """Scores and predicted times of some rows."""
 
-    Parameters
-    ----------
-    scores
-        float64, shape (rows, criteria). Rows of one case are compared criterion by criterion from
-        the left, and the smallest is recommended.
-    predicted_ms
-        float64, ms, shape (rows,); NaN where no time is predicted.
-    gains
-        Expected time of what is usual divided by the row's, and the deviation of its logarithm
-        among members: float64, shape (rows, 2); NaN where none is expected.
-    """
-
+    # float64, shape (rows, criteria). Rows of one case are compared criterion by criterion from
+    # the left, and the smallest is recommended.
     scores: np.ndarray
+    # float64, ms, shape (rows,); NaN where no time is predicted.
     predicted_ms: np.ndarray
+    # Expected time of what is usual divided by the row's, and the deviation of its logarithm
+    # among members: float64, shape (rows, 2); NaN where none is expected.
     gains: np.ndarray | None = None
 
     @classmethod
@@ -67,20 +60,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Candidates of some cases in the order in which they are recommended.
+    """Candidates of some cases in the order in which they are recommended."""
 
-    Parameters
-    ----------
-    order
-        Numbers of the rows by case (as they came), then rank: int64, shape (rows,).
-    rank
-        Rank of each row in its case, from 1: int64, shape (rows,).
-    predicted_ms, gains
-        See :class:`Judgement`; of each row as they came.
-    """
-
+    # Numbers of the rows by case (as they came), then rank: int64, shape (rows,).
     order: np.ndarray
+    # Rank of each row in its case, from 1: int64, shape (rows,).
     rank: np.ndarray
+    # See `Judgement`; of each row as they came.
     predicted_ms: np.ndarray
     gains: np.ndarray | None = None
 

@@ -34,24 +34,16 @@ FEWEST = 64
 
 @dataclass(frozen=True)
 class RowCap:
-    """Most rows that one fit learns from.
+    """Most rows that one fit learns from."""
 
-    Parameters
-    ----------
-    most
-        Of rows of up to :data:`CARDS` models of card; half as many more of each further model, so
-        that problems of all of them find room. None for all rows.
-    seed
-        Of what is drawn.
-    where
-        File that holds the setting, for messages.
-    fewest
-        Rows of each problem below which whole problems are left out instead.
-    """
-
+    # Of rows of up to `CARDS` models of card; half as many more of each further model, so
+    # that problems of all of them find room. None for all rows.
     most: int | None = None
+    # Of what is drawn.
     seed: int = 0
+    # File that holds the setting, for messages.
     where: str = "config.yaml"
+    # Rows of each problem below which whole problems are left out instead.
     fewest: int = FEWEST
 
     def exceeded(self, rows: int) -> bool:

@@ -21,22 +21,15 @@ SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 
 @dataclass(frozen=True)
 class Known:
-    """GPUs and problems of the training rows; a product stores them as JSON.
-
-    Parameters
-    ----------
-    gpus
-        Names of GPUs.
-    ranges
-        Problem parameter to its least and its largest value, where it is a number.
-    values
-        Problem parameter to its values, where it is a text.
-    """
+    """GPUs and problems of the training rows; a product stores them as JSON."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    # Names of GPUs.
     gpus: tuple[str, ...]
+    # Problem parameter to its least and its largest value, where it is a number.
     ranges: dict[str, tuple[FiniteFloat, FiniteFloat]]
+    # Problem parameter to its values, where it is a text.
     values: dict[str, tuple[str, ...]]
 
     @classmethod

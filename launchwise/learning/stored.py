@@ -38,44 +38,30 @@ class Measured(Strict):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How intervals of time did on problems of blind tests, and what becomes of them.
-
-    Parameters
-    ----------
-    problems
-        How many there were.
-    covered
-        Share of measured times inside the intervals as the model gives them.
-    stretch
-        Factor of the logarithm of their width with which they hold as many as they say.
-    """
+    """How intervals of time did on problems of blind tests, and what becomes of them."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    # How many there were.
     problems: Count
+    # Share of measured times inside the intervals as the model gives them.
     covered: Annotated[float, Field(ge=0, le=1)]
+    # Factor of the logarithm of their width with which they hold as many as they say.
     stretch: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
 
 
 @dataclass(frozen=True)
 class Offsets:
-    """Interval of an answer around what is expected; a product stores it as JSON.
-
-    Parameters
-    ----------
-    cases
-        Held-out cases that it was found on.
-    gain
-        Lower and upper quantile of (log gain - expected) / (spread + a floor); None
-        for too few cases.
-    time
-        Lower and upper quantile of log(time / predicted time); None likewise.
-    """
+    """Interval of an answer around what is expected; a product stores it as JSON."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    # Held-out cases that it was found on.
     cases: Count = 0
+    # Lower and upper quantile of (log gain - expected) / (spread + a floor); None
+    # for too few cases.
     gain: tuple[Log, Log] | None = None
+    # Lower and upper quantile of log(time / predicted time); None likewise.
     time: tuple[Log, Log] | None = None
 
 

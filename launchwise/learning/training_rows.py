@@ -15,17 +15,11 @@ from launchwise.workloads.spec import Spec
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Training rows of a study and its folds.
+    """Training rows of a study and its folds."""
 
-    Parameters
-    ----------
-    rows
-        As :func:`launchwise.tables.learning.training_schema` declares them.
-    folds
-        In the order of the splits.
-    """
-
+    # As `launchwise.tables.learning.training_schema` declares them.
     rows: pd.DataFrame
+    # In the order of the splits.
     folds: Sequence[Fold]
 
     def of_fold(self, fold: Fold, spec: Spec) -> pd.DataFrame:

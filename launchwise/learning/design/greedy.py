@@ -30,37 +30,24 @@ reached, or none gains :data:`LEAST_GAIN`."""
 
 @dataclass(frozen=True)
 class Step:
-    """A case to measure.
+    """A case to measure."""
 
-    Parameters
-    ----------
-    case, cost
-        Which, and its cost, in the unit of the budget.
-    regret
-        Expected mean regret of answers, log(time / best), once it and those before it are measured.
-    """
-
+    # Which, and its cost, in the unit of the budget.
     case: Case
     cost: float
+    # Expected mean regret of answers, log(time / best), once it and those before it are measured.
     regret: float
 
 
 @dataclass(frozen=True)
 class Design:
-    """Cases to measure.
+    """Cases to measure."""
 
-    Parameters
-    ----------
-    regret
-        Expected mean regret before the first step.
-    steps
-        In their order.
-    ended
-        Why there are no more.
-    """
-
+    # Expected mean regret before the first step.
     regret: float
+    # In their order.
     steps: tuple[Step, ...]
+    # Why there are no more.
     ended: Ending
 
     @property

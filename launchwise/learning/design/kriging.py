@@ -46,20 +46,13 @@ SLOPE_CASES = 4
 
 @dataclass(frozen=True)
 class Kriging:
-    """The Gaussian process.
+    """The Gaussian process."""
 
-    Parameters
-    ----------
-    distances
-        How cases are compared.
-    rates
-        Rate of decay in each dimension of ``distances``: float64, shape (dimensions,).
-    slope
-        Expected regret, the logarithm of time / best, per posterior standard deviation.
-    """
-
+    # How cases are compared.
     distances: Distances
+    # Rate of decay in each dimension of ``distances``: float64, shape (dimensions,).
     rates: np.ndarray
+    # Expected regret, the logarithm of time / best, per posterior standard deviation.
     slope: float = SLOPE
 
     @classmethod

@@ -26,18 +26,12 @@ GPU = "gpu"
 
 @dataclass(frozen=True)
 class Landscapes:
-    """Times of every case relative to its best.
+    """Times of every case relative to its best."""
 
-    Parameters
-    ----------
-    cases
-        Measured (GPU, problem) pairs.
-    regret
-        log(time / best) of each configuration: float64, shape (cases, configurations); NaN where
-        it has no time.
-    """
-
+    # Measured (GPU, problem) pairs.
     cases: tuple[Case, ...]
+    # log(time / best) of each configuration: float64, shape (cases, configurations); NaN where
+    # it has no time.
     regret: np.ndarray
 
     @classmethod
@@ -75,18 +69,12 @@ class Landscapes:
 
 @dataclass(frozen=True)
 class Distances:
-    """Distance of cases in each parameter of the problem, and between GPUs.
+    """Distance of cases in each parameter of the problem, and between GPUs."""
 
-    Parameters
-    ----------
-    ranges
-        Parameter to its smallest and largest number: a distance in it is that of logarithms
-        divided by that of these two, so it is 1 from one end of the range to the other.
-    texts
-        Parameters whose values are texts: 0 if they are equal, else 1.
-    """
-
+    # Parameter to its smallest and largest number: a distance in it is that of logarithms
+    # divided by that of these two, so it is 1 from one end of the range to the other.
     ranges: Mapping[str, tuple[float, float]]
+    # Parameters whose values are texts: 0 if they are equal, else 1.
     texts: tuple[str, ...]
 
     @classmethod
