@@ -90,10 +90,9 @@ def boosted(
 def sum_of_trees(booster: Any, features: np.ndarray) -> np.ndarray:
     """Prediction of a booster, fitted or read: float64, shape (rows,)."""
     if isinstance(booster, StoredBooster):
-        trees = booster.trees_for(features)
-        if trees is not None:
-            work.count(work.ASKED, len(features) * len(trees.starts))
-            return trees.sum(features)
+        found = booster.sum(features)
+        if found is not None:
+            return found
         booster = booster.loaded
     work.count(work.ASKED, len(features) * booster.num_trees())
     return np.asarray(booster.predict(features, num_threads=1), dtype=float)

@@ -13,12 +13,12 @@ import xgboost
 from launchwise.base.errors import UserError
 from launchwise.learning import booster_trees
 from launchwise.learning.booster_trees import (
-    BoosterTrees,
     StoredBooster,
     lightgbm_trees,
     xgboost_trees,
 )
 from launchwise.learning.boosters import OPTIONS, boosted, read_booster, write_booster
+from launchwise.learning.trees import Trees
 from launchwise.learning.ubjson import read_ubjson
 
 ROUNDS = 20
@@ -42,7 +42,7 @@ def of_xgboost(data: tuple[np.ndarray, np.ndarray], **more: Any) -> xgboost.Boos
     return xgboost.train({"tree_method": "hist", "nthread": 1, **more}, rows, ROUNDS)
 
 
-def on_thresholds(trees: BoosterTrees, features: np.ndarray) -> np.ndarray:
+def on_thresholds(trees: Trees, features: np.ndarray) -> np.ndarray:
     """The features, of each row one as large as a threshold of its own."""
     found, inner = features.copy(), np.flatnonzero(trees.feature >= 0)
     for row, node in enumerate(np.resize(inner, len(found))):
@@ -94,9 +94,9 @@ def test_many_rows_are_asked_of_the_library(
     text = boosted(PARAMETERS, *data).model_to_string()
     stored = StoredBooster(text, lightgbm_trees(text), "no such library", str.upper)
     monkeypatch.setattr(booster_trees, "FEW", 3 * ROUNDS * len(data[0]))
-    assert [stored.trees_for(data[0]) is None for _ in range(4)] == [False, False, False, True]
+    assert [stored.sum(data[0]) is None for _ in range(4)] == [False, False, False, True]
     assert stored.loaded == text.upper()
-    assert stored.trees_for(np.full((1, 6), np.nan, np.float32)) is None
+    assert stored.sum(np.full((1, 6), np.nan, np.float32)) is None
 
 
 def test_a_file_is_what_was_written(data: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from launchwise.learning.baselines import comparable
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.tree_files import LEAF, Trees, load_trees, save_trees
+from launchwise.learning.trees import LEAF, Trees, load_trees, save_trees
 from launchwise.tables.rows import fastest_rows
 
 MODEL_FILE = "model.npz"
@@ -83,7 +83,7 @@ class BestTreeRecommender(Recommender):
         """Score 0 for the configuration of a problem's leaf, 1 for every other row."""
         cases = case_numbers(rows, self.domain.spec)
         first = np.unique(cases, return_index=True)[1]
-        chosen = self._trees.predict(self._features(rows.iloc[first]))[cases]
+        chosen = self._trees.mean(self._features(rows.iloc[first]))[cases]
         other = (self._choices(rows) != chosen).astype(float)
         return Judgement.without_times(other, self.domain.last_of_ties(rows))
 

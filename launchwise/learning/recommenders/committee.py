@@ -35,19 +35,13 @@ CONTENDERS = (ANYWHERE, "nearest_size")
 
 @dataclass(frozen=True)
 class Experience:
-    """What a committee learnt from; a product stores it as JSON.
-
-    Parameters
-    ----------
-    problems
-        Distinct problems, whatever their GPUs.
-    gpus
-        GPUs.
-    """
+    """What a committee learnt from; a product stores it as JSON."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    # Distinct problems, whatever their GPUs.
     problems: Count
+    # GPUs.
     gpus: tuple[str, ...]
 
     @classmethod

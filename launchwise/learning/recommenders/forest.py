@@ -9,7 +9,7 @@ import numpy as np
 
 from launchwise.base import work
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.tree_files import Trees, load_trees, save_trees
+from launchwise.learning.trees import Trees, load_trees, save_trees
 
 
 class ForestRecommender(TimeRegressor):
@@ -67,11 +67,12 @@ class ForestRecommender(TimeRegressor):
             random_state=self.parameters["seed"],
             n_jobs=1,
         )
-        self._trees = Trees.of(forest.fit(features, target, sample_weight=weights).estimators_)
+        forest.fit(features, target, sample_weight=weights)
+        self._trees = Trees.of(forest.estimators_, forest)
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Mean prediction of the trees: float64, shape (rows,)."""
-        return self._trees.predict(features)
+        return self._trees.mean(features)
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.npz``."""

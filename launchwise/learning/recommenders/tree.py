@@ -9,7 +9,7 @@ import numpy as np
 
 from launchwise.base import work
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.tree_files import Trees, load_trees, save_trees
+from launchwise.learning.trees import Trees, load_trees, save_trees
 
 
 class TreeRecommender(TimeRegressor):
@@ -53,11 +53,12 @@ class TreeRecommender(TimeRegressor):
             min_samples_leaf=self.parameters["min_samples_leaf"],
             random_state=self.parameters["seed"],
         )
-        self._trees = Trees.of([tree.fit(features, target, sample_weight=weights)])
+        tree.fit(features, target, sample_weight=weights)
+        self._trees = Trees.of([tree], tree)
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Mean target in the leaf of each row: float64, shape (rows,)."""
-        return self._trees.predict(features)
+        return self._trees.mean(features)
 
     def summary(self) -> dict[str, Any]:
         """Summary of the regressor, and the number of leaves."""

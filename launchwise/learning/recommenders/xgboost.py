@@ -70,10 +70,9 @@ class XgboostRecommender(TimeRegressor):
         """Sum of the trees' predictions: float64, shape (rows,)."""
         booster = self._booster
         if isinstance(booster, StoredBooster):
-            trees = booster.trees_for(features)
-            if trees is not None:
-                work.count(work.ASKED, len(features) * len(trees.starts))
-                return trees.sum(features)
+            found = booster.sum(features)
+            if found is not None:
+                return found
             booster = booster.loaded
         work.count(work.ASKED, len(features) * booster.num_boosted_rounds())
         return np.asarray(booster.inplace_predict(features), dtype=float)

@@ -13,8 +13,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from launchwise.base.errors import UserError
-from launchwise.learning import tree_files
-from launchwise.learning.tree_files import Trees, load_trees, save_trees
+from launchwise.learning import trees as module
+from launchwise.learning.trees import Trees, load_trees, save_trees
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +29,23 @@ def forest(features: np.ndarray) -> RandomForestRegressor:
     return grown.fit(features, target, sample_weight=np.linspace(0.1, 1, len(target)))
 
 
-@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
 def test_predictions_are_equal_to_the_last_bit(
     forest: RandomForestRegressor,
     features: np.ndarray,
-    loaded: bool,
+    kept: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    path = tmp_path / "model.npz"
-    save_trees(path, Trees.of(forest.estimators_))
-    trees = load_trees(path)
+    trees = Trees.of(forest.estimators_, forest)
+    if not kept:
+        save_trees(tmp_path / "model.npz", trees)
+        trees = load_trees(tmp_path / "model.npz")
     asked = np.random.default_rng(2).uniform(-1, 3, (500, 5)).astype(np.float32)
     asked = np.concatenate([asked, features])
-    expected = forest.predict(asked)
-    if not loaded:
-        monkeypatch.delitem(sys.modules, "sklearn.tree")
-        monkeypatch.setattr(tree_files, "PIECE", 300)
-    assert trees.predict(asked).tolist() == expected.tolist()
+    monkeypatch.setattr(module, "PIECE", 300)
+    assert (trees.grown is None) != kept
+    assert trees.mean(asked).tolist() == forest.predict(asked).tolist()
 
 
 def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: Path) -> None:
@@ -54,8 +53,8 @@ def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: 
     save_trees(path, Trees.of(forest.estimators_))
     code = (
         "import sys\nimport numpy as np\nfrom pathlib import Path\n"
-        "from launchwise.learning.tree_files import load_trees\n"
-        f"found = load_trees(Path({str(path)!r})).predict(np.ones((3, 5), dtype=np.float32))\n"
+        "from launchwise.learning.trees import load_trees\n"
+        f"found = load_trees(Path({str(path)!r})).mean(np.ones((3, 5), dtype=np.float32))\n"
         "print(found.tolist(), 'sklearn' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -65,7 +64,7 @@ def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: 
 
 def test_nan_is_refused(forest: RandomForestRegressor) -> None:
     with pytest.raises(ValueError, match="a feature is NaN"):
-        Trees.of(forest.estimators_).predict(np.full((1, 5), np.nan, dtype=np.float32))
+        Trees.of(forest.estimators_).mean(np.full((1, 5), np.nan, dtype=np.float32))
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
@@ -88,5 +87,5 @@ def test_a_single_tree_is_stored_likewise(features: np.ndarray, tmp_path: Path) 
     grown = DecisionTreeRegressor(max_depth=7, random_state=1).fit(features, features.sum(axis=1))
     save_trees(tmp_path / "model.npz", Trees.of([grown]))
     trees = load_trees(tmp_path / "model.npz")
-    assert trees.predict(features).tolist() == grown.predict(features).tolist()
+    assert trees.mean(features).tolist() == grown.predict(features).tolist()
     assert trees.leaves == grown.get_n_leaves()

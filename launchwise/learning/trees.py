@@ -1,0 +1,189 @@
+"""Regression trees as arrays: stored without code, asked without the library that grew them.
+
+scikit-learn takes a second to import, longer than an answer takes, and LightGBM and XGBoost import
+it, too. NumPy compares as they do and adds up in their order: predictions are theirs to the last
+bit.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.base import work
+from launchwise.base.arrays import read_arrays
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
+
+LEVEL = 1
+"""Level of compression: more takes longer and gains little."""
+
+PIECE = 8192
+"""Rows that are sent down all trees at once."""
+
+LEAF = -1
+"""Feature of a leaf."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees whose nodes are numbered through, tree by tree; every child comes after its parent.
+
+    Raises
+    ------
+    ValueError
+        When an array has another length, or a way from a root may not end in a leaf.
+    """
+
+    # Number of features.
+    features: int
+    # First node of each tree: int64, shape (trees,).
+    starts: np.ndarray
+    # Feature that a node compares, LEAF for a leaf: int32, shape (nodes,).
+    feature: np.ndarray
+    # What it is compared with, in the type that its library compares in: shape (nodes,).
+    threshold: np.ndarray
+    # Left and right child: int64, shape (nodes, 2).
+    children: np.ndarray
+    # Prediction of a leaf, in the type that its library adds up in: shape (nodes,).
+    value: np.ndarray
+    # What the sum begins with.
+    base: float = 0.0
+    # Whether a value that equals the threshold goes left.
+    equal_goes_left: bool = True
+    # The estimator of scikit-learn that they are of, in the process that grew it.
+    grown: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        nodes = len(self.feature)
+        inner = np.flatnonzero(self.feature != LEAF)
+        below, asked = self.children[inner], self.feature[inner]
+        if not (
+            {len(self.threshold), len(self.children), len(self.value)} == {nodes}
+            and len(self.starts)
+            and ((self.starts >= 0) & (self.starts < nodes)).all()
+            and ((below > inner[:, None]) & (below < nodes)).all()
+            and ((asked >= 0) & (asked < self.features)).all()
+        ):
+            raise ValueError("its nodes make no trees")
+
+    @classmethod
+    def of(cls, estimators: Sequence[Any], grown: Any = None) -> Trees:
+        """Those of fitted decision trees of scikit-learn, which predict one number.
+
+        Parameters
+        ----------
+        grown
+            Estimator that is asked instead of these arrays as long as it is there.
+        """
+        trees = [estimator.tree_ for estimator in estimators]
+        parts = [
+            (
+                np.where(tree.children_left < 0, LEAF, tree.feature).astype(np.int32),
+                np.where(tree.children_left < 0, 0.0, tree.threshold),
+                np.column_stack([tree.children_left, tree.children_right]).astype(np.int64),
+                np.where(tree.children_left < 0, tree.value[:, 0, 0], 0.0),
+            )
+            for tree in trees
+        ]
+        return cls(int(estimators[0].n_features_in_), **joined(parts), grown=grown)
+
+    def mean(self, features: np.ndarray) -> np.ndarray:
+        """Mean prediction of the trees: float64, shape (rows,).
+
+        Parameters
+        ----------
+        features
+            float32, shape (rows, features), without NaN.
+
+        Raises
+        ------
+        ValueError
+            When a feature is NaN.
+        """
+        if np.isnan(features).any():
+            raise ValueError("a feature is NaN")
+        if self.grown is None:
+            return self.sum(features) / len(self.starts)
+        work.count(work.ASKED, len(features) * len(self.starts))
+        return np.asarray(self.grown.predict(features), dtype=float)
+
+    def sum(self, features: np.ndarray) -> np.ndarray:
+        """Sum of the trees' predictions: float64, shape (rows,); ``features`` as for a mean."""
+        work.count(work.ASKED, len(features) * len(self.starts))
+        pieces = np.split(features, range(PIECE, len(features), PIECE))
+        return np.concatenate([self._sum(piece) for piece in pieces])
+
+    def _sum(self, features: np.ndarray) -> np.ndarray:
+        trees = len(self.starts)
+        at = np.tile(self.starts, len(features))
+        asked = np.repeat(np.arange(len(features)), trees)
+        inner = np.flatnonzero(self.feature[at] != LEAF)
+        values = features.astype(self.threshold.dtype)
+        while len(inner):
+            node = at[inner]
+            given, limit = values[asked[inner], self.feature[node]], self.threshold[node]
+            left = given <= limit if self.equal_goes_left else given < limit
+            at[inner] = self.children[node, np.where(left, 0, 1)]
+            inner = inner[self.feature[at[inner]] != LEAF]
+        found = np.full(len(features), self.base, dtype=self.value.dtype)
+        # One after the other, as the libraries add them up.
+        for each in self.value[at].reshape(-1, trees).T:
+            found += each
+        return found.astype(float)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.feature == LEAF).sum())
+
+
+def joined(trees: Sequence[tuple[np.ndarray, ...]]) -> dict[str, np.ndarray]:
+    """Arrays of all trees: feature, threshold, children within the tree, and value of each."""
+    sizes = [len(tree[0]) for tree in trees]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    feature, threshold, children, value = (
+        np.concatenate(part) for part in zip(*trees, strict=True)
+    )
+    children = np.where((feature == LEAF)[:, None], 0, children + np.repeat(starts, sizes)[:, None])
+    names = ("starts", "feature", "threshold", "children", "value")
+    return dict(zip(names, (starts, feature, threshold, children, value), strict=True))
+
+
+_ARRAYS = ("starts", "feature", "threshold", "children", "value")
+
+
+def save_trees(path: Path, trees: Trees) -> None:
+    """Write a forest as a compressed ``.npz``, whole or not at all."""
+    arrays = {"features": np.array(trees.features), **{n: getattr(trees, n) for n in _ARRAYS}}
+    with (
+        whole_file(path) as scratch,
+        zipfile.ZipFile(scratch, "w") as archive,
+    ):
+        for name, values in arrays.items():
+            content = BytesIO()
+            np.lib.format.write_array(content, values, allow_pickle=False)
+            # Without the time of writing: the same trees are the same bytes.
+            member = zipfile.ZipInfo(f"{name}.npy")
+            archive.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, LEVEL)
+
+
+def load_trees(path: Path) -> Trees:
+    """Read a forest.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or broken.
+    """
+    stored = read_arrays(path, "a model")
+    try:
+        return Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise UserError(path, "", f"cannot be read as a model: {error}") from error
