@@ -35,6 +35,7 @@ for study in experiment.studies:
             params:
                 code=code("scripts/learn.py"),
                 settings=lambda wildcards, study=study: studies.job_settings(study, code),
+                files=studies.files(study),
             script:
                 "../scripts/learn.py"
 
@@ -56,6 +57,7 @@ for study in experiment.studies:
             params:
                 code=code("scripts/evaluate.py"),
                 settings=lambda wildcards, study=study: studies.job_settings(study, code),
+                files=studies.files(study),
             script:
                 "../scripts/evaluate.py"
 
@@ -79,6 +81,7 @@ for study in experiment.studies:
             params:
                 code=code("scripts/study.py"),
                 settings=lambda wildcards, study=study: studies.job_settings(study, code),
+                files=studies.files(study),
                 # No outputs: they show answers as long as there is no report.
                 front="results/report/index.html",
                 archive="results/report.zip",

@@ -8,29 +8,17 @@ from launchwise.base.scripting import run
 
 def main(
     settings: dict[str, Any],
+    files: dict[str, Any],
     sweeps: list[Path],
     profiles: list[Path],
-    splits: Path,
-    training: Path,
-    removed: Path,
-    learnt: list[Path],
-    fitted: Path,
     threads: int,
 ) -> None:
     """See :func:`launchwise.exporting.study_results.learn_study`."""
-    from launchwise.exporting.study_results import (
-        LearntFiles,
-        StudySettings,
-        domain_of,
-        learn_study,
-    )
+    from launchwise.exporting.study_results import StudyFiles, StudySettings, domain_of, learn_study
 
-    files = LearntFiles(
-        splits=splits, training=training, removed=removed, learnt=learnt, fitted=fitted
-    )
     asked = StudySettings.model_validate(settings)
     domain = domain_of(asked, asked.gpus, profiles)
-    learn_study(asked, domain, sweeps, profiles, files, threads)
+    learn_study(asked, domain, sweeps, profiles, StudyFiles.model_validate(files), threads)
 
 
 if __name__ == "__main__":

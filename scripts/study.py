@@ -8,22 +8,12 @@ from launchwise.base.scripting import log, run
 
 def main(
     settings: dict[str, Any],
+    files: dict[str, Any],
     sweeps: list[Path],
     profiles: list[Path],
     judged: list[Path],
     answered: list[Path],
     cards: Path,
-    splits: Path,
-    training: Path,
-    removed: Path,
-    learnt: list[Path],
-    fitted: Path,
-    rows: Path,
-    curves: Path,
-    summary: Path,
-    final: Path,
-    lookup: Path,
-    published: Path,
     front: Path,
     archive: Path,
     threads: int,
@@ -36,8 +26,7 @@ def main(
         See :func:`launchwise.report.first_page.write_first_page`.
     """
     from launchwise.exporting.study_results import (
-        LearntFiles,
-        ResultFiles,
+        StudyFiles,
         StudySettings,
         domain_of,
         evaluate_study,
@@ -45,23 +34,12 @@ def main(
     )
     from launchwise.report.first_page import write_first_page
 
-    known = LearntFiles(
-        splits=splits, training=training, removed=removed, learnt=learnt, fitted=fitted
-    )
-    files = ResultFiles(
-        rows=rows,
-        curves=curves,
-        summary=summary,
-        final=final,
-        lookup=lookup,
-        published=published,
-    )
-    asked = StudySettings.model_validate(settings)
+    asked, known = StudySettings.model_validate(settings), StudyFiles.model_validate(files)
     # One for both: it keeps which candidates each problem has.
     domain = domain_of(asked, asked.answered, answered)
     learn_study(asked, domain, sweeps, profiles, known, threads)
-    evaluate_study(asked, domain, sweeps, judged, cards, known, files, threads)
-    if write_first_page(front, archive, lookup.parent):
+    evaluate_study(asked, domain, sweeps, judged, cards, known, threads)
+    if write_first_page(front, archive, known.lookup.parent):
         log.info("first answers: %s", front)
 
 

@@ -79,18 +79,14 @@ class StudySettings(Strict):
     least_gain: float | None
 
 
-class LearntFiles(Strict):
-    """Files that :func:`learn_study` writes."""
+class StudyFiles(Strict):
+    """Files of a study: what :func:`learn_study` writes, then what :func:`evaluate_study` does."""
 
     splits: Path
     training: Path
     removed: Path
     learnt: list[Path]
     fitted: Path
-
-
-class ResultFiles(Strict):
-    """Files that :func:`evaluate_study` writes."""
 
     rows: Path
     curves: Path
@@ -110,7 +106,7 @@ def learn_study(
     domain: Domain,
     sweeps: Sequence[Path],
     profiles: Sequence[Path],
-    files: LearntFiles,
+    files: StudyFiles,
     processes: int,
 ) -> None:
     """Write splits, training rows, what each model says of test candidates, the fitted model.
@@ -151,8 +147,7 @@ def evaluate_study(
     sweeps: Sequence[Path],
     judged: Sequence[Path],
     cards: Path,
-    learnt: LearntFiles,
-    files: ResultFiles,
+    files: StudyFiles,
     processes: int,
 ) -> None:
     """Write the evaluation, the product, its answers, predictions of published times.
@@ -166,18 +161,18 @@ def evaluate_study(
     cards
         Table of cards.
     """
-    folder = learnt.learnt[0].parent
-    methods = [path.stem for path in learnt.learnt if path.stem != CANDIDATES]
+    folder = files.learnt[0].parent
+    methods = [path.stem for path in files.learnt if path.stem != CANDIDATES]
     said = read_learnt(folder, methods, domain.spec)
     check_settings(said, {name: one["entry"] for name, one in asked.models.items()}, folder)
     times = read_tables(asked.gpus, judged, times_schema(domain.spec))
     truth = Truth.read(asked.gpus, sweeps, times, domain)
-    folds = read_folds(learnt.splits)
+    folds = read_folds(files.splits)
     draws = Study.model_validate(asked.entry).random_draws
     found = evaluated(asked.name, said, folds, truth, domain, draws, asked.answering)
     found.write(files.rows, files.curves, files.summary, processes)
     product = write_product(
-        learnt.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
+        files.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
     )
     entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
     write_sealed_json(files.lookup, {"answers": [entry.plain() for entry in entries]})

@@ -67,10 +67,10 @@ def estimated_s(
     for rule, wildcards in jobs:
         seconds = JOB_S
         if rule in learning:
-            seconds += LEARNING_S * studies.work(learning[rule]) / 1e6
+            seconds += LEARNING_S * studies.works[learning[rule]] / 1e6
             longest = max(longest, seconds / studies.processes(learning[rule]))
         elif rule == "report":
-            seconds += REPORT_S * sum(map(studies.work, studies.names)) / 1e6
+            seconds += REPORT_S * sum(studies.works.values()) / 1e6
         elif rule == "sweep":
             shards = cluster.shards(wildcards.gpu, wildcards.workload)
             measuring += cluster.seconds(wildcards.gpu, wildcards.workload) / shards

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ class Studies:
         return f"results/final/{study}/final.json"
 
     def learnt_files(self, study: str, update: Any = str) -> dict[str, Any]:
-        """What is learnt of a study (:class:`launchwise.exporting.study_results.LearntFiles`).
+        """What is learnt of a study, see :meth:`files`.
 
         Parameters
         ----------
@@ -167,7 +168,7 @@ class Studies:
         }
 
     def result_files(self, study: str) -> dict[str, str]:
-        """Results of a study (:class:`launchwise.exporting.study_results.ResultFiles`)."""
+        """Evaluation, product and answers of a study, see :meth:`files`."""
         return {
             "rows": f"results/evaluation/{study}.parquet",
             "curves": f"results/evaluation/{study}.curves.parquet",
@@ -176,6 +177,10 @@ class Studies:
             "lookup": f"results/lookup/{study}.json",
             "published": f"results/predictions/{study}.published.parquet",
         }
+
+    def files(self, study: str) -> dict[str, Any]:
+        """Files of a study (:class:`launchwise.exporting.study_results.StudyFiles`)."""
+        return {**self.learnt_files(study), **self.result_files(study)}
 
     def job_settings(self, study: str, code: Code) -> Plain:
         """Settings of a study (:class:`launchwise.exporting.study_results.StudySettings`)."""
@@ -233,16 +238,20 @@ class Studies:
     def priority(self, study: str) -> int:
         """Priority of a study's jobs: the smallest, whose answers are shown first, then the longest
         path."""
-        works = {each: self.work(each) for each in self.names}
+        works = self.works
         smallest = min(works, key=lambda each: (works[each], each))
         return 10 + works[study] + (max(works.values()) if study == smallest else 0)
 
-    def work(self, study: str) -> int:
-        """Bytes of recorded rows times models."""
-        rows, workload = self._values.recorded_in, self._values.workload(study)
-        files = [Path(rows.get(gpu, ""), f"{workload}.parquet") for gpu in self.gpus(study)]
-        size = sum(path.stat().st_size for path in files if path.is_file())
-        return size * len(self._values.models[study])
+    @cached_property
+    def works(self) -> dict[str, int]:
+        """Study to bytes of its recorded rows times models."""
+        found, rows = {}, self._values.recorded_in
+        for study in self.names:
+            workload = self._values.workload(study)
+            files = [Path(rows.get(gpu, ""), f"{workload}.parquet") for gpu in self.gpus(study)]
+            size = sum(path.stat().st_size for path in files if path.is_file())
+            found[study] = size * len(self._values.models[study])
+        return found
 
     def _untitled(self, study: str, model: str) -> Plain:
         return {**self._values.models[study][model], "title": model}

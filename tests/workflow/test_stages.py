@@ -140,7 +140,7 @@ def test_models_are_retrained_by_what_they_read_alone(recorded: Path) -> None:
     }
     assert [each["entry"]["title"] for each in trained.values()] == ["knn", "analytical"]
     assert trained["knn"]["code"] != trained["analytical"]["code"]
-    assert stages.studies.work(STUDY) == 2 * len(b"rows")
+    assert stages.studies.works[STUDY] == 2 * len(b"rows")
 
 
 def test_a_study_of_many_folds_takes_every_core(recorded: Path) -> None:
