@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.scripting import log
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
-from launchwise.learning.one_core import complaint, watched
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
@@ -57,7 +55,7 @@ def fitted_to(
         When the model cannot be fitted.
     """
     kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
-    with blaming(name, entry, *blamed), watched(kind) as use:
+    with blaming(name, entry, *blamed):
         searched = search(
             kind,
             domain,
@@ -79,8 +77,6 @@ def fitted_to(
         # For the published comparison, which has no transfer: ten more fits of a fold would cost.
         scored = kind.cross_validated and fold.fold == ALL and cases > 1
         score = _cross_validation(model, rows, seed) if scored else {}
-    if greed := complaint([use]):
-        log.warning("models.%s: %s", name, greed)
     return model, {
         "rows": len(rows),
         "cases": cases,
@@ -89,7 +85,6 @@ def fitted_to(
         "objective": searched.value,
         "seconds_search": searched.seconds,
         "seconds_fit": seconds,
-        "beyond_one_core": greed,
         **model.summary(),
         **score,
     }

@@ -19,7 +19,6 @@ import pandas as pd
 
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
-from launchwise.base.scripting import log
 from launchwise.base.storage import (
     digest,
     digest_files,
@@ -42,7 +41,6 @@ from launchwise.learning.final import (
     Final,
 )
 from launchwise.learning.learn import Asked, Learning, origin_of
-from launchwise.learning.one_core import complaint, watched
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
@@ -142,10 +140,7 @@ def fit_answering(
         return
     recommender = _made(asked, name)
     rows = asked.domain.keeping_features(learnt.training)
-    with watched(type(recommender)) as use:
-        recommender.fit(rows)
-    if greed := complaint([use]):
-        log.warning("models.%s: %s", name, greed)
+    recommender.fit(rows)
     new_folder(folder)
     recommender.save(folder / MODEL_FOLDER)
     _predictor(recommender, rows, asked).save(folder / PREDICTOR_FOLDER)

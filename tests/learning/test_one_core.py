@@ -1,8 +1,7 @@
-"""Models run on one core each, and those that take more are told."""
+"""Models run on one core each."""
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.fitting import fitted_to
-from launchwise.learning.one_core import VARIABLES, Use, complaint, one_thread, watched
+from launchwise.learning.one_core import VARIABLES, one_thread
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import Case, Fold
 from launchwise.workloads.spec import load_spec
@@ -70,26 +69,6 @@ class Modest(Own):
     def fit_rows(self, features, target, weights):
         self._seen, self._mean = [limits()], target.mean()
 """,
-    "greedy": """
-import hashlib
-import time
-from concurrent.futures import ThreadPoolExecutor
-
-from ._common import Own
-
-
-class Greedy(Own):
-    defaults = {**Own.defaults, "threads": 16}
-
-    def fit_rows(self, features, target, weights):
-        self._seen, self._mean = [], target.mean()
-        threads, block = self.parameters["threads"], bytes(1 << 22)
-        began = time.process_time()
-        # Threads that wait for a core count: no matter what else runs on the machine.
-        with ThreadPoolExecutor(threads) as pool:
-            while time.process_time() - began < 0.8:
-                list(pool.map(hashlib.sha256, [block] * 4 * threads))
-""",
     "broken": """
 from ._common import Own
 
@@ -136,7 +115,6 @@ def test_an_own_model_fits_and_predicts_on_one_thread(domain: Domain, tmp_path: 
     # Whatever the environment of the tests says.
     with threadpool_limits(2):
         fitted, facts = fit(domain, "modest")
-    assert facts["beyond_one_core"] == ""
     assert set(facts["limits"][0]) == {1}
     assert {name: os.environ.get(name) for name in VARIABLES} == outside
     fitted.save(tmp_path / "saved")
@@ -153,43 +131,6 @@ def test_limits_within_limits_and_after_an_error_end() -> None:
             1 / 0  # noqa: B018
         assert os.environ["OMP_NUM_THREADS"] == "1"
     assert os.environ.get("OMP_NUM_THREADS") == before
-
-
-def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_its_facts(
-    domain: Domain, caplog: pytest.LogCaptureFixture
-) -> None:
-    logging.getLogger("launchwise").propagate = True
-    with caplog.at_level(logging.WARNING, "launchwise"):
-        _, facts = fit(domain, "greedy")
-    said = facts["beyond_one_core"]
-    assert said.startswith("took ")
-    assert "cores where it may take 1: " in said
-    assert float(said.split()[1]) > 1.3
-    assert [record.getMessage() for record in caplog.records] == [f"models.mine: {said}"]
-
-
-@pytest.mark.parametrize("kind", ["forest", "lightgbm", "xgboost", "gaussian_process"])
-def test_kinds_that_come_along_take_one_core(domain: Domain, kind: str) -> None:
-    with watched() as use:
-        fit(domain, kind)
-    assert complaint([use]) == ""
-
-
-def test_processes_that_a_model_starts_count() -> None:
-    code = "import time\nwhile time.process_time() < 0.6: pass"
-    with watched() as use:
-        several = [subprocess.Popen([sys.executable, "-S", "-c", code]) for _ in range(3)]
-        assert [each.wait() for each in several] == [0, 0, 0]
-    assert use.cores > 1.3
-    assert use.cpu_s > 1.5
-
-
-def test_the_complaint_adds_up_fits_that_took_more() -> None:
-    uses = [Use(1.0, 8.0, 8.0), Use(2.0, 2.0, 1.0), Use(1.0, 0.3, 4.0), Use(3.0, 24.0, 8.0)]
-    assert complaint(uses).startswith(
-        "took 8.0 cores where it may take 1: 28.0 s of 32.0 s of CPU time beyond it; "
-    )
-    assert complaint(uses[1:3]) == ""
 
 
 def test_a_model_that_cannot_be_fitted_blames_its_settings(domain: Domain) -> None:
