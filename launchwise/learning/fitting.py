@@ -18,7 +18,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
-from launchwise.learning.splits import ALL, Fold, case_numbers
+from launchwise.learning.splits import Fold, case_numbers
 
 CROSS_VALIDATION_FOLDS = 10
 
@@ -73,25 +73,26 @@ def fitted_to(
         started = time.perf_counter()
         model.fit(rows)
         seconds = time.perf_counter() - started
-        cases = int(case_numbers(rows, domain.spec).max()) + 1
-        # For the published comparison, which has no transfer: ten more fits of a fold would cost.
-        scored = kind.cross_validated and fold.fold == ALL and cases > 1
-        score = _cross_validation(model, rows, seed) if scored else {}
     return model, {
         "rows": len(rows),
-        "cases": cases,
+        "cases": int(case_numbers(rows, domain.spec).max()) + 1,
         "parameters": model.get_params(),
         "trials": searched.trials,
         "objective": searched.value,
         "seconds_search": searched.seconds,
         "seconds_fit": seconds,
         **model.summary(),
-        **score,
     }
 
 
-def _cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) -> Facts:
-    """Ten-fold score: share of held-out cases whose recommendation is the best or near it."""
+def cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) -> Facts:
+    """Ten-fold score: share of held-out cases whose recommendation is the best or near it.
+
+    Parameters
+    ----------
+    rows
+        Of several cases, with the features of the domain.
+    """
     fresh = type(recommender)(recommender.domain, **recommender.get_params())
     regret = held_out_regret(fresh, rows, CROSS_VALIDATION_FOLDS, seed, judged=1)
     near = np.log1p(recommender.domain.near_best_percent / 100)
