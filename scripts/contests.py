@@ -44,8 +44,8 @@ def main(
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
     first = None
     if answers is not None:
-        ranked = read_learnt(answers.parent, [model], spec).recommendations
-        first = ranked[(ranked["rank"] == 1) & (ranked["gpu"] == gpu)]
+        ranked = read_learnt(answers.parent, [model], spec).recommended(model, 1)
+        first = ranked[ranked["gpu"] == gpu]
     found = contests_of_sweep(
         Study.model_validate(entry), domain, rows, Confirmation.model_validate(how), first
     )

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from launchwise.learning import merit, searching
+from launchwise.learning.evaluate import Truth
 from launchwise.learning.learnt import LONGEST, Learnt
 from launchwise.learning.searching import searched
 from launchwise.learning.splits import Fold
 from launchwise.workloads.spec import Spec
-
-if TYPE_CHECKING:
-    from launchwise.learning.evaluate import Truth
 
 RANDOM = "random"
 """Model of a curve that measures in random order: an expectation."""
@@ -29,13 +26,8 @@ ALL_GPUS = "all"
 KEYS = ["model", "split", "fold", "gpu", "case"]
 
 
-def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
-    """Best time over the best of the first k recommendations, for k = 1 to 50.
-
-    Parameters
-    ----------
-    recommendations
-        See :attr:`launchwise.learning.learnt.Learnt.recommendations`.
+def reached(learnt: Learnt, truth: Truth) -> pd.DataFrame:
+    """Best time over the best of the first k recommendations of each method, for k = 1 to 50.
 
     Returns
     -------
@@ -43,8 +35,12 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
         One row per (model, split, fold, gpu, case) and a column per k: 0 where none of the first k
         has a time. Where fewer than k were recommended, what all of them reach.
     """
-    names = [name for name in recommendations if name != "predicted_ms"]
-    table = truth.beside(recommendations[names])
+    parts = [_reached(learnt.recommended(method), truth) for method in learnt.said]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _reached(recommended: pd.DataFrame, truth: Truth) -> pd.DataFrame:
+    table = truth.beside(recommended.drop(columns="predicted_ms"))
     table["share"] = (table["best_ms"] / table["time_ms"]).fillna(0.0)
     found = table.pivot(index=KEYS, columns="rank", values="share")
     found = found.reindex(columns=range(1, LONGEST + 1)).fillna(0.0).cummax(axis=1)
@@ -52,6 +48,7 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
 
 
 def learning_curves(
+    shares: pd.DataFrame,
     learnt: Learnt,
     folds: Sequence[Fold],
     truth: Truth,
@@ -62,8 +59,8 @@ def learning_curves(
 
     Parameters
     ----------
-    learnt
-        What models and simple rules say of the test candidates.
+    shares, learnt
+        Rows of :func:`reached`, and what models and simple rules say of the test candidates.
     answering
         Model that a search begins with; no search when left out, or where it predicts no times.
 
@@ -77,7 +74,7 @@ def learning_curves(
         :data:`launchwise.learning.searching.LONGEST` measurements, knows the training problems of
         its fold alone.
     """
-    methods = [reached(learnt.recommendations, truth), _random(folds, truth)]
+    methods = [shares, _random(folds, truth)]
     if answering in learnt.predicting:
         methods.append(_search(folds, truth, spec, learnt, answering))
     shares = pd.concat(methods, ignore_index=True)

@@ -18,7 +18,6 @@ from launchwise.base.errors import UserError
 from launchwise.learning import merit
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.conformal import Errors, with_limits
-from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain
 from launchwise.learning.learnt import Learnt
 from launchwise.learning.prediction_errors import errors_of_cases
@@ -194,6 +193,7 @@ def evaluate(
     folds: list[Fold],
     truth: Truth,
     timed: pd.DataFrame,
+    shares: pd.DataFrame,
     domain: Domain,
     random_draws: Iterable[int],
     answering: str,
@@ -206,6 +206,8 @@ def evaluate(
         What models and simple rules say of the test candidates.
     timed
         Its predicted times beside what was measured (:meth:`Truth.timed`).
+    shares
+        What the first recommendations reach (:func:`launchwise.learning.curves.reached`).
     random_draws
         How many random measurements the random baselines may take.
     answering
@@ -223,15 +225,12 @@ def evaluate(
     UserError
         When a model recommends for no case, or for other cases than the splits test.
     """
-    recommendations = learnt.recommendations
-    first = recommendations[recommendations["rank"] == 1].reset_index(drop=True)
+    first = pd.concat([learnt.recommended(each, 1) for each in learnt.said], ignore_index=True)
     _check_complete(first, folds, domain)
-    first = truth.beside(first).merge(
-        _short_lists(recommendations, truth), on=["model", "split", "fold", "case"], how="left"
-    )
-    predicted = errors_of_cases(timed, learnt.predicting)
     keys = ["model", "split", "fold", "case"]
-    first = first.merge(predicted, on=keys, how="left")
+    short_lists = shares[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
+    first = truth.beside(first).merge(short_lists, on=keys, how="left")
+    first = first.merge(errors_of_cases(timed, learnt.predicting), on=keys, how="left")
     first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
     first["improved_runs"] = _improved_runs(first, domain)
     others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
@@ -246,20 +245,12 @@ def evaluate(
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
     table[["least_gain", "most_gain"]] = np.nan
     answers = (table["model"] == answering).to_numpy()
-    errors = Errors.of(table[answers].reset_index(drop=True), folds, domain)
-    limits = with_limits(table[answers].reset_index(drop=True), errors)
+    answered = table[answers].reset_index(drop=True)
+    errors = Errors.of(answered, folds, domain)
+    limits = with_limits(answered, errors)
     for name in ("least_gain", "most_gain"):
         table.loc[answers, name] = limits[name].to_numpy()
     return table, errors
-
-
-def _short_lists(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
-    """Quality after measuring the first few recommendations: best time over the best of them.
-
-    One row per (model, split, fold, case), a column per length of :data:`SHORT_LISTS`.
-    """
-    keys = ["model", "split", "fold", "case"]
-    return reached(recommendations, truth)[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
 
 
 def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:

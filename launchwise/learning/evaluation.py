@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from launchwise.base.storage import write_sealed_json
-from launchwise.learning.curves import learning_curves
+from launchwise.learning.curves import learning_curves, reached
 from launchwise.learning.evaluate import Truth, evaluate
 from launchwise.learning.features import Domain
 from launchwise.learning.learnt import Learnt
@@ -65,10 +65,14 @@ def evaluated(
 ) -> Evaluation:
     """Evaluate what models say of a study's test cases, see :func:`evaluate`."""
     timed = truth.timed(learnt.predicted_times)
-    rows, errors = evaluate(study, learnt, folds, truth, timed, domain, random_draws, answering)
+    shares = reached(learnt, truth)
+    rows, errors = evaluate(
+        study, learnt, folds, truth, timed, shares, domain, random_draws, answering
+    )
     # The report draws curves of the first split.
-    drawn = [fold for fold in folds if fold.split == folds[0].split]
-    of_split = learnt.of_split(folds[0].split)
-    curves = learning_curves(of_split, drawn, truth, domain.spec, answering).assign(study=study)
+    first = folds[0].split
+    drawn = [fold for fold in folds if fold.split == first]
+    known = shares[shares["split"] == first], learnt.of_split(first)
+    curves = learning_curves(*known, drawn, truth, domain.spec, answering).assign(study=study)
     by_situation = errors.by_situation()
     return Evaluation(study, learnt, rows, curves, by_situation, timed, domain, random_draws)

@@ -113,20 +113,19 @@ class Learnt:
         names = self.candidates[["split", "fold"]].iloc[first].itertuples(index=False, name=None)
         return [(name, np.flatnonzero(codes == code)) for code, name in enumerate(names)]
 
-    @cached_property
-    def recommendations(self) -> pd.DataFrame:
-        """The first candidates of every case by each method, best first.
+    def recommended(self, method: str, most: int = LONGEST) -> pd.DataFrame:
+        """The first ``most`` candidates of every case by a method.
 
         Columns of the candidates, ``model``, ``rank``, ``predicted_ms``, ``expected_gain`` and
-        ``spread``.
+        ``spread``. One method at a time: those of all methods together take gigabytes of a study
+        of many GPUs.
         """
-        parts = []
-        for name, each in self.said.items():
-            rows = np.flatnonzero(each["rank"].to_numpy())
-            columns = each[["rank", "predicted_ms", "expected_gain", "spread"]].iloc[rows]
-            first = pd.concat([self.candidates.iloc[rows], columns], axis=1)
-            parts.append(first.assign(model=name))
-        return pd.concat(parts, ignore_index=True)
+        own = self.said[method]
+        ranks = own["rank"].to_numpy()
+        rows = np.flatnonzero((ranks > 0) & (ranks <= most))
+        columns = own[["rank", "predicted_ms", "expected_gain", "spread"]].iloc[rows]
+        found = pd.concat([self.candidates.iloc[rows], columns], axis=1)
+        return found.assign(model=method).reset_index(drop=True)
 
     @cached_property
     def predicted_times(self) -> pd.DataFrame:

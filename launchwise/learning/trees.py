@@ -144,7 +144,7 @@ class Trees:
         return int((self.feature == LEAF).sum())
 
 
-def joined(trees: Sequence[tuple[np.ndarray, ...]]) -> dict[str, np.ndarray]:
+def joined(trees: Sequence[tuple[np.ndarray, ...]]) -> dict[str, Any]:
     """Arrays of all trees: feature, threshold, children within the tree, and value of each."""
     sizes = [len(tree[0]) for tree in trees]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -184,6 +184,7 @@ def load_trees(path: Path) -> Trees:
     """
     stored = read_arrays(path, "a model")
     try:
-        return Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
+        arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
+        return Trees(int(stored["features"]), **arrays)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -17,7 +17,7 @@ from studies import entry, learning
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH, reached
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
 from launchwise.learning.evaluation import evaluated as evaluated_all
 from launchwise.learning.features import Domain
@@ -107,7 +107,8 @@ def evaluated(
     """Evaluation of recommendations and of the times predicted with them."""
     learnt = learnt_of(recommendations, domain.spec)
     timed = truth.timed(learnt.predicted_times)
-    return evaluate("s", learnt, folds, truth, timed, domain, random_draws, "chosen")[0]
+    known = timed, reached(learnt, truth)
+    return evaluate("s", learnt, folds, truth, *known, domain, random_draws, "chosen")[0]
 
 
 def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
@@ -337,13 +338,12 @@ def test_from_sweep_to_evaluation(sweep: pd.DataFrame, domain: Domain, tmp_path:
     learn(learning(models, domain, {GPU: sweep}, [WAY]), tmp_path, "it")
     learnt = read_learnt(tmp_path, [*BASELINES, "t"], domain.spec)
     assert learnt.facts["t"]["cases"] == 1
-    counts = learnt.recommendations.groupby("model")["rank"].agg(lambda ranks: sorted(ranks))
-    assert counts["t"] == list(range(1, LONGEST + 1))
-    assert counts["untuned"] == list(range(1, LONGEST + 1))
+    for method in ("t", "untuned"):
+        assert sorted(learnt.recommended(method)["rank"]) == list(range(1, LONGEST + 1))
     # Every candidate has a predicted time, and the first recommendation the least of them.
     times = learnt.predicted_times
     assert len(times) == len(domain.choices(WAY.test))
-    first = learnt.recommendations.query("model == 't' and rank == 1")["predicted_ms"].item()
+    first = learnt.recommended("t", 1)["predicted_ms"].item()
     assert first == pytest.approx(times["t_ms"].min(), rel=RESOLUTION)
     truth = Truth({GPU: sweep}, domain)
     found = evaluated_all("s", learnt, [WAY], truth, domain, [1, 20], "t")
@@ -355,7 +355,7 @@ def test_from_sweep_to_evaluation(sweep: pd.DataFrame, domain: Domain, tmp_path:
     assert (table["fraction"] <= 1 + 1e-12).all()
     own = of(table, "t", 100)
     assert own["fraction"] <= own["best_of_5"] <= own["best_of_20"] <= 1
-    listed = truth.beside(learnt.recommendations.query("model == 't'"))
+    listed = truth.beside(learnt.recommended("t"))
     for count in (5, 20):
         shares = (listed["best_ms"] / listed["time_ms"])[listed["rank"] <= count]
         assert own[f"best_of_{count}"] == shares.max()
