@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import gpus, theme, wording
-from launchwise.report.blocks import Block, Column, Figure, Fold, Key, Panel, Section, Text, table
+from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Text
+from launchwise.report.fields import field, of_texts, printed, significant, table_of
+from launchwise.report.numbers import configuration_names
 from launchwise.report.page import render
 from launchwise.tables.answers import Answer
 from launchwise.tables.rows import is_baseline
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import TIMED
 
@@ -21,6 +26,8 @@ MOST_PROBLEMS = 12
 
 MOST_POINTS = 2000
 """Most configurations per panel; more are thinned out evenly from fastest to slowest."""
+
+NONE_OK = "no configuration is ok"
 
 
 def page(spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[Answer]) -> str:
@@ -49,82 +56,72 @@ def page(spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[An
     return render(title, lead, [section for section in sections if section.blocks])
 
 
+def _parameter(row: Mapping[str, Any], name: str) -> Value:
+    value: Value = row["problem"][name]
+    return value
+
+
 def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterator[Block]:
-    names = list(spec.problem)
-    columns = [
-        *(Column(name, spec.problem[name].unit) for name in names),
-        Column("fastest configuration", number=False),
-        Column("time", "ms"),
-        Column("default", "ms"),
-        Column("speed-up", "× default"),
-        Column("in a tie", "others"),
-        Column("bandwidth", "GB/s"),
-        Column("of peak" if profile.has_attributes_alone else "of copies", "%"),
-        Column("timed"),
-        Column("without a time"),
-    ]
     most_gbs, of_what = profile.memory_bandwidth_gbs, "that of bus width and memory clock"
     if not profile.has_attributes_alone:
         most_gbs, of_what = profile.ceilings.copy_bandwidth_gbs, "a plain copy"
-    rows = [_answer(spec, each, most_gbs) for each in found]
-    yield table("Fastest configuration of each problem", columns, rows)
+    problem = [
+        field(name, partial(_parameter, name=name), unit=one.unit, number=True)
+        for name, one in spec.problem.items()
+    ]
+
+    def counted(timed: bool) -> Callable[[Mapping[str, Any]], int]:
+        """Configurations with a time, or without one."""
+        return lambda row: sum(n for name, n in row["statuses"].items() if (name in TIMED) == timed)
+
+    def chosen(row: Mapping[str, Any]) -> str:
+        configuration = row["configuration"]
+        return wording.configuration(configuration, spec) if configuration else NONE_OK
+
+    four = significant(4)
+    fields = [
+        *problem,
+        field("fastest configuration", chosen),
+        field("time", "time_ms", four, "ms"),
+        field("default", "baseline_ms", four, "ms"),
+        field("speed-up", "speedup", wording.number, "× default"),
+        field("in a tie", "tied", wording.count, "others"),
+        field("bandwidth", "bandwidth_gbs", four, "GB/s"),
+        field(
+            "of peak" if profile.has_attributes_alone else "of copies",
+            lambda row: row["bandwidth_gbs"] and most_gbs and row["bandwidth_gbs"] / most_gbs,
+            wording.percent,
+            "%",
+        ),
+        field("timed", counted(True), wording.count),
+        field("without a time", counted(False), wording.count),
+    ]
+    answers = [{**vars(each), "speedup": each.speedup} for each in found]
+    yield table_of("Fastest configuration of each problem", fields, answers)
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
         "fastest if their times differ by less than the measurement error. Bandwidth: minimum "
         f"traffic of the problem divided by the time; its share is relative to {of_what}.",
         "note",
     )
-    if outcomes := [*_outcomes(spec, found)]:
-        columns = [
-            *(Column(name, spec.problem[name].unit) for name in names),
-            Column("status", number=False),
-            Column("configurations"),
-            Column("with this reason"),
-            Column("most frequent reason", number=False),
-            Column("one of them", number=False),
-        ]
-        yield table("Configurations that are not ok", columns, outcomes)
-    yield Fold("How to read a configuration", [_key(spec)])
-
-
-def _answer(spec: Spec, each: Answer, most_gbs: float | None) -> list[str]:
-    """Row of a problem's fastest configuration; its share is relative to ``most_gbs``."""
-    untimed = sum(count for status, count in each.statuses.items() if status not in TIMED)
-    name = "no configuration is ok"
-    if each.configuration is not None:
-        name = wording.configuration(each.configuration, spec)
-    share = each.bandwidth_gbs and most_gbs and each.bandwidth_gbs / most_gbs
-    return [
-        *(str(each.problem[name]) for name in spec.problem),
-        name,
-        wording.number(each.time_ms, 4),
-        wording.number(each.baseline_ms, 4),
-        wording.number(each.speedup),
-        wording.count(each.tied),
-        wording.number(each.bandwidth_gbs, 4),
-        wording.percent(share),
-        wording.count(sum(each.statuses.values()) - untimed),
-        wording.count(untimed),
+    outcomes = [
+        {"problem": each.problem, "status": status, **vars(outcome)}
+        for each in found
+        for status, outcome in each.outcomes.items()
     ]
-
-
-def _outcomes(spec: Spec, found: Sequence[Answer]) -> Iterator[list[str]]:
-    """A row per problem and status."""
-    for each in found:
-        for status, outcome in each.outcomes.items():
-            yield [
-                *(str(each.problem[name]) for name in spec.problem),
-                status,
-                wording.count(outcome.count),
-                wording.count(outcome.alike),
-                outcome.reason or wording.MISSING,
-                wording.configuration(outcome.configuration, spec),
-            ]
-
-
-def _key(spec: Spec) -> Block:
-    columns = [Column("configuration", number=False), Column("what it is", number=False)]
-    return table("Forms of configurations", columns, [*map(list, wording.configuration_key(spec))])
+    if outcomes:
+        fields = [
+            *problem,
+            field("status", "status"),
+            field("configurations", "count", wording.count),
+            field("with this reason", "alike", wording.count),
+            field("most frequent reason", "reason", printed, number=False),
+            field("one of them", chosen),
+        ]
+        yield table_of("Configurations that are not ok", fields, outcomes)
+    titles = ("configuration", "what it is")
+    key = of_texts("Forms of configurations", titles, wording.configuration_key(spec), role="")
+    yield Fold("How to read a configuration", [key])
 
 
 def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
@@ -133,32 +130,13 @@ def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
         timed = own[own["status"].isin(["ok", "slow"])].sort_values("time_ms", ignore_index=True)
         if timed.empty:
             continue
-        places = np.unique(np.linspace(0, len(timed) - 1, MOST_POINTS).round().astype(int))
-        drawn = timed.iloc[places]
-        names = [wording.configuration(row, spec) for row in drawn.to_dict("records")]
-        traces = [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": (places + 1).tolist(),
-                "y": theme.rounded(drawn["time_ms"]),
-                "text": names,
-                "marker": {"color": theme.BLUE, "size": 4},
-                "hovertemplate": "%{text}<br>%{y:.4~g} ms<extra></extra>",
-            }
-        ]
+        drawn = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
+        names = configuration_names(drawn, spec)
+        traces = [_dots(drawn, "", theme.BLUE, hover=names, template="%{text}<br>%{y:.4~g} ms")]
         default = timed[is_baseline(timed, spec)]
         if len(default):
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "x": [int(default.index[0]) + 1],
-                    "y": theme.rounded(default["time_ms"]),
-                    "marker": {"color": theme.ORANGE, "size": 10, "symbol": "diamond"},
-                    "hovertemplate": "default<br>%{y:.4~g} ms<extra></extra>",
-                }
-            )
+            style = {"size": 10, "shape": "diamond", "template": "%{y:.4~g} ms"}
+            traces.append(_dots(default, "default", theme.ORANGE, **style))
         layout = theme.layout(
             theme.axis("configuration, from the fastest"),
             theme.log_axis("time (ms)", timed["time_ms"]),
@@ -175,6 +153,12 @@ def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
         )
 
 
+def _dots(rows: pd.DataFrame, name: str, colour: str, **style: Any) -> dict[str, Any]:
+    """Times of rows that are sorted by time, numbered."""
+    style |= {"name": name, "colour_": colour, "opacity": 1}
+    return theme.dots(rows.index + 1, rows["time_ms"], **style)
+
+
 def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
     """Best time for each value of a tunable, divided by the overall best time."""
     titles = ["variant", *spec.tunables] if len(spec.variants) > 1 else list(spec.tunables)
@@ -183,7 +167,7 @@ def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
         return
     best = timed.groupby(spec.problem_columns)["time_ms"].transform("min")
     timed = timed.assign(excess=timed["time_ms"] / best)
-    cells = []
+    effects = []
     for name in titles:
         having = timed
         if name != "variant":
@@ -191,33 +175,27 @@ def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
             having = timed[timed["variant"].isin(with_it)]
         own = having.groupby([*spec.problem_columns, name])["excess"].min()
         for value, losses in own.groupby(level=name):
-            cells.append(
-                [
-                    name,
-                    str(value),
-                    wording.number(float(np.exp(np.log(losses).mean())), 4),
-                    wording.number(float(losses.max()), 4),
-                    wording.count(len(losses)),
-                ]
-            )
-    columns = [
-        Column("tunable", number=False),
-        Column("value", number=False),
-        Column("mean", "× the best"),
-        Column("worst", "× the best"),
-        Column("problems"),
-    ]
+            mean = geometric_mean(losses.to_numpy())
+            effects.append((name, value, mean, float(losses.max()), len(losses)))
     yield Text(
         "Time of the fastest configuration with this value, divided by the best time. 1 means that "
         "fixing the value costs nothing if all other tunables are tuned."
     )
-    yield table("One value fixed, all others free", columns, cells)
+    yield table_of("One value fixed, all others free", EFFECTS, effects)
+
+
+EFFECTS = [
+    field("tunable", 0),
+    field("value", 1),
+    field("mean", 2, significant(4), "× the best"),
+    field("worst", 3, significant(4), "× the best"),
+    field("problems", 4, wording.count),
+]
 
 
 def _problems(spec: Spec, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     grouped = list(rows.groupby(spec.problem_columns, sort=False))
-    places = np.unique(np.linspace(0, len(grouped) - 1, MOST_PROBLEMS).round().astype(int))
-    for place in places.tolist():
+    for place in theme.thinned(len(grouped), MOST_PROBLEMS):
         values, own = grouped[place]
         named = dict(zip(spec.problem_columns, values, strict=True))
         yield wording.problem(named, spec.problem_columns), own

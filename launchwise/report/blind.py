@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Column, Section, Text, table
+from launchwise.report.blocks import Section, Text
+from launchwise.report.fields import decimals, field, grouped, percents, table_of
 from launchwise.report.study import StudyData
 
 NOTE = (
@@ -21,73 +23,60 @@ NOTE = (
     "New: the study had no row of this GPU when it answered."
 )
 
-_GROUP = "relative to the usual choice"
-AGAINST_USUAL = (
-    Column("speed-up", "× usual", group=_GROUP),
-    Column("slower", "problems", group=_GROUP),
-    Column("kept", "problems", group=_GROUP),
-    Column("missed", "of improvable", group=_GROUP),
+AGAINST_USUAL = grouped(
+    "relative to the usual choice",
+    field("speed-up", "gain_geometric_mean", decimals(2), "× usual"),
+    field("slower", "harmed", wording.count, "problems"),
+    field("kept", "kept_usual", wording.count, "problems"),
+    field(
+        "missed", lambda got: f"{got['missed']} of {got['worthwhile']}", str, "of improvable", True
+    ),
 )
+"""Columns of the figures of a model on one split or GPU."""
 
 
-def against_usual(got: Mapping[str, Any]) -> list[str]:
-    """A row's cells for :data:`AGAINST_USUAL`, from the figures of a model on one split or GPU."""
-    return [
-        wording.fixed(got["gain_geometric_mean"], 2),
-        wording.count(got["harmed"]),
-        wording.count(got["kept_usual"]),
-        f"{got['missed']} of {got['worthwhile']}",
-    ]
+def of_mean(got: Mapping[str, Any]) -> str:
+    """Interval of the mean fraction of the best; empty without one."""
+    ends = got["fraction_interval"]
+    return wording.interval(tuple(ends)) if ends else ""
 
 
-def covered(share: float | None) -> str:
-    """Share of intervals that hold what was measured; a dash without any."""
-    return "–" if share is None else wording.percent(share, 0)
+FIELDS = [
+    field("study", "title"),
+    field("GPU", lambda got: f"{got['gpu']}, new" if got["new_gpu"] else got["gpu"]),
+    field("problems", "problems", wording.count, "count"),
+    *grouped(
+        "fraction of the best",
+        field("mean", "fraction_geometric_mean", wording.fixed, "geometric, 95 %", detail=of_mean),
+        field("5th percentile", "fraction_p5", wording.fixed),
+        field("5 measured", "best_of_5", wording.fixed, "geometric, single rows"),
+    ),
+    *AGAINST_USUAL,
+    *grouped(
+        "90 % intervals",
+        field("gains covered", "covered", percents(0), "%"),
+        field("times covered", "times_covered", percents(0), "%"),
+    ),
+    field(
+        "commit and day",
+        lambda got: f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
+        unit="digest of the answers",
+        detail=itemgetter("digest"),
+    ),
+]
 
 
 def section(studies: Sequence[StudyData]) -> Section | None:
     """Figures of every blind test, one row per study and GPU; None without any."""
-    rows: list[list[str | Cell]] = []
-    for study in studies:
-        for gpu, got in study.blind.items():
-            low, high = got["fraction_interval"] or (float("nan"), float("nan"))
-            rows.append(
-                [
-                    study.settings.title,
-                    f"{gpu}, new" if got["new_gpu"] else gpu,
-                    wording.count(got["problems"]),
-                    Cell(
-                        wording.fixed(got["fraction_geometric_mean"]),
-                        detail=wording.interval((low, high)) if got["fraction_interval"] else "",
-                    ),
-                    wording.fixed(got["fraction_p5"]),
-                    wording.fixed(got["best_of_5"]),
-                    *against_usual(got),
-                    covered(got["covered"]),
-                    covered(got["times_covered"]),
-                    Cell(
-                        f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
-                        detail=got["digest"],
-                    ),
-                ]
-            )
+    rows = [
+        {**got, "title": study.settings.title, "gpu": gpu}
+        for study in studies
+        for gpu, got in study.blind.items()
+    ]
     if not rows:
         return None
-    columns = [
-        Column("study", number=False),
-        Column("GPU", number=False),
-        Column("problems", "count"),
-        Column("mean", "geometric, 95 %", group="fraction of the best"),
-        Column("5th percentile", group="fraction of the best"),
-        Column("5 measured", "geometric, single rows", group="fraction of the best"),
-        *AGAINST_USUAL,
-        Column("gains covered", "%", group="90 % intervals"),
-        Column("times covered", "%", group="90 % intervals"),
-        Column("commit and day", "digest of the answers", number=False),
-    ]
-    title = "Blind tests: answered first, measured afterwards"
-    found: list[Block] = [Text(NOTE, "note"), table(title, columns, rows)]
-    return Section("blind", "Blind tests", found)
+    made = table_of("Blind tests: answered first, measured afterwards", FIELDS, rows)
+    return Section("blind", "Blind tests", [Text(NOTE, "note"), made])
 
 
 def sentence(study: StudyData, gpu: str) -> str | None:
@@ -95,8 +84,7 @@ def sentence(study: StudyData, gpu: str) -> str | None:
     got = study.blind.get(gpu)
     if got is None:
         return None
-    interval = got["fraction_interval"]
-    between = "" if interval is None else f" ({wording.interval(tuple(interval))})"
+    between = f" ({interval})" if (interval := of_mean(got)) else ""
     new = ", when the study had no row of this GPU," if got["new_gpu"] else ","
     return (
         f"in a blind test of {got['problems']} problems{new} its answers reach "

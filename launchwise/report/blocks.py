@@ -3,49 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 MISSING = "–"
 
 
+class Block:
+    """A part of a section; the template shows it by its :attr:`kind`."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its class in lower case."""
+        return type(self).__name__.lower()
+
+
 @dataclass(frozen=True)
-class Text:
+class Text(Block):
     """A paragraph. ``role`` is ``lead`` (the answer), ``note`` (a caveat), ``code`` or empty."""
 
     text: str
     role: str = ""
-    kind: str = field(default="text", init=False)
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notice(Block):
     """A notice at the top of a page, with a link."""
 
     text: str
     link: str
     link_text: str
-    kind: str = field(default="notice", init=False)
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(Block):
     """A picture that needs no script: SVG as text, and what it shows in words."""
 
     id: str
     caption: str
     alt: str
     svg: str
-    kind: str = field(default="drawing", init=False)
 
 
 @dataclass(frozen=True)
-class Bullets:
+class Bullets(Block):
     """A list of short statements; a pair is a bold beginning and the rest."""
 
     items: Sequence[str | tuple[str, str]]
-    kind: str = field(default="bullets", init=False)
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table with its caption."""
+class Table(Block):
+    """A table with its caption; :mod:`launchwise.report.fields` makes them."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    kind: str = field(default="table", init=False)
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -122,166 +126,81 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """Panels that share a caption and a legend; they wrap where the screen is narrow.
-
-    ``alt`` says in words what is drawn, ``height`` is that of one panel, ``width`` its least and
-    ``limit`` its greatest width (0: all there is), in pixels.
-    """
+class Figure(Block):
+    """Panels that share a caption and a legend; they wrap where the screen is narrow."""
 
     id: str
     caption: str
-    alt: str
+    alt: str  # what is drawn, in words
     panels: Sequence[Panel]
     keys: Sequence[Key] = ()
-    height: int = 260
-    width: int = 300
-    limit: int = 0
-    kind: str = field(default="figure", init=False)
+    height: int = 260  # of one panel, pixels
+    width: int = 300  # the least of a panel, pixels
+    limit: int = 0  # the greatest width, pixels; 0: all there is
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Block):
     """Blocks that stay closed until somebody opens them."""
 
     title: str
     blocks: Sequence[Block]
-    kind: str = field(default="fold", init=False)
 
 
 @dataclass(frozen=True)
-class Lookup:
-    """A chooser: pick a problem, read one row a GPU.
-
-    Parameters
-    ----------
-    parameters
-        Problem parameter -> its values, as text, in order.
-    columns
-        Headings of the answer, the first of them the GPU.
-    answers
-        Values of the parameters, joined by ``|`` -> rows of cells.
-    """
+class Lookup(Block):
+    """A chooser: pick a problem, read one row a GPU."""
 
     id: str
-    parameters: Mapping[str, Sequence[str]]
+    parameters: Mapping[str, Sequence[str]]  # problem parameter to its values in order
     units: Mapping[str, str]
     chosen: Mapping[str, str]
-    columns: Sequence[Column]
-    answers: Mapping[str, Sequence[Sequence[str]]]
-    kind: str = field(default="lookup", init=False)
+    columns: Sequence[Column]  # of the answer, the first of them the GPU
+    answers: Mapping[str, Sequence[Sequence[str]]]  # values, joined by "|", to rows of cells
 
 
 @dataclass(frozen=True)
-class Finder:
-    """A lookup over all studies; each study's answers are in a file beside the page.
-
-    Parameters
-    ----------
-    studies
-        Name and title of each.
-    first
-        ``study``, ``gpu`` and ``problem`` (parameter to value) that it begins with.
-    workloads
-        Study to its workload: studies of one workload may know a faster kernel.
-    verdicts
-        Workload and GPU to the verdict on the sweep.
-    options
-        Words behind the command that asks the model: files of the settings.
-    """
+class Finder(Block):
+    """A lookup over all studies; each study's answers are in a file beside the page."""
 
     id: str
-    studies: Sequence[tuple[str, str]]
-    first: Mapping[str, Any]
-    workloads: Mapping[str, str]
-    verdicts: Mapping[str, Mapping[str, str]]
-    options: Sequence[str] = ()
-    kind: str = field(default="finder", init=False)
+    studies: Sequence[tuple[str, str]]  # name and title
+    first: Mapping[str, Any]  # study, gpu and problem (parameter to value) at the beginning
+    workloads: Mapping[str, str]  # of each study: those of one workload may know a faster kernel
+    verdicts: Mapping[str, Mapping[str, str]]  # workload and GPU to the verdict on the sweep
+    options: Sequence[str] = ()  # of the command that asks the model: files of the settings
 
 
 @dataclass(frozen=True)
-class Compared:
-    """GPUs beside each other on the same problems; each study's times lie in a file beside.
-
-    Parameters
-    ----------
-    studies
-        Name and title of each.
-    first
-        ``study`` and ``beside`` (a GPU) that it begins with.
-    tdp_w
-        GPU to the power of its whole card, W.
-    prices
-        GPU to euro, euro per hour, date and source.
-    table
-        Every row as CSV, below the folder of the report.
-    """
+class Compared(Block):
+    """GPUs beside each other on the same problems; each study's times lie in a file beside."""
 
     id: str
-    studies: Sequence[tuple[str, str]]
-    first: Mapping[str, str]
-    tdp_w: Mapping[str, float]
-    prices: Mapping[str, Sequence[Any]]
-    table: str
-    kind: str = field(default="compared", init=False)
+    studies: Sequence[tuple[str, str]]  # name and title
+    first: Mapping[str, str]  # study and beside (a GPU) at the beginning
+    tdp_w: Mapping[str, float]  # of the whole card, W
+    prices: Mapping[str, Sequence[Any]]  # GPU to euro, euro per hour, date and source
+    table: str  # path of all rows as CSV, below the folder of the report
 
 
 @dataclass(frozen=True)
-class LandscapeControls:
-    """Controls of a figure of all configurations; each GPU's rows lie in a file beside.
-
-    Parameters
-    ----------
-    figure
-        Id of the :class:`Figure` of one panel that they change.
-    lookup
-        Id of the :class:`Lookup` on the same page whose problem the figure shows.
-    gpu, problem
-        What the figure shows at first; values of the problem as text.
-    lead
-        What is said of that.
-    across, up
-        Axes to choose from: name and title.
-    variants
-        Variant to colour, symbol and names of its tunables.
-    titles
-        Tunable to its title.
-    most_points
-        Points that are drawn at most.
-    steps
-        See :data:`launchwise.report.landscape_rows.STEPS`.
-    """
+class Landscape(Block):
+    """Controls of a figure of all configurations; each GPU's rows lie in a file beside."""
 
     id: str
-    figure: str
-    lookup: str
+    figure: str  # id of the figure of one panel that they change
+    lookup: str  # id of the lookup on the same page whose problem the figure shows
     study: str
     gpus: Sequence[str]
-    gpu: str
-    across: Sequence[tuple[str, str]]
+    gpu: str  # at the beginning, as the problem
+    across: Sequence[tuple[str, str]]  # axes to choose from: name and title
     up: Sequence[tuple[str, str]]
     problem: Sequence[str]
-    lead: str
-    variants: Mapping[str, tuple[str, str, Sequence[str]]]
-    titles: Mapping[str, str]
-    most_points: int
-    steps: int
-    kind: str = field(default="landscape", init=False)
-
-
-Block = (
-    Text
-    | Notice
-    | Bullets
-    | Table
-    | Figure
-    | Drawing
-    | Fold
-    | Lookup
-    | Finder
-    | Compared
-    | LandscapeControls
-)
+    lead: str  # what is said of them
+    variants: Mapping[str, tuple[str, str, Sequence[str]]]  # to colour, symbol, tunables' names
+    titles: Mapping[str, str]  # of the tunables
+    most_points: int  # drawn at most
+    steps: int  # of a time: launchwise.report.landscape_rows.STEPS
 
 
 @dataclass(frozen=True)
@@ -296,64 +215,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the report.
+    """A page of the report."""
 
-    Parameters
-    ----------
-    path
-        Below the report's folder.
-    name
-        What leads to it is called so.
-    study
-        Name of the study whose page it is; empty for a page of the whole report.
-    doi
-        Of what the study repeats; empty where none is known.
-    """
-
-    path: str
-    name: str
+    path: str  # below the report's folder
+    name: str  # what leads to it is called so
     title: str
     lead: str
     sections: Sequence[Section]
-    study: str = ""
-    doi: str = ""
+    study: str = ""  # whose page it is; empty for a page of the whole report
+    doi: str = ""  # of what the study repeats; empty where none is known
 
     @property
     def root(self) -> str:
         """Way from this page to the report's folder."""
         return "../" * self.path.count("/")
-
-
-def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) -> Table:
-    """A table from plain texts."""
-    made = [Row([cell if isinstance(cell, Cell) else Cell(cell) for cell in row]) for row in rows]
-    return Table(caption, columns, made)
-
-
-MOST_COLUMNS = 6
-"""Columns of a table of GPUs beside the first; with more GPUs each has a row instead."""
-
-
-def turned(given: Table, heading: str) -> Table:
-    """A table with a column per GPU; one with a row per GPU where there are many.
-
-    Parameters
-    ----------
-    given
-        Its first column says what each row holds, with the unit in brackets at the end.
-    heading
-        Of the first column of a turned table.
-    """
-    if len(given.columns) - 1 <= MOST_COLUMNS:
-        return given
-    columns = [Column(heading, number=False)]
-    for row in given.rows:
-        title, bracket, unit = row.cells[0].text.removesuffix(")").rpartition(" (")
-        names = (title, unit) if bracket else (row.cells[0].text, "")
-        columns.append(Column(*names, number=given.columns[1].number))
-    rows = [
-        Row([Cell(column.title), *(row.cells[place] for row in given.rows)])
-        for place, column in enumerate(given.columns)
-        if place
-    ]
-    return Table(given.caption, columns, rows)

@@ -10,7 +10,8 @@ import pandas as pd
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.learning.evaluate import NEEDLE_PERCENT, ORACLE
 from launchwise.report import models, theme, wording
-from launchwise.report.blocks import Block, Column, Figure, Fold, Panel, Section, Table, Text, table
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.study import StudyData
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50)
@@ -132,48 +133,45 @@ def _tail(counts: list[int], fractions: np.ndarray, title: str) -> dict[str, Any
 
 
 def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
-    columns = [
-        Column("method", number=False),
-        *(Column(f"{count}", group="configurations measured") for count in SHOWN),
+    fields = [
+        field("method", lambda row: _title(study, row["model"])),
+        # A search may end before.
+        *grouped("configurations measured", *(field(f"{k}", k, wording.fixed) for k in SHOWN)),
     ]
-    rows = [
-        [_title(study, str(name)), *(_share(row[count]) for count in SHOWN)]
-        for name, row in curves.iterrows()
-    ]
-    return table(f"{asked}: fraction of the best, geometric mean", columns, rows)
+    rows = [{"model": str(name), **row.to_dict()} for name, row in curves.iterrows()]
+    return table_of(f"{asked}: fraction of the best, geometric mean", fields, rows)
 
 
-def _share(fraction: float) -> str:
-    """A fraction; a dash beyond the end of a search."""
-    return wording.fixed(fraction) if np.isfinite(fraction) else "–"
+NEEDLES = [
+    field("GPU", "gpu"),
+    field("problems", "problems", wording.count),
+    field("configurations", "configurations", wording.number, "median"),
+    *grouped(
+        "needle index",
+        field("median", "median", wording.number, "count"),
+        field("least", "least", wording.count, "count"),
+        field("share", "share", wording.percent, "%"),
+    ),
+]
 
 
 def _needles(study: StudyData, split: str) -> list[Block]:
     rows = study.evaluation
     rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
-    columns = [
-        Column("GPU", number=False),
-        Column("problems"),
-        Column("configurations", "median"),
-        Column("median", "count", group="needle index"),
-        Column("least", "count", group="needle index"),
-        Column("share", "%", group="needle index"),
-    ]
-    cells = []
-    for gpu, own in rows.groupby("gpu", sort=False):
-        share = (own["needle_index"] / own["configurations"]).median()
-        cells.append(
-            [
-                str(gpu),
-                wording.count(len(own)),
-                wording.number(own["configurations"].median()),
-                wording.number(own["needle_index"].median()),
-                wording.count(int(own["needle_index"].min())),
-                wording.percent(share),
-            ]
+    found = (
+        rows.assign(share=rows["needle_index"] / rows["configurations"])
+        .groupby("gpu", sort=False)
+        .agg(
+            problems=("needle_index", "size"),
+            configurations=("configurations", "median"),
+            median=("needle_index", "median"),
+            least=("needle_index", "min"),
+            share=("share", "median"),
         )
+    )
     note = (
         f"Needle index: measured configurations within {NEEDLE_PERCENT:g} % of the best time of "
         "their problem. Where it is small, a good one is hard to find by chance."
     )
-    return [Text(note, "note"), table("How rare good configurations are", columns, cells)]
+    made = table_of("How rare good configurations are", NEEDLES, found.reset_index())
+    return [Text(note, "note"), made]

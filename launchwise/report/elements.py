@@ -9,7 +9,8 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.experiment.elements import Element, check_places, read_elements
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
+from launchwise.report.fields import field, printed, table_of
 from launchwise.report.page import every_section
 from launchwise.report.study import StudyData
 
@@ -36,55 +37,42 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
         check_places(study.folder)
     except UserError as error:
         log.warning("%s", error)  # A copy of the project may lack its documents.
+    # The study's answer stands at the beginning of the page.
+    titles = {f"{study.name}-answer": "Answers"}
+    titles |= {one.id: one.title for one in every_section(others)}
+
+    def places(element: Element) -> str:
+        """Sections by title, files by name; a section that is not on this page by its id."""
+        named = [f"“{titles.get(one, one)}”" for one in element.sections(study.name)]
+        named += [Path(name).name for name in element.files]
+        return wording.listed(dict.fromkeys(named)) if named else MISSING
+
+    def link(element: Element) -> str:
+        return next((f"#{one}" for one in element.sections(study.name) if one in titles), "")
+
+    fields = [
+        field("element", "element"),
+        field("in the paper", "where"),
+        field("here", places, link=link),
+        field("difference or reason", "reason", printed, number=False),
+    ]
+    listed = table_of("Elements of the paper, in its order", fields, found, "words")
+    blocks: list[Block] = [Text(_lead(found)), Fold("Every element", [listed])]
+    return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
+
+
+def _lead(found: Sequence[Element]) -> str:
     placed = [element for element in found if element.is_here]
     different = [element for element in placed if element.reason]
-    missing = len(found) - len(placed)
     lead = (
         f"The table has {wording.plural(len(found), 'element', 'elements')} of the paper, such as "
         f"problems, variants, models, tables and claims. {_are(len(placed))} here, "
         f"{len(different)} of them with a difference that the table names."
     )
-    if missing:
+    if missing := len(found) - len(placed):
         lead += f" {_are(missing)} not here, for the reason in the table."
-    # The study's answer stands at the beginning of the page.
-    titles = {f"{study.name}-answer": "Answers"}
-    titles |= {one.id: one.title for one in every_section(others)}
-    blocks: list[Block] = [Text(lead), Fold("Every element", [_table(found, study.name, titles)])]
-    return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
+    return lead
 
 
 def _are(count: int) -> str:
     return f"{count} {'is' if count == 1 else 'are'}"
-
-
-def _table(found: Sequence[Element], study: str, titles: dict[str, str]) -> Table:
-    columns = [
-        Column("element", number=False),
-        Column("in the paper", number=False),
-        Column("here", number=False),
-        Column("difference or reason", number=False),
-    ]
-    rows = [
-        Row(
-            [
-                Cell(one.element),
-                Cell(one.where),
-                Cell(_places(one, study, titles), link=_link(one, study, titles)),
-                Cell(one.reason or MISSING),
-            ],
-            role="words",
-        )
-        for one in found
-    ]
-    return Table("Elements of the paper, in its order", columns, rows)
-
-
-def _places(element: Element, study: str, titles: dict[str, str]) -> str:
-    """Sections by title, files by name; a section that is not on this page by its id."""
-    named = [f"“{titles.get(one, one)}”" for one in element.sections(study)]
-    named += [Path(name).name for name in element.files]
-    return wording.listed(dict.fromkeys(named)) if named else MISSING
-
-
-def _link(element: Element, study: str, titles: dict[str, str]) -> str:
-    return next((f"#{one}" for one in element.sections(study) if one in titles), "")

@@ -1,6 +1,5 @@
-"""Words that studies' own sections share: tables by fields, a paper's cells beside ours, lines.
-
-A field is a column of a table and its value in a record, so that heading and text stand together.
+"""Tables by fields: a field is a column and its value in a record, so that heading and text stand
+together.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Table
 from launchwise.report.numbers import records
 
 THEIRS = "theirs"
@@ -22,49 +21,67 @@ FROM_PAPER = "from_paper"
 """Key of records whose every cell is the paper's."""
 
 Shown = Callable[[Any], str]
+Value = str | int | Callable[[Any], Any]
+"""Key of a record, place in it, or name of its attribute; or a function of the record."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column, and its value in a record.
-
-    Parameters
-    ----------
-    value
-        Key of the record, or a function of the record; a cell that it returns stays as it is.
-    shown
-        Text of the value.
-    """
+    """A column, and its cell in a record."""
 
     column: Column
-    value: str | Callable[[Any], Any]
-    shown: Shown
-    role: str = ""
+    value: Value  # a cell that a function returns stays as it is
+    shown: Shown  # text of the value
+    role: str | Callable[[Any], str] = ""
+    detail: Callable[[Any], str] | None = None  # the second line of the cell
+    link: Callable[[Any], str] | None = None
+    best: Callable[[Any], bool] | None = None
 
     def cell(self, record: Any) -> Cell:
         """Its value in a record; all cells of a record with :data:`FROM_PAPER` are the paper's."""
-        value = record[self.value] if isinstance(self.value, str) else self.value(record)
+        value = self.value(record) if callable(self.value) else _part(record, self.value)
         if isinstance(value, Cell):
             return value
-        printed_row = isinstance(record, Mapping) and FROM_PAPER in record
-        return Cell(self.shown(value), role=THEIRS if printed_row else self.role)
+        role = self.role(record) if callable(self.role) else self.role
+        return Cell(
+            self.shown(value),
+            best=self.best is not None and self.best(record),
+            role=THEIRS if isinstance(record, Mapping) and FROM_PAPER in record else role,
+            detail=self.detail(record) if self.detail else "",
+            link=self.link(record) if self.link else "",
+        )
 
     @property
     def missing(self) -> Cell:
         """Its cell where there is no record."""
-        return Cell(MISSING, role=self.role)
+        return Cell(MISSING, role="" if callable(self.role) else self.role)
+
+    @property
+    def words(self) -> str:
+        """Title and unit, as the heading of a row."""
+        return (
+            f"{self.column.title} ({self.column.unit})" if self.column.unit else self.column.title
+        )
+
+
+def _part(record: Any, name: str | int) -> Any:
+    return record[name] if hasattr(record, "__getitem__") else getattr(record, str(name))
 
 
 def field(
     title: str,
-    value: str | Callable[[Any], Any],
+    value: Value,
     shown: Shown = str,
     unit: str = "",
     number: bool | None = None,
+    **more: Any,
 ) -> Field:
-    """A field; its column is one of numbers if ``shown`` is not ``str``, or as ``number`` says."""
+    """A field; its column is one of numbers if ``shown`` is not ``str``, or as ``number`` says.
+
+    ``more``: ``role``, ``detail``, ``link`` and ``best`` of :class:`Field`.
+    """
     is_number = shown is not str if number is None else number
-    return Field(Column(title, unit, is_number), value, shown)
+    return Field(Column(title, unit, is_number), value, shown, **more)
 
 
 def grouped(group: str, *members: Field, role: str = "") -> list[Field]:
@@ -85,30 +102,72 @@ def decimals(places: int) -> Shown:
     return partial(wording.fixed, places=places)
 
 
+def percents(places: int) -> Shown:
+    """:func:`launchwise.report.wording.percent` with so many decimals."""
+    return partial(wording.percent, places=places)
+
+
 def printed(value: str | None) -> str:
     """A figure as the paper prints it; a dash where it prints none."""
     return value or MISSING
 
 
 def table_of(
-    caption: str, fields: Sequence[Field], rows: pd.DataFrame | Iterable[Any], role: str = ""
+    caption: str,
+    fields: Sequence[Field],
+    rows: pd.DataFrame | Iterable[Any],
+    role: str | Callable[[Any], str] = "",
 ) -> Table:
-    """A row per record, all of one role."""
+    """A row per record; ``role`` is that of each row."""
     listed = records(rows) if isinstance(rows, pd.DataFrame) else rows
-    made = [Row([one.cell(record) for one in fields], role) for record in listed]
+    made = [
+        Row([one.cell(record) for one in fields], role(record) if callable(role) else role)
+        for record in listed
+    ]
     return Table(caption, [one.column for one in fields], made)
+
+
+MOST_COLUMNS = 6
+"""Columns of a table of GPUs beside the first; with more GPUs each has a row instead."""
+
+
+def by_gpu(
+    caption: str,
+    corner: str,
+    fields: Sequence[Field],
+    gpus: Mapping[str, Any],
+    number: bool = True,
+) -> Table:
+    """A column per GPU and a row per field; a row per GPU where there are many.
+
+    Parameters
+    ----------
+    corner
+        Heading above the titles of the fields.
+    gpus
+        GPU to its record.
+    number
+        Whether columns hold numbers.
+    """
+    if len(gpus) > MOST_COLUMNS:
+        titles = [Column(one.column.title, one.column.unit, number) for one in fields]
+        rows = [Row([Cell(gpu), *(one.cell(own) for one in fields)]) for gpu, own in gpus.items()]
+        return Table(caption, [Column("GPU", number=False), *titles], rows)
+    columns = [Column(corner, number=False), *(Column(gpu, number=number) for gpu in gpus)]
+    rows = [Row([Cell(one.words), *(one.cell(own) for own in gpus.values())]) for one in fields]
+    return Table(caption, columns, rows)
+
+
+def of_whole(gpu: str, whole: Sequence[str], title: str, blocks: Sequence[Block]) -> list[Block]:
+    """Blocks about one GPU: open for a whole card, in a fold for a slice."""
+    return list(blocks) if gpu in whole else [Fold(f"{gpu}: {title}", blocks)]
 
 
 Part = tuple[Sequence[Field], Mapping[Any, Any]]
 """Fields of a source, and its records by key."""
 
 
-def beside(
-    caption: str,
-    heading: Field,
-    keys: Iterable[Any],
-    *parts: Part,
-) -> Table:
+def beside(caption: str, heading: Field, keys: Iterable[Any], *parts: Part) -> Table:
     """Records of several sources beside each other, dashes where a source has none of a key.
 
     Parameters
@@ -139,16 +198,9 @@ def of_texts(
     caption: str, titles: Sequence[str], rows: Iterable[Sequence[str | Cell]], role: str = THEIRS
 ) -> Table:
     """Texts, such as claims; ``role`` is that of the second column, which the paper says."""
-    made = [
-        Row(
-            [
-                cell if isinstance(cell, Cell) else Cell(cell, role=role if place == 1 else "")
-                for place, cell in enumerate(row)
-            ]
-        )
-        for row in rows
-    ]
-    return Table(caption, [Column(title, number=False) for title in titles], made)
+    roles = ("", role, *[""] * len(titles))
+    fields = [field(title, at, role=roles[at]) for at, title in enumerate(titles)]
+    return table_of(caption, fields, rows)
 
 
 def lines(drawn: Mapping[str, pd.Series], template: str) -> list[dict[str, Any]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 
 from launchwise.gpus.prices import Price
 from launchwise.report import blind, finder, health, kernels_by_gpu, tuning_gain, wording
-from launchwise.report.blocks import Block, Cell, Column, Notice, Row, Section, Table, Text
+from launchwise.report.blocks import Notice, Section, Table, Text
+from launchwise.report.fields import field, table_of
 from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
 
@@ -70,23 +72,25 @@ def named_gpus(gpus: Sequence[str]) -> str:
     return f"{', '.join(gpus[:3])} and {wording.count(len(gpus) - 3)} more"
 
 
-def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Block:
-    columns = [
-        Column("study", number=False),
-        Column("question", number=False),
-        Column("GPUs", number=False),
-        Column("measured", "rows"),
-    ]
+FIELDS = [
+    field("study", "title", detail=itemgetter("name"), link=itemgetter("link")),
+    field("question", "question"),
+    field("GPUs", "gpus"),
+    field("measured", "rows", unit="rows", number=True),
+]
+
+
+def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Table:
     rows = [
-        Row(
-            [
-                Cell(study.settings.title, detail=study.name, link=f"#{study.name}-answer"),
-                Cell(study.settings.question),
-                Cell(named_gpus(study.gpus)),
-                Cell(wording.count(len(study.rows))),
-            ]
-        )
+        {
+            "name": study.name,
+            "title": study.settings.title,
+            "link": f"#{study.name}-answer",
+            "question": study.settings.question,
+            "gpus": named_gpus(study.gpus),
+            "rows": wording.count(len(study.rows)),
+        }
         for study in studies
     ]
-    rows += [Row(each.cells) for each in missing]
-    return Table("Studies of this report", columns, rows)
+    rows += [each.row for each in missing]
+    return table_of("Studies of this report", FIELDS, rows)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.summary import HEURISTICS
 from launchwise.report import figures, wording
-from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.models import answering, first_split, is_tied, leader
 from launchwise.report.numbers import scores_on, winners
 from launchwise.report.promises import promises
@@ -25,19 +28,19 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """One figure on one GPU: what the best model got, what any model got, what is possible.
-
-    ``goal`` is what the study wants of it; None where the study has no goals.
-    """
+    """One figure on one GPU: what the best model got, what any model got, what is possible."""
 
     gpu: str
     model: str
     key: str
+    title: str
+    relation: str
+    shown: Callable[[Any], str]
+    goal: float | None  # None where the study has no goals
     value: float
     ceiling: float
     highest: float
     highest_by: str
-    goal: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -77,21 +80,13 @@ def verdicts(study: StudyData, split: str) -> list[Verdict]:
         got = scores_on(study, split, gpu)
         own = got[got["model"] == name].iloc[0]
         oracle = got[got["role"] == "oracle"]
-        for key, *_ in WORDS:
+        for key, title, relation, shown in WORDS:
             models = got[got["role"] == "model"].sort_values([key, "model"], kind="stable")
             top = models.iloc[-1]
-            found.append(
-                Verdict(
-                    gpu=gpu,
-                    model=name,
-                    key=key,
-                    value=float(own[key]),
-                    ceiling=float(oracle[key].iloc[0]) if len(oracle) else float("nan"),
-                    highest=float(top[key]),
-                    highest_by=str(top["model"]),
-                    goal=wanted.get(key),
-                )
-            )
+            ceiling = float(oracle[key].iloc[0]) if len(oracle) else float("nan")
+            highest = float(top[key]), str(top["model"])
+            named = key, title, relation, shown, wanted.get(key)
+            found.append(Verdict(gpu, name, *named, float(own[key]), ceiling, *highest))
     return found
 
 
@@ -132,33 +127,27 @@ COMBINED = (
 
 def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:
     """One row per figure and GPU; goals and verdicts only where the study has goals."""
-    words = {key: (title, relation, shown) for key, title, relation, shown in WORDS}
     has_goals = bool(goals_of(study))
-    rows = []
-    for verdict in judged:
-        title, relation, shown = words[verdict.key]
-        cells = [Cell(f"{title}, {verdict.gpu}")]
-        if has_goals:
-            cells.append(Cell(f"{relation} {shown(verdict.goal)}"))
-        cells += [
-            Cell(shown(verdict.value), best=has_goals and verdict.reached),
-            Cell(study.title(verdict.model)),
-            Cell(f"{shown(verdict.highest)} ({study.title(verdict.highest_by)})"),
-            Cell(shown(verdict.ceiling)),
-        ]
-        if has_goals:
-            cells.append(Cell(verdict.words, role="good" if verdict.reached else "poor"))
-        rows.append(Row(cells))
-    columns = [Column("figure", number=False)]
-    columns += [Column("goal")] if has_goals else []
-    columns += [
-        Column("measured"),
-        Column("by model", number=False),
-        Column("highest of any model", number=False),
-        Column("best possible"),
+    goal = field("goal", lambda one: f"{one.relation} {one.shown(one.goal)}", number=True)
+    said = field("verdict", "words", role=lambda one: "good" if one.reached else "poor")
+    fields = [
+        field("figure", lambda one: f"{one.title}, {one.gpu}"),
+        *([goal] if has_goals else []),
+        field(
+            "measured",
+            lambda one: one.shown(one.value),
+            number=True,
+            best=lambda one: has_goals and one.reached,
+        ),
+        field("by model", lambda one: study.title(one.model)),
+        field(
+            "highest of any model",
+            lambda one: f"{one.shown(one.highest)} ({study.title(one.highest_by)})",
+        ),
+        field("best possible", lambda one: one.shown(one.ceiling), number=True),
+        *([said] if has_goals else []),
     ]
-    columns += [Column("verdict", number=False)] if has_goals else []
-    return Table(f"Headline figures, split “{study.split_title(split)}”", columns, rows)
+    return table_of(f"Headline figures, split “{study.split_title(split)}”", fields, judged)
 
 
 def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:
@@ -170,8 +159,7 @@ def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.Da
         Problem columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain
         exceeds two standard errors), ``fraction`` and ``improvement`` of the model.
     """
-    rows = study.evaluation
-    rows = rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == model)]
+    rows = study.evaluated(split, gpu, model)
     best = winners(study)
     best = best.loc[best["gpu"] == gpu, [*study.problem_columns, "gain", "noise"]]
     own = best.merge(
@@ -265,29 +253,28 @@ def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
 def _loss_table(
     study: StudyData, groups: list[tuple[str, pd.DataFrame]], caption: str, name: str
 ) -> Table:
-    title = study.title(name)
-    columns = [
-        Column("problems", number=False),
-        Column("tested", "problems"),
-        Column("speed", "× baseline", group="best possible"),
-        Column("improve", "% of problems", group="best possible"),
-        Column("beyond noise", "% of problems", group="best possible"),
-        Column("speed", "× baseline", group=title),
-        Column("improve", "% of problems", group=title),
-        Column("of the best", "geometric mean", group=title),
+    whole = percents(0)
+    fields = [
+        field("problems", "group"),
+        field("tested", lambda one: len(one["rows"]), wording.count, "problems"),
+        *grouped(
+            "best possible",
+            field("speed", lambda one: one["gain"].mean(), wording.fixed, "× baseline"),
+            field("improve", lambda one: (one["gain"] > 1).mean(), whole, "% of problems"),
+            field("beyond noise", lambda one: one["sure"].mean(), whole, "% of problems"),
+        ),
+        *grouped(
+            study.title(name),
+            field("speed", lambda one: one["improvement"].mean(), wording.fixed, "× baseline"),
+            field("improve", lambda one: (one["improvement"] > 1).mean(), whole, "% of problems"),
+            field(
+                "of the best", lambda one: _mean(one["fraction"]), wording.fixed, "geometric mean"
+            ),
+        ),
     ]
-    cells = [
-        [
-            group,
-            wording.count(len(rows)),
-            wording.fixed(rows["gain"].mean()),
-            wording.percent((rows["gain"] > 1).mean(), 0),
-            wording.percent(rows["sure"].mean(), 0),
-            wording.fixed(rows["improvement"].mean()),
-            wording.percent((rows["improvement"] > 1).mean(), 0),
-            wording.fixed(geometric_mean(rows["fraction"].dropna().to_numpy())),
-        ]
-        for group, rows in groups
-        if group
-    ]
-    return table(caption, columns, cells)
+    rows = [{"group": group, "rows": of, **dict(of.items())} for group, of in groups if group]
+    return table_of(caption, fields, rows)
+
+
+def _mean(fractions: pd.Series) -> float:
+    return geometric_mean(fractions.dropna().to_numpy())

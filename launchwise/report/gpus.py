@@ -2,58 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table, turned
-from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.fields import by_gpu, field, grouped, of_texts, significant, table_of
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """Suffix of a ceiling's name -> unit in which it is shown, and factor to that unit."""
 
-ATTRIBUTES = (
-    ("device", "", lambda p: p.device_name),
-    ("compute capability", "", lambda p: p.capability_text),
-    ("SMs used", "of the card's", lambda p: f"{p.sms} of {p.whole_card_sms}"),
-    ("CUDA cores", "", lambda p: wording.count(p.cores)),
-    ("SM clock", "MHz", lambda p: wording.number(p.clock_mhz, 4)),
-    ("memory", "GB", lambda p: wording.number(p.memory_bytes / 1e9)),
-    ("memory bandwidth, theoretical", "GB/s", lambda p: wording.number(p.memory_bandwidth_gbs, 4)),
-    (
+_four = significant(4)
+CAPABILITY = field("compute capability", "capability_text", number=True)
+CORES = field("CUDA cores", "cores", wording.count)
+CLOCK = field("SM clock", "clock_mhz", _four, "MHz")
+MEMORY = field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB")
+L2 = field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB")
+ATTRIBUTES = [
+    field("device", "device_name"),
+    CAPABILITY,
+    field("SMs used", lambda p: f"{p.sms} of {p.whole_card_sms}", unit="of the card's"),
+    CORES,
+    CLOCK,
+    MEMORY,
+    field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
+    field(
         "copy bandwidth, measured",
+        lambda p: p.ceilings.copy_bandwidth_gbs if p.has_measured_ceilings else None,
+        _four,
         "GB/s",
-        lambda p: _measured(p, p.ceilings.copy_bandwidth_gbs, 4),
     ),
-    ("launch overhead, measured", "µs", lambda p: _measured(p, p.ceilings.launch_overhead_us, 3)),
-    ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
-    ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
-    ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
-    (
-        "driver / CUDA",
-        "",
-        lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or wording.MISSING,
+    field(
+        "launch overhead, measured",
+        lambda p: p.ceilings.launch_overhead_us if p.has_measured_ceilings else None,
+        wording.number,
+        "µs",
     ),
-)
-
-
-def _measured(profile: GpuProfile, value: float, digits: int) -> str:
-    return wording.number(value if profile.has_measured_ceilings else None, digits)
+    L2,
+    field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
+    field("registers per SM", "registers_per_sm", wording.count),
+    field("driver / CUDA", lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or MISSING),
+]
 
 
 def section(
     profiles: Mapping[str, GpuProfile], described: Mapping[str, GpuProfile] | None = None
 ) -> Section:
     """Attributes and measured ceilings of the GPUs; datasheet-only GPUs in a fold."""
-    columns = [Column("attribute", number=False), *(Column(name) for name in profiles)]
-    rows = [
-        [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
-        for title, unit, read in ATTRIBUTES
-    ]
-    attributes = table("GPUs: attributes and measured ceilings", columns, rows)
-    found: list[Block] = [turned(attributes, "GPU")]
+    caption = "GPUs: attributes and measured ceilings"
+    found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, profiles)]
     found += _micro_benchmarks(profiles)
     by_card: dict[str, list[str]] = {}
     for name, profile in profiles.items():
@@ -73,34 +71,27 @@ def section(
 
 
 def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
-    def of(read: Callable[[GpuProfile], Any]) -> Callable[[tuple[str, str]], Any]:
-        return lambda row: read(described[row[1]])
-
-    four = partial(wording.number, digits=4)
+    groups = by_generation(described, described).values()
+    first = {gpus[0] for gpus in groups}
     fields = [
-        field("generation", lambda row: row[0]),
-        field("GPU", lambda row: row[1]),
-        field("compute capability", of(lambda one: one.capability_text), number=True),
-        field("SMs", of(lambda one: one.sms), wording.count),
-        field("CUDA cores", of(lambda one: one.cores), wording.count),
-        field("SM clock", of(lambda one: one.clock_mhz), four, "MHz"),
-        field("memory", of(lambda one: one.memory_bytes / 1e9), wording.number, "GB"),
-        field("bandwidth", of(lambda one: one.memory_bandwidth_gbs), four, "GB/s"),
-        field("L2 cache", of(lambda one: one.l2_bytes / 2**20), wording.number, "MB"),
+        field("generation", lambda p: p.generation if p.name in first else ""),
+        field("GPU", "name"),
+        CAPABILITY,
+        field("SMs", "sms", wording.count),
+        CORES,
+        CLOCK,
+        MEMORY,
+        field("bandwidth", "memory_bandwidth_gbs", _four, "GB/s"),
+        L2,
         *grouped(
             "ceilings, estimated",
-            field("copies", of(lambda one: one.ceilings.copy_bandwidth_gbs), four, "GB/s"),
-            field("FP32", of(lambda one: one.ceilings.float32_gflops), _tera, "TFLOP/s"),
-            field("FP64", of(lambda one: one.ceilings.float64_gflops), _tera, "TFLOP/s"),
+            field("copies", lambda p: p.ceilings.copy_bandwidth_gbs, _four, "GB/s"),
+            field("FP32", lambda p: p.ceilings.float32_gflops, _tera, "TFLOP/s"),
+            field("FP64", lambda p: p.ceilings.float64_gflops, _tera, "TFLOP/s"),
         ),
     ]
-    rows = [
-        ("" if number else name, gpu)
-        for name, gpus in by_generation(described, described).items()
-        for number, gpu in enumerate(gpus)
-    ]
     caption = "Datasheet-only GPUs: figures of data/cards.csv, and estimated ceilings"
-    return table_of(caption, fields, rows)
+    return table_of(caption, fields, [described[gpu] for gpus in groups for gpu in gpus])
 
 
 def _tera(rate: float | None) -> str:
@@ -117,23 +108,26 @@ def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> di
 
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
-    rows, meanings = [], []
+    reached = {
+        gpu: profile.ceilings.model_dump() if profile.has_measured_ceilings else {}
+        for gpu, profile in profiles.items()
+    }
+    fields, meanings = [], []
     for name, one in Ceilings.model_fields.items():
-        values = [
-            getattr(profile.ceilings, name) if profile.has_measured_ceilings else None
-            for profile in profiles.values()
-        ]
-        if all(value is None for value in values):
+        if all(own.get(name) is None for own in reached.values()):
             continue
         title, _, ending = name.rpartition("_")
-        unit, own = UNITS[ending]
-        told = [wording.number(None if value is None else value / own, 4) for value in values]
+        unit, factor = UNITS[ending]
         words = title.replace("_", " ")
-        rows.append([f"{words} ({unit})", *told])
-        meanings.append([words, one.description or ""])
-    if len(rows) <= sum(one.is_required() for one in Ceilings.model_fields.values()):
+        fields.append(field(words, partial(_in_unit, name=name, factor=factor), _four, unit))
+        meanings.append((words, one.description or ""))
+    if len(fields) <= sum(one.is_required() for one in Ceilings.model_fields.values()):
         return []
-    columns = [Column("what", number=False), *(Column(name) for name in profiles)]
-    reached = table("Measured ceilings per GPU", columns, rows)
-    meaning = table("What was measured", [columns[0], Column("of", number=False)], meanings)
-    return [Fold("Micro-benchmarks", [turned(reached, "GPU"), meaning])]
+    table = by_gpu("Measured ceilings per GPU", "what", fields, reached)
+    meaning = of_texts("What was measured", ("what", "of"), meanings, role="")
+    return [Fold("Micro-benchmarks", [table, meaning])]
+
+
+def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> float | None:
+    value = reached.get(name)
+    return None if value is None else value / factor

@@ -6,26 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
 from launchwise.report import single_launches, theme, wording
 from launchwise.report.anew import anew_settings
-from launchwise.report.blocks import (
-    MISSING,
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Fold,
-    Panel,
-    Row,
-    Section,
-    Table,
-    Text,
-)
+from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
@@ -124,8 +112,7 @@ def ages(
     return ages_
 
 
-def _known(value: int | None) -> str:
-    return MISSING if value is None else wording.count(value)
+ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
 
 
 def _table(
@@ -133,53 +120,51 @@ def _table(
     ages_: Mapping[tuple[str, str], Age],
     caption: str = "Sweeps and their verdicts",
 ) -> Table:
-    columns = [
-        Column("sweep", number=False),
-        Column("GPU", number=False),
-        Column("verdict", number=False),
-        Column("age", "days"),
-        Column("kernels changed", "commits since"),
-        Column("rows", "count"),
-        Column("throttled", "% of timed"),
-        Column("median", "%", group="drift of reference"),
-        Column("largest", "%", group="drift of reference"),
-        Column("stopped early", "rows"),
-        Column("no time", "rows"),
-        Column("SM clock", "MHz"),
-        Column("cards", "count"),
-        Column("commits", "count"),
+    """A row per sweep; what is rarely asked for is the second line of a cell."""
+
+    def age(each: Health) -> Age:
+        return ages_[each.gpu, each.workload]
+
+    fields = [
+        field("sweep", "workload"),
+        field("GPU", "gpu", detail=_drivers),
+        field(
+            "verdict",
+            "verdict",
+            role=lambda each: ROLES[each.verdict],
+            detail=lambda each: "; ".join(each.complaints),
+        ),
+        field("age", lambda each: age(each).days, wording.count, "days", role="days", detail=_days),
+        field("kernels changed", lambda each: age(each).changes, wording.count, "commits since"),
+        field("rows", "rows", wording.count, "count"),
+        field("throttled", "held_back", wording.percent, "% of timed"),
+        *grouped(
+            "drift of reference",
+            field("median", "median_drift", wording.percent, "%"),
+            field("largest", "largest_drift", wording.percent, "%"),
+        ),
+        field("stopped early", "slow", wording.count, "rows"),
+        field(
+            "no time",
+            "no_time",
+            wording.count,
+            "rows",
+            detail=lambda each: f"{each.wrong} wrong" if each.wrong else "",
+        ),
+        field("SM clock", "clocks_mhz", _clocks, "MHz"),
+        field("cards", lambda each: each.cards or None, wording.count, "count"),
+        field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
     ]
-    rows = [Row(_cells(each, ages_[each.gpu, each.workload])) for each in found]
-    return Table(caption, columns, rows)
+    return table_of(caption, fields, found)
 
 
-ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
-
-
-def _cells(each: Health, age: Age) -> list[Cell]:
-    """A row of :func:`_table`; what is rarely asked for is the second line of a cell."""
+def _drivers(each: Health) -> str:
     drivers = ", ".join(filter(None, each.drivers))
-    days = " to ".join(dict.fromkeys(filter(None, (each.first, each.last))))
-    return [
-        Cell(each.workload),
-        Cell(each.gpu, detail=f"driver {drivers}" if drivers else ""),
-        Cell(each.verdict, role=ROLES[each.verdict], detail="; ".join(each.complaints)),
-        Cell(_known(age.days), role="days", detail=days),
-        Cell(_known(age.changes)),
-        Cell(wording.count(each.rows)),
-        Cell(_percent(each.held_back)),
-        Cell(_percent(each.median_drift)),
-        Cell(_percent(each.largest_drift)),
-        Cell(wording.count(each.slow)),
-        Cell(wording.count(each.no_time), detail=f"{each.wrong} wrong" if each.wrong else ""),
-        Cell(_clocks(each.clocks_mhz)),
-        Cell(_known(each.cards or None)),
-        Cell(_known(len(each.commits) or None)),
-    ]
+    return f"driver {drivers}" if drivers else ""
 
 
-def _percent(share: float) -> str:
-    return MISSING if np.isnan(share) else wording.percent(share)
+def _days(each: Health) -> str:
+    return " to ".join(dict.fromkeys(filter(None, (each.first, each.last))))
 
 
 def _clocks(limits: tuple[float, float] | None) -> str:
@@ -205,44 +190,29 @@ def anew(each: Health, columns: Sequence[str]) -> str:
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     """Problems to measure again, the most affected first, and the command."""
     columns_of = {study.spec.workload: study.problem_columns for study in studies}
-    rows = []
-    for each in found:
-        rows.append(
-            Row(
-                [
-                    Cell(each.workload),
-                    Cell(each.gpu),
-                    Cell("; ".join(each.complaints)),
-                    Cell(_named(each, columns_of[each.workload])),
-                    Cell(
-                        wording.listed(
-                            study.name
-                            for study in studies
-                            if study.spec.workload == each.workload and each.gpu in study.sweeps
-                        )
-                    ),
-                    Cell(
-                        MISSING
-                        if np.isnan(each.repair_s)
-                        else wording.number(each.repair_s / 60, 2)
-                    ),
-                    Cell(
-                        f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
-                    ),
-                ],
-                role="words",
-            )
+
+    def resting(each: Health) -> str:
+        return wording.listed(
+            study.name
+            for study in studies
+            if study.spec.workload == each.workload and each.gpu in study.sweeps
         )
-    columns = [
-        Column("sweep", number=False),
-        Column("GPU", number=False),
-        Column("why", number=False),
-        Column("problems", number=False),
-        Column("answers that rest on it", number=False),
-        Column("about", "min of the GPU"),
-        Column("command, with the settings below", number=False),
+
+    fields = [
+        field("sweep", "workload"),
+        field("GPU", "gpu"),
+        field("why", lambda each: "; ".join(each.complaints)),
+        field("problems", lambda each: _named(each, columns_of[each.workload])),
+        field("answers that rest on it", resting),
+        field("about", lambda each: each.repair_s / 60, wording.seconds, "min of the GPU"),
+        field(
+            "command, with the settings below",
+            lambda each: (
+                f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
+            ),
+        ),
     ]
-    return Table("What to measure again", columns, rows)
+    return table_of("What to measure again", fields, found, "words")
 
 
 def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:

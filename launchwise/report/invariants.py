@@ -16,7 +16,8 @@ import pandas as pd
 
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.report import gpu_comparison, wording
-from launchwise.report.blocks import Block, Column, Notice, Section, Text, table
+from launchwise.report.blocks import Block, Notice, Section, Text
+from launchwise.report.fields import field, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import PAIRS
@@ -35,19 +36,11 @@ MOST_SHOWN = 50
 
 @dataclass(frozen=True)
 class Violation:
-    """A figure that cannot be.
-
-    Parameters
-    ----------
-    study, rule
-        Where it is, and what it contradicts.
-    row
-        The row that holds it, in words.
-    """
+    """A figure that cannot be."""
 
     study: str
-    rule: str
-    row: str
+    rule: str  # what it contradicts
+    row: str  # that holds it, in words
 
 
 def _evaluated(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
@@ -169,7 +162,6 @@ def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Sec
     else:
         said = wording.plural(len(found), "figure contradicts", "figures contradict")
         blocks.append(Text(f"{said} another. {CAUSES}"))
-        columns = [Column(name, number=False) for name in ("study", "what must hold", "row")]
-        lines = [[each.study, each.rule, each.row] for each in found[:MOST_SHOWN]]
-        blocks.append(table("Figures that contradict others", columns, lines))
+        fields = [field("study", "study"), field("what must hold", "rule"), field("row", "row")]
+        blocks.append(table_of("Figures that contradict others", fields, found[:MOST_SHOWN]))
     return Section("invariants", "Contradictions", blocks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlencode
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from launchwise.gpus.prices import Price
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import gpu_comparison, wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Cell, Fold, Section, Table, Text
+from launchwise.report.fields import field, table_of
 from launchwise.report.gpu_comparison import Entry
 from launchwise.report.study import StudyData
 from launchwise.workloads.parts import Value
@@ -24,27 +26,13 @@ MS_PER_HOUR = 3.6e6
 
 @dataclass(frozen=True)
 class Place:
-    """A kernel on a GPU, over the problems of its :class:`KernelColumn`.
+    """A kernel on a GPU, over the problems of its :class:`KernelColumn`; means are geometric."""
 
-    Parameters
-    ----------
-    speed
-        Time of the reference divided by its own, geometric mean.
-    time_ms
-        Geometric mean of the best times.
-    energy_j
-        Of one run, geometric mean over the problems with energy; None where one of them has none.
-    runs_per_euro
-        None without a price per hour.
-    predicted
-        Whether the times are predicted from a datasheet.
-    """
-
-    speed: float
-    time_ms: float
-    energy_j: float | None
-    runs_per_euro: float | None
-    predicted: bool
+    speed: float  # time of the reference / its own, mean
+    time_ms: float  # mean of the best times
+    energy_j: float | None  # of one run, over problems with energy; None where one has none
+    runs_per_euro: float | None  # None without a price per hour
+    predicted: bool  # from a datasheet
 
 
 @dataclass(frozen=True)
@@ -135,17 +123,15 @@ def _is_imported(one: KernelColumn) -> bool:
 
 
 def _table(columns: Sequence[KernelColumn]) -> Table:
-    measured: dict[str, None] = {}
-    predicted: dict[str, None] = {}
+    """A row per GPU, those that any study measured first."""
+    placed = [each for one in columns for each in one.places.items()]
+    ordered = sorted(placed, key=lambda each: each[1].predicted)
+    fields = [field("GPU", str)]
     for one in columns:
-        for gpu, place in one.places.items():
-            (predicted if place.predicted else measured)[gpu] = None
-    rows = [
-        Row([Cell(gpu), *(_cell(one, gpu) for one in columns)])
-        for gpu in [*measured, *(gpu for gpu in predicted if gpu not in measured)]
-    ]
-    headings = [Column(one.study.settings.title, _heading(one)) for one in columns]
-    return Table("Speed, joule and runs per euro", [Column("GPU", number=False), *headings], rows)
+        title, unit = one.study.settings.title, _heading(one)
+        fields.append(field(title, partial(_cell, one), unit=unit, number=True))
+    gpus = dict.fromkeys(gpu for gpu, _ in ordered)
+    return table_of("Speed, joule and runs per euro", fields, gpus)
 
 
 def _heading(one: KernelColumn) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import theme
-from launchwise.report.blocks import Figure, LandscapeControls
+from launchwise.report.blocks import Figure, Landscape
 from launchwise.report.figures import MOST_POINTS
 from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData, remembered
@@ -45,7 +45,7 @@ PLACE, TIME, SHARE = "place", "time", "share"
 
 def block(
     study: StudyData, figure: Figure, problem: Mapping[str, Any], gpu: str, lead: str
-) -> LandscapeControls:
+) -> Landscape:
     """The controls of a figure that :func:`launchwise.report.figures.landscape` made.
 
     Parameters
@@ -56,7 +56,7 @@ def block(
         What is said of that.
     """
     axes = [(name, _title(study, name)) for name in _free(study)]
-    return LandscapeControls(
+    return Landscape(
         id=f"{study.name}-explore",
         figure=figure.id,
         lookup=f"{study.name}-lookup",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from launchwise.base.errors import UserError
 from launchwise.report import wording
-from launchwise.report.blocks import Cell, Notice, Page, Section, Text
+from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.page import every_section
 
 log = logging.getLogger("launchwise")
@@ -19,18 +19,12 @@ FAILED = "notice"
 
 @dataclass(frozen=True)
 class MissingStudy:
-    """A study of the settings whose tables cannot be read.
-
-    Parameters
-    ----------
-    reason
-        Which file, and what is wrong with it.
-    """
+    """A study of the settings whose tables cannot be read."""
 
     name: str
     title: str
     question: str
-    reason: str
+    reason: str  # which file, and what is wrong with it
 
     @property
     def section(self) -> Section:
@@ -48,11 +42,10 @@ class MissingStudy:
         return Page(path, "Answer", self.title, self.question, [self.section], self.name)
 
     @property
-    def cells(self) -> list[Cell]:
+    def row(self) -> dict[str, str]:
         """Its row among the studies of the front page."""
-        link = f"#{self.section.id}"
-        texts = (self.question, "", "not in this report")
-        return [Cell(self.title, link=link), *map(Cell, texts)]
+        named = {"name": "", "title": self.title, "link": f"#{self.section.id}"}
+        return {**named, "question": self.question, "gpus": "", "rows": "not in this report"}
 
 
 def made(

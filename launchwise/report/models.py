@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -11,52 +13,54 @@ import pandas as pd
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.report import maps, wording
-from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.numbers import best_model, null_accuracy, records, scores_on
 from launchwise.report.study import StudyData, remembered
-
-
-@dataclass(frozen=True)
-class Score:
-    """A column of the model table: which figure, its heading, and how to write it.
-
-    ``more`` says whether the highest value is the best one; None where no value is marked.
-    """
-
-    key: str
-    column: Column
-    shown: Callable[[Any], str]
-    more: bool | None = True
-
 
 ALL_GPUS = "all"
 """Name of all GPUs together in the evaluation."""
 
-OPTIMUM = "fraction of the best"
-USUAL = "relative to the usual choice"
-SCORES = (
-    Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
-    Score(
-        "fraction_interval",
-        Column("mean", "95 % interval", group=OPTIMUM),
-        wording.interval,
-        more=None,
+SCORES = [
+    *grouped(
+        "fraction of the best",
+        field("mean", "fraction", wording.fixed, "geometric"),
+        field("mean", "fraction_interval", wording.interval, "95 % interval"),
+        field("5th", "fraction_p5", wording.fixed, "percentile"),
+        field("worst", "worst", wording.fixed, "problem"),
     ),
-    Score("fraction_p5", Column("5th", "percentile", group=OPTIMUM), wording.fixed),
-    Score("worst", Column("worst", "problem", group=OPTIMUM), wording.fixed),
-    Score("improved", Column("problems", "%", group="improved"), wording.percent),
-    Score("improved_runs", Column("runs", "%", group="improved"), wording.percent),
-    Score("coefficient", Column("coefficient", "× baseline", group="improved"), wording.fixed),
-    Score("gain", Column("speed-up", "geometric", group=USUAL), wording.fixed),
-    Score("harmed", Column("slower", "problems", group=USUAL), wording.count, more=False),
-    Score("exact", Column("exact", "%", group="accuracy"), wording.percent),
-    Score("accuracy", Column("near", "%", group="accuracy"), wording.percent),
-    Score("mape", Column("MAPE", "%", group="predicted times"), wording.number, more=False),
-    Score("spearman", Column("Spearman", "mean", group="predicted times"), wording.fixed),
-    Score("train_s", Column("train", "s", group="duration"), wording.seconds, more=False),
-    Score("choose_ms", Column("choose", "ms each", group="duration"), wording.seconds, more=False),
-)
+    *grouped(
+        "improved",
+        field("problems", "improved", wording.percent, "%"),
+        field("runs", "improved_runs", wording.percent, "%"),
+        field("coefficient", "coefficient", wording.fixed, "× baseline"),
+    ),
+    *grouped(
+        "relative to the usual choice",
+        field("speed-up", "gain", wording.fixed, "geometric"),
+        field("slower", "harmed", wording.count, "problems"),
+    ),
+    *grouped(
+        "accuracy",
+        field("exact", "exact", wording.percent, "%"),
+        field("near", "accuracy", wording.percent, "%"),
+    ),
+    *grouped(
+        "predicted times",
+        field("MAPE", "mape", wording.number, "%"),
+        field("Spearman", "spearman", wording.fixed, "mean"),
+    ),
+    *grouped(
+        "duration",
+        field("train", "train_s", wording.seconds, "s"),
+        field("choose", "choose_ms", wording.seconds, "ms each"),
+    ),
+]
 """Columns of the model table, from left to right."""
+
+LEAST_IS_BEST = {"harmed", "mape", "train_s", "choose_ms"}
+UNMARKED = "fraction_interval"
+"""Column in which no value is marked as the best."""
 
 
 @remembered
@@ -210,34 +214,33 @@ def _on(gpus: Sequence[str]) -> str:
 
 def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -> Table:
     found = records(score_table(study, split, part))
-    models = [record for record in found if record["role"] == "model"]
-    best = {}
-    for score in SCORES:
-        if score.more is None:
-            continue
-        values = {record[score.key] for record in models if not pd.isna(record[score.key])}
-        if len(values) > 1:
-            best[score.key] = max(values) if score.more else min(values)
+    best = _best_values([record for record in found if record["role"] == "model"])
+
+    def won(record: Mapping[str, Any], key: str) -> bool:
+        tied = key == "fraction" and is_tied(record["beside_best_model"])
+        best_one = key in best and record[key] == best[key]
+        return record["role"] == "model" and (tied or best_one)
+
     unmeasured = any(record["unmeasured"] for record in found)
-    rows = []
-    for record in found:
-        cells = [Cell(study.title(record["model"]))]
-        if unmeasured:
-            cells.append(Cell(wording.count(record["unmeasured"])))
-        for score in SCORES:
-            value = record[score.key]
-            won = record["role"] == "model" and score.key in best and value == best[score.key]
-            if score.key == "fraction" and record["role"] == "model":
-                won = won or is_tied(record["beside_best_model"])
-            cells.append(Cell(score.shown(value), best=won))
-        rows.append(Row(cells, role=record["role"]))
-    columns = [Column("method", number=False), *(score.column for score in SCORES)]
-    if unmeasured:
-        columns.insert(1, Column("no time", "count"))
+    fields = [
+        field("method", lambda record: study.title(record["model"])),
+        *([field("no time", "unmeasured", wording.count, "count")] if unmeasured else []),
+        *(replace(one, best=partial(won, key=str(one.value))) for one in SCORES),
+    ]
     null = wording.percent(null_accuracy(study, split, part))
     problems = wording.plural(max(record["problems"] for record in found), "problem")
     caption = (
         f"Split “{split}”: {study.split_title(split)}, {_on(gpus)} "
         f"({problems}; majority-class accuracy {null} %)"
     )
-    return Table(caption, columns, rows)
+    return table_of(caption, fields, found, itemgetter("role"))
+
+
+def _best_values(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Column of :data:`SCORES` to its best value, where models differ."""
+    best = {}
+    for key in [str(one.value) for one in SCORES if one.value != UNMARKED]:
+        values = {record[key] for record in models if not pd.isna(record[key])}
+        if len(values) > 1:
+            best[key] = min(values) if key in LEAST_IS_BEST else max(values)
+    return best

@@ -321,6 +321,16 @@ def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
     return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})
 
 
+def by_problem(study: StudyData, table: pd.DataFrame) -> pd.DataFrame:
+    """A table of rows a GPU and problem: problem by problem, GPUs in the order of the study."""
+    places = {gpu: place for place, gpu in enumerate(study.gpus)}
+    return table.sort_values(
+        [*study.problem_columns, "gpu"],
+        key=lambda column: column.map(places) if column.name == "gpu" else column,
+        kind="stable",
+    )
+
+
 def statuses(study: StudyData) -> pd.DataFrame:
     """Rows a GPU and status, those of variants that are not verified among them."""
     named = ["gpu", "status"]

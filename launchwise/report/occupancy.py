@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -10,18 +11,17 @@ from launchwise.experiment.study import Counters
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
+    MISSING,
     Block,
     Bullets,
-    Cell,
-    Column,
     Figure,
     Fold,
     Panel,
-    Row,
     Section,
     Table,
     Text,
 )
+from launchwise.report.fields import Field, field, percents, table_of
 from launchwise.report.figures import kinds_of, size_layout
 from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import COUNTERS
@@ -198,44 +198,43 @@ def bounds(
         return
     names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
     rows = [
-        _bound_row(kind, values, own[held].median())
+        {"problem": kind, **dict(zip(names, values, strict=True)), **_medians(own[held])}
         for kind, own_kind in kinds
         for values, own in own_kind.groupby(names, sort=True)
     ]
-    yield Table(
-        caption=(
-            f"{title}: throughput of the fastest configuration in percent of the card's peak, "
-            "median over sizes. What is nearest to its peak bounds the kernel; where nothing comes "
-            "near, warps wait for one another or for latencies."
-        ),
-        columns=[
-            Column("problem", number=False),
-            *(Column(name, number=False) for name in names),
-            *(Column(SHOWN[name].title, SHOWN[name].unit) for name in held),
-            Column("bound by", number=False),
-        ],
-        rows=rows,
+    fields = [
+        field("problem", "problem"),
+        *(field(name, name) for name in names),
+        *(_shown(name) for name in held),
+        field("bound by", "nearest", _bound_by, number=False),
+    ]
+    caption = (
+        f"{title}: throughput of the fastest configuration in percent of the card's peak, "
+        "median over sizes. What is nearest to its peak bounds the kernel; where nothing comes "
+        "near, warps wait for one another or for latencies."
     )
+    yield table_of(caption, fields, rows)
 
 
-def _bound_row(kind: str, values: Iterable[object], medians: pd.Series) -> Row:
+def _medians(rows: pd.DataFrame) -> dict[str, Any]:
+    """Median of each column, and the one that is nearest to its peak; None without any."""
+    medians = rows.median()
     shares = medians[[name for name in medians.index if name in PEAKS]]
     # A card may lack every counter of a kernel.
-    nearest = str(shares.idxmax()) if shares.notna().any() else None
-    return Row(
-        [
-            Cell(kind),
-            *(Cell(str(value)) for value in values),
-            *(
-                Cell(_told(str(name), value), best=name == nearest)
-                for name, value in medians.items()
-            ),
-            Cell(wording.MISSING if nearest is None else SHOWN[nearest].title),
-        ]
+    return {**medians, "nearest": str(shares.idxmax()) if shares.notna().any() else None}
+
+
+def _shown(name: str) -> Field:
+    how = SHOWN[name]
+    factor, shown = (1, percents(0)) if name in PEAKS else (how.factor, wording.number)
+    return field(
+        how.title,
+        lambda row: factor * row[name],
+        shown,
+        how.unit,
+        best=lambda row: row["nearest"] == name,
     )
 
 
-def _told(name: str, value: float) -> str:
-    if name in PEAKS:
-        return wording.percent(value, 0)
-    return wording.number(SHOWN[name].factor * value)
+def _bound_by(nearest: str | None) -> str:
+    return MISSING if nearest is None else SHOWN[nearest].title

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from launchwise.report import models, trust, wording
-from launchwise.report.blocks import (
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Section,
-    Table,
-    table,
-    turned,
-)
-from launchwise.report.fields import field, table_of
+from launchwise.report.blocks import Block, Fold, Section
+from launchwise.report.fields import Field, by_gpu, field, of_texts, table_of
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import STATUSES
@@ -27,83 +19,71 @@ from launchwise.workloads.statuses import STATUSES
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
     """Provenance of every number."""
     facts = [
-        ["report written", wording.moment(run.written_at)],
-        ["report's code, commit", wording.short(run.commit)],
-        ["settings hash", run.settings_hash],
-        ["seed of the settings", str(run.seed)],
+        ("report written", wording.moment(run.written_at)),
+        ("report's code, commit", wording.short(run.commit)),
+        ("settings hash", run.settings_hash),
+        ("seed of the settings", str(run.seed)),
     ]
-    pair = [Column("what", number=False), Column("value", number=False)]
-    found: list[Block] = [table("This run", pair, facts)]
-    swept = {
-        (study.spec.workload, gpu): sweep
-        for study in studies
-        for gpu, sweep in study.sweeps.items()
-    }
-    for workload in sorted({name for name, _ in swept}):
-        own = {gpu: sweep for (name, gpu), sweep in swept.items() if name == workload}
-        found.append(_sweeps_table(workload, own))
-        said = {
-            gpu: about
-            for study in studies
-            for gpu, about in study.sweep_facts.items()
-            if study.spec.workload == workload
-        }
-        found += trust.blocks(workload, own, said)
-    packages = [[name, version] for name, version in sorted(run.packages.items())]
-    found.append(
-        Fold(
-            "Packages of the report's environment",
-            [
-                table(
-                    "Packages",
-                    [Column("package", number=False), Column("version", number=False)],
-                    packages,
-                )
-            ],
-        )
-    )
+    found: list[Block] = [of_texts("This run", ("what", "value"), facts, role="")]
+    sweeps: dict[str, dict[str, pd.DataFrame]] = {}
+    said: dict[str, dict[str, Mapping[str, Any]]] = {}
     for study in studies:
-        found += _model_facts(study)
+        sweeps.setdefault(study.spec.workload, {}).update(study.sweeps)
+        said.setdefault(study.spec.workload, {}).update(study.sweep_facts)
+    for workload, own in sorted(sweeps.items()):
+        found.append(by_gpu(f"Measurements of {workload}", "what", SWEEP, own))
+        found += trust.blocks(workload, own, said[workload])
+    packages = of_texts("Packages", ("package", "version"), sorted(run.packages.items()), role="")
+    found.append(Fold("Packages of the report's environment", [packages]))
+    found += map(_models, studies)
     return Section("provenance", "Provenance", found)
 
 
-def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
-    def distinct(column: str, digits: int = 40) -> list[Cell]:
-        return [
-            Cell(
-                ", ".join(sorted({str(value)[:digits] for value in sweep[column].unique()})),
-                role="wrap",
-            )
-            for sweep in sweeps.values()
-        ]
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(values)))
 
-    rows: list[list[str | Cell]] = [
-        ["rows", *(wording.count(len(sweep)) for sweep in sweeps.values())]
-    ]
-    for status in STATUSES:
-        counts = [int((sweep["status"] == status).sum()) for sweep in sweeps.values()]
-        rows.append([f"rows {status.replace('_', ' ')}", *map(wording.count, counts)])
-    commits = [
-        Cell(
-            ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()})),
-            role="wrap",
+
+def _distinct(title: str, column: str, digits: int = 40) -> Field:
+    return field(
+        title,
+        lambda sweep: _listed(str(value)[:digits] for value in sweep[column].unique()),
+        role="wrap",
+    )
+
+
+def _ended(sweep: pd.DataFrame, status: str) -> int:
+    return int((sweep["status"] == status).sum())
+
+
+SWEEP = [
+    field("rows", len, wording.count),
+    *(
+        field(
+            f"rows {status.replace('_', ' ')}",
+            partial(_ended, status=status),
+            wording.count,
         )
-        for sweep in sweeps.values()
-    ]
-    stamps = [sweep["measured_at"].str[:10].unique() for sweep in sweeps.values()]
-    rows += [
-        ["measured on (UTC)", *map(wording.days, stamps)],
-        ["commit", *commits],
-        ["driver", *distinct("driver")],
-        ["CUDA toolkit", *distinct("toolkit")],
-        ["back-end", *distinct("backend")],
-        ["card, hash of its UUID", *distinct("card", 8)],
-    ]
-    columns = [Column("what", number=False), *(Column(gpu) for gpu in sweeps)]
-    return turned(table(f"Measurements of {workload}", columns, rows), "GPU")
+        for status in STATUSES
+    ),
+    field(
+        "measured on",
+        lambda sweep: wording.days(sweep["measured_at"].str[:10].unique()),
+        unit="UTC",
+    ),
+    field(
+        "commit",
+        lambda sweep: _listed(wording.short(str(value)) for value in sweep["commit"].unique()),
+        role="wrap",
+    ),
+    _distinct("driver", "driver"),
+    _distinct("CUDA toolkit", "toolkit"),
+    _distinct("back-end", "backend"),
+    _distinct("card, hash of its UUID", "card", 8),
+]
+"""What is told of a sweep."""
 
 
-def _model_facts(study: StudyData) -> list[Block]:
+def _models(study: StudyData) -> Fold:
     split = models.first_split(study)
 
     def of(model: str, name: str) -> Any:
@@ -128,4 +108,4 @@ def _model_facts(study: StudyData) -> list[Block]:
         field("training", seconds, wording.seconds, "s"),
     ]
     title = f"Models of {study.name}, split “{split}”"
-    return [Fold(title, [table_of(title, fields, study.settings.models)])]
+    return Fold(title, [table_of(title, fields, study.settings.models)])

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import (
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Key,
-    Panel,
-    Row,
-    Table,
-    Text,
-    table,
-)
+from launchwise.report.blocks import Block, Figure, Key, Panel, Table, Text
+from launchwise.report.fields import Field, field, grouped, percents, table_of
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.folds import named_folds, rows_of_fold
 from launchwise.tables.rows import least_by, row_numbers
@@ -123,28 +115,14 @@ def _remark(study: StudyData, counts: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class Arm:
-    """What a filter, or none, leaves of the best configurations of the training problems.
+    """What a filter, or none, leaves of the best configurations of the training problems."""
 
-    Parameters
-    ----------
-    removed
-        Rows that it removes.
-    near
-        Those of them within :data:`NEAR_PERCENT` of the least time of their problem.
-    lost
-        Problems whose fastest row it removes.
-    gone
-        Problems that keep no row.
-    loss, worst
-        Least time of the kept rows divided by the least time, minus 1: geometric mean over the
-        problems that keep a row, and at most.
-    """
-
-    removed: int
-    near: int
-    lost: int
-    gone: int
-    loss: float
+    removed: int  # rows
+    near: int  # of them, within NEAR_PERCENT of the least time of their problem
+    lost: int  # problems whose fastest row it removes
+    gone: int  # problems that keep no row
+    # Least time of the kept rows / least time - 1, over the problems that keep a row:
+    loss: float  # geometric mean
     worst: float
 
 
@@ -172,61 +150,49 @@ def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
     return found
 
 
+ARM_FIELDS = [
+    field("filter", "filter"),
+    field("rows", "removed", wording.count, "removed"),
+    field("of them", "near", wording.count, f"within {NEAR_PERCENT:g} % of the best"),
+    field("problems", "lost", wording.count, "fastest row removed"),
+    field("problems", "gone", wording.count, "no row left"),
+    *grouped(
+        "best kept row",
+        field("slower", "loss", percents(2), "%, mean"),
+        field("slower", "worst", wording.percent, "%, worst"),
+    ),
+]
+
+
 def _arms_table(study: StudyData, split: str, fold: str) -> Table:
-    columns = [
-        Column("filter", number=False),
-        Column("rows", "removed"),
-        Column("of them", f"within {NEAR_PERCENT:g} % of the best"),
-        Column("problems", "fastest row removed"),
-        Column("problems", "no row left"),
-        Column("slower", "%, mean", group="best kept row"),
-        Column("slower", "%, worst", group="best kept row"),
-    ]
     names = {"none": "no filter", **SCOPES}
-    rows = [
-        [
-            names[name],
-            *map(wording.count, (arm.removed, arm.near, arm.lost, arm.gone)),
-            wording.percent(arm.loss, 2),
-            wording.percent(arm.worst),
-        ]
-        for name, arm in arms(study, split, fold).items()
-    ]
+    rows = [{"filter": names[name], **vars(arm)} for name, arm in arms(study, split, fold).items()]
     caption = "The training rows with and without the filter: what a perfect model could still find"
-    return table(caption, columns, rows)
+    return table_of(caption, ARM_FIELDS, rows)
+
+
+GROUPS = {"problem": "filter per problem", "global": "filter over all times"}
+"""Scope to the heading of its columns."""
+
+
+def _removed(scope: str) -> list[Field]:
+    def share(row: Mapping[str, Any]) -> float:
+        return float(row[scope] / row["rows"])
+
+    rows = field("removed", scope, wording.count, "rows")
+    return grouped(GROUPS[scope], rows, field("removed", share, wording.percent, "% of the size"))
 
 
 def _table(study: StudyData, counts: pd.DataFrame) -> Table:
-    rows = []
-    for size, row in counts.iterrows():
-        cells = [Cell(f"{size}"), Cell(wording.count(row["rows"]))]
-        for scope in SCOPES:
-            cells += [
-                Cell(wording.count(row[scope])),
-                Cell(wording.percent(row[scope] / row["rows"])),
-            ]
-        rows.append(Row(cells))
-    sums = counts.sum()
-    total = [Cell("all"), Cell(wording.count(sums["rows"]))]
-    for scope in SCOPES:
-        total += [
-            Cell(wording.count(sums[scope])),
-            Cell(wording.percent(sums[scope] / sums["rows"])),
-        ]
-    rows.append(Row(total, role="total"))
-    unit = study.spec.problem[study.size].unit
-    return Table(
-        "Filtered training rows, by size and by scope of the filter",
-        [
-            Column(study.size, unit),
-            Column("before", "rows"),
-            Column("removed", "rows", group="filter per problem"),
-            Column("removed", "% of the size", group="filter per problem"),
-            Column("removed", "rows", group="filter over all times"),
-            Column("removed", "% of the size", group="filter over all times"),
-        ],
-        rows,
-    )
+    fields = [
+        field(study.size, "size", number=True, unit=study.spec.problem[study.size].unit),
+        field("before", "rows", wording.count, "rows"),
+        *(one for scope in SCOPES for one in _removed(scope)),
+    ]
+    rows = [{"size": size, **own} for size, own in counts.iterrows()]
+    rows.append({"size": "all", **counts.sum()})
+    caption = "Filtered training rows, by size and by scope of the filter"
+    return table_of(caption, fields, rows, lambda row: "total" if row["size"] == "all" else "")
 
 
 def _scatter(study: StudyData, split: str, fold: str) -> Figure:

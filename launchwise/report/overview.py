@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,19 +16,10 @@ from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.summary import HEURISTICS
 from launchwise.report import blind, figures, models, wording
-from launchwise.report.blocks import (
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Lookup,
-    Row,
-    Section,
-    Table,
-    Text,
-    turned,
-)
+from launchwise.report.blocks import Block, Bullets, Cell, Lookup, Section, Table, Text
+from launchwise.report.fields import by_gpu, decimals, field, percents, significant
 from launchwise.report.numbers import (
+    by_problem,
     fractions,
     records,
     scores_on,
@@ -42,23 +34,15 @@ from launchwise.workloads.space import baseline
 
 @dataclass(frozen=True)
 class Run:
-    """Facts of the run that wrote the report.
-
-    Parameters
-    ----------
-    least_gain
-        Gain that must be sure, of the settings; None where the expected one decides.
-    settings_files
-        Files of the settings; none where config.yaml is all.
-    """
+    """Facts of the run that wrote the report."""
 
     commit: str
     written_at: str
     settings_hash: str
     seed: int
     packages: Mapping[str, str]
-    least_gain: float | None = None
-    settings_files: Sequence[str] = ()
+    least_gain: float | None = None  # that must be sure; None where the expected one decides
+    settings_files: Sequence[str] = ()  # none where config.yaml is all
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], files: Sequence[str] = ()) -> Run:
@@ -199,31 +183,30 @@ def _reached(got: Mapping[str, Any]) -> str:
 
 
 def _short_table(study: StudyData) -> Table:
-    cells: dict[tuple[str, str], Cell] = {}
-    kinds: list[str] = []
-    for kind, rows in figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])):
+    """A row per kind of problem and a column per GPU."""
+    best = single_best(study, ["gpu", *study.kinds])
+    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
+    kinds = []
+    for kind, rows in figures.kinds_of(study, best):
         kinds.append(kind)
         for record in records(rows):
-            share = f"{wording.percent(record['fraction'], 0)} % of best"
-            speed = f"{wording.fixed(record['gain'], 2)} × baseline"
-            single = "" if record["gpu"] in study.pairs else " (single rows)"
-            beside = "the baseline itself" if _is_baseline(record, study) else speed + single
-            cells[kind, record["gpu"]] = Cell(
-                wording.configuration(record, study.spec), detail=f"{beside}, {share}"
-            )
-    columns = [Column("problems", number=False)]
-    columns += [Column(gpu, number=False) for gpu in study.gpus]
-    rows_ = [
-        Row(
-            [
-                Cell(kind or "all"),
-                *(cells.get((kind, gpu), Cell("not measured")) for gpu in study.gpus),
-            ]
-        )
-        for kind in kinds
-    ]
+            known[record["gpu"]][kind] = record
+
+    def choice(own: Mapping[str, Mapping[str, Any]], kind: str) -> Cell:
+        return _choice(study, own[kind]) if kind in own else Cell("not measured")
+
+    fields = [field(kind or "all", partial(choice, kind=kind)) for kind in kinds]
     caption = f"One fixed configuration for every {study.size}"
-    return turned(Table(caption, columns, rows_), "GPU")
+    return by_gpu(caption, "problems", fields, known, number=False)
+
+
+def _choice(study: StudyData, record: Mapping[str, Any]) -> Cell:
+    share = f"{wording.percent(record['fraction'], 0)} % of best"
+    single = "" if record["gpu"] in study.pairs else " (single rows)"
+    beside = f"{wording.fixed(record['gain'], 2)} × baseline{single}"
+    if _is_baseline(record, study):
+        beside = "the baseline itself"
+    return Cell(wording.configuration(record, study.spec), detail=f"{beside}, {share}")
 
 
 def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
@@ -248,13 +231,11 @@ def _single_rows(study: StudyData) -> list[Block]:
             f"{wording.plural(problems, 'problem')}"
         )
         said.append(f"{gpu} ({clocks})")
-    if not said:
-        return []
     text = (
         "Gains of these GPUs compare single rows of a sweep, not pairs: "
         f"{wording.listed(said)}. A difference of clocks is part of such a gain."
     )
-    return [Text(text, "note")]
+    return [Text(text, "note")] if said else []
 
 
 def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
@@ -269,25 +250,22 @@ def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
 
 
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
-    answers: dict[str, list[list[str]]] = {}
-    shares = figures.copies_matter(best)
-    for record in records(best.sort_values(study.problem_columns, kind="stable")):
-        key = "|".join(str(record[name]) for name in study.problem_columns)
-        answers.setdefault(key, []).append(
-            [
-                record["gpu"],
-                wording.fixed(record["gain"], 2),
-                wording.number(record["best_ms"], 4),
-                record["configuration"],
-                wording.number(record["rate"], 4),
-                *([wording.percent(record["limit_share"], 0)] if shares else []),
-            ]
-        )
-    place = {gpu: number for number, gpu in enumerate(study.gpus)}
-    for rows in answers.values():
-        rows.sort(key=lambda row: place[row[0]])
-    first = shown_problem(study) if answers else dict.fromkeys(study.problem_columns, "")
     item = study.spec.work.item
+    shares = [field("of copy limit", "limit_share", percents(0), "%")]
+    fields = [
+        field("GPU", "gpu"),
+        # A phone shows the first columns alone.
+        field("speed", "gain", decimals(2), "× baseline"),
+        field("time", "best_ms", significant(4), "ms"),
+        field("fastest configuration", "configuration"),
+        field("rate", "rate", significant(4), f"1e9 {item}/s"),
+        *(shares if figures.copies_matter(best) else []),
+    ]
+    answers: dict[str, list[list[str]]] = {}
+    for record in records(by_problem(study, best)):
+        key = "|".join(str(record[name]) for name in study.problem_columns)
+        answers.setdefault(key, []).append([one.cell(record).text for one in fields])
+    first = shown_problem(study) if answers else dict.fromkeys(study.problem_columns, "")
     return Lookup(
         id=f"{study.name}-lookup",
         parameters={
@@ -296,14 +274,6 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         },
         units={name: study.spec.problem[name].unit for name in study.problem_columns},
         chosen={name: str(first[name]) for name in study.problem_columns},
-        columns=[
-            Column("GPU", number=False),
-            # A phone shows the first columns alone.
-            Column("speed", "× baseline"),
-            Column("time", "ms"),
-            Column("fastest configuration", number=False),
-            Column("rate", f"1e9 {item}/s"),
-            *([Column("of copy limit", "%")] if shares else []),
-        ],
+        columns=[one.column for one in fields],
         answers=answers,
     )

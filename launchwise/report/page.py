@@ -22,7 +22,7 @@ from launchwise.report.blocks import (
     Figure,
     Finder,
     Fold,
-    LandscapeControls,
+    Landscape,
     Lookup,
     Section,
     Table,
@@ -39,7 +39,7 @@ STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 BLOCK_SCRIPTS = {
     Finder: ("answer.js", "finder.js"),
     Compared: ("compare.js",),
-    LandscapeControls: ("landscape.js",),
+    Landscape: ("landscape.js",),
 }
 """Kind of block to the scripts of its own that a page with such a block holds."""
 
@@ -214,7 +214,7 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
             data[block.id] = {name: getattr(block, name) for name in names}
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
-        elif isinstance(block, LandscapeControls):
+        elif isinstance(block, Landscape):
             data[block.id] = {
                 name: getattr(block, name)
                 for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")

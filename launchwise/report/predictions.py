@@ -7,7 +7,8 @@ from typing import Any
 
 from launchwise.learning.prediction_errors import ALL
 from launchwise.report import maps, models, wording
-from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
+from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.study import StudyData
 from launchwise.tables.learning import predicted_column
 
@@ -26,24 +27,21 @@ NOTE = (
     "the latter."
 )
 
-COLUMNS = (
-    Column("rows", "tested"),
-    Column("median", "%", group="error"),
-    Column("mean", "%", group="error"),
-    Column("90th", "percentile, %", group="error"),
-    Column("bias", "×"),
-    Column("all", "rho", group="order"),
-    Column("within", "rho", group="order"),
-)
-
-
-def _figures(entry: Mapping[str, Any]) -> list[Cell]:
-    return [
-        Cell(wording.count(entry["rows"])),
-        *(Cell(percent(entry[name])) for name in ("median_percent", "mape_percent", "p90_percent")),
-        Cell(wording.fixed(entry["ratio"], 2)),
-        *(Cell(wording.fixed(entry[name], 3)) for name in ("spearman", "spearman_within")),
-    ]
+FIGURES = [
+    field("rows", "rows", wording.count, "tested"),
+    *grouped(
+        "error",
+        field("median", "median_percent", decimals(1), "%"),
+        field("mean", "mape_percent", decimals(1), "%"),
+        field("90th", "p90_percent", decimals(1), "percentile, %"),
+    ),
+    field("bias", "ratio", decimals(2), "×"),
+    *grouped(
+        "order",
+        field("all", "spearman", wording.fixed, "rho"),
+        field("within", "spearman_within", wording.fixed, "rho"),
+    ),
+]
 
 
 def percent(value: Any) -> str:
@@ -106,48 +104,49 @@ def _lead(study: StudyData, whole: Errors) -> str:
 
 
 def _table(study: StudyData, split: str, gpu: str) -> Table:
-    rows = [
-        Row([Cell(study.title(one["model"])), *_figures(one)])
-        for one in whole_split(study, split, gpu)
-    ]
     on = "all GPUs" if gpu == ALL else gpu
     caption = f"Errors of predicted times, split “{split}”: {study.split_title(split)}, {on}"
-    return Table(caption, [Column("model", number=False), *COLUMNS], rows)
+    fields = [field("model", lambda one: study.title(one["model"])), *FIGURES]
+    return table_of(caption, fields, whole_split(study, split, gpu))
+
+
+def _predictors(study: StudyData) -> list[str]:
+    """Models that are made to predict times."""
+    return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
 
 
 def _where(study: StudyData, split: str) -> list[Block]:
-    shown = [
-        name
-        for name, entry in study.entries.items()
-        if entry.kind in PREDICTORS and any(one["model"] == name for one in _errors(study))
-    ]
+    known = {one["model"] for one in _errors(study)}
+    shown = [name for name in _predictors(study) if name in known]
     parts: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for one in _errors(study):
         if one["split"] == split and one["by"] and one["model"] in shown:
             parts.setdefault((one["by"], one["value"]), {})[one["model"]] = one
     if not parts:
         return []
-    columns = [Column("rows with", number=False), Column("rows", "tested")]
-    for name in shown:
-        columns += [
-            Column("median", "%", group=study.title(name)),
-            Column("bias", "×", group=study.title(name)),
-        ]
-    rows = []
-    for (by, value), of_model in parts.items():
-        first = next(iter(of_model.values()))
-        named = f"{by} {value}" if " " in by else f"{by}={value}"
-        cells = [Cell(named), Cell(wording.count(first["rows"]))]
-        for name in shown:
-            entry = of_model.get(name)
-            cells.append(Cell(percent(entry["median_percent"]) if entry else "–"))
-            cells.append(Cell(wording.fixed(entry["ratio"], 2) if entry else "–"))
-        rows.append(Row(cells))
+    median = field("median", "median_percent", decimals(1), "%")
+    bias = field("bias", "ratio", decimals(2), "×")
+    rows = field(
+        "rows", lambda key: next(iter(parts[key].values()))["rows"], wording.count, "tested"
+    )
     caption = (
         "Where predictions fail: median error and bias of test rows with something in common. "
         "“bound by” is what the cost model takes for the limit of a row."
     )
-    return [Fold("Where predictions fail", [Table(caption, columns, rows)])]
+    made = beside(
+        caption,
+        field("rows with", lambda key: f"{key[0]}{' ' if ' ' in key[0] else '='}{key[1]}"),
+        parts,
+        ([rows], {key: key for key in parts}),
+        *(
+            (
+                grouped(study.title(name), median, bias),
+                {key: of[name] for key, of in parts.items() if name in of},
+            )
+            for name in shown
+        ),
+    )
+    return [Fold("Where predictions fail", [made])]
 
 
 def _scatter(study: StudyData, whole: Errors) -> list[Block]:
@@ -175,17 +174,14 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
     first
         What leads the section: predictions against published run times.
     """
-    columns = [Column("study", number=False), Column("split", number=False)]
-    columns += [Column("predictor", number=False), *COLUMNS]
-    rows = []
-    for study in studies:
-        for split in study.settings.splits:
-            whole = {one["model"]: one for one in whole_split(study, split, ALL)}
-            shown = [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
-            for name in shown:
-                if name in whole:
-                    named = [Cell(study.name), Cell(split), Cell(study.title(name))]
-                    rows.append(Row([*named, *_figures(whole[name])]))
+    rows = [
+        {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
+        for study in studies
+        for split in study.settings.splits
+        for whole in [{one["model"]: one for one in whole_split(study, split, ALL)}]
+        for name in _predictors(study)
+        if name in whole
+    ]
     if not rows and not first:
         return None
     text = (
@@ -195,7 +191,6 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
         "then learn from sweeps what the cost model gets wrong. " + NOTE
     )
     caption = "Errors of predicted times on test problems, all GPUs of a study together"
-    blocks = list(first)
-    if rows:
-        blocks += [Text(text), Table(caption, columns, rows)]
-    return Section("predicted", "Predicted run times", blocks)
+    named = [field(name, name) for name in ("study", "split", "predictor")]
+    own = [Text(text), table_of(caption, [*named, *FIGURES], rows)] if rows else []
+    return Section("predicted", "Predicted run times", [*first, *own])

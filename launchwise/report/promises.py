@@ -5,46 +5,43 @@ from __future__ import annotations
 from launchwise.learning.evaluate import SHORT_LISTS
 from launchwise.learning.summary import WORTH_PERCENT
 from launchwise.report import wording
-from launchwise.report.blind import AGAINST_USUAL, against_usual, covered
-from launchwise.report.blocks import Block, Column, Text, table
+from launchwise.report.blind import AGAINST_USUAL, of_mean
+from launchwise.report.blocks import MISSING, Block, Text
+from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.models import answering, splits_evaluated
 from launchwise.report.study import StudyData
+
+FIELDS = [
+    field("split", "split"),
+    field("problems", "problems", wording.count, "count"),
+    *grouped(
+        "fraction of the best",
+        field("mean", "fraction_geometric_mean", wording.fixed, "geometric"),
+        field("mean", lambda got: of_mean(got) or MISSING, unit="95 % interval", number=True),
+    ),
+    *grouped(
+        "best measured",
+        *(field(f"of {k}", name, wording.fixed, "geometric") for k, name in SHORT_LISTS.items()),
+    ),
+    *AGAINST_USUAL,
+    *grouped(
+        "90 % intervals of the gain",
+        field("intervals", "intervals", wording.count, "count"),
+        field("covered", "covered", percents(0), "%"),
+    ),
+]
 
 
 def promises(study: StudyData) -> list[Block]:
     """Predicted and measured gains of the answering model, one row per split."""
     name = answering(study)
-    rows = []
-    for split in splits_evaluated(study):
-        parts = study.facts["splits"][split]["all"]["models"]
-        if name not in parts:
-            continue
-        got = parts[name]
-        low, high = got["fraction_interval"] or (float("nan"), float("nan"))
-        rows.append(
-            [
-                split,
-                wording.count(got["problems"]),
-                wording.fixed(got["fraction_geometric_mean"]),
-                wording.interval((low, high)) if got["fraction_interval"] else "–",
-                *(wording.fixed(got[name]) for name in SHORT_LISTS.values()),
-                *against_usual(got),
-                wording.count(got["intervals"]),
-                covered(got["covered"]),
-            ]
-        )
+    rows = [
+        {**parts[name], "split": split}
+        for split in splits_evaluated(study)
+        if name in (parts := study.facts["splits"][split]["all"]["models"])
+    ]
     if not rows or name is None:
         return []
-    columns = [
-        Column("split", number=False),
-        Column("problems", "count"),
-        Column("mean", "geometric", group="fraction of the best"),
-        Column("mean", "95 % interval", group="fraction of the best"),
-        *(Column(f"of {count}", "geometric", group="best measured") for count in SHORT_LISTS),
-        *AGAINST_USUAL,
-        Column("intervals", "count", group="90 % intervals of the gain"),
-        Column("covered", "%", group="90 % intervals of the gain"),
-    ]
     title = study.title(name)
     note = (
         "Best measured: the fastest of the first 5 or 20 recommendations, if they are measured. "
@@ -55,4 +52,4 @@ def promises(study: StudyData) -> list[Block]:
         "errors of answers to the test cases of other problems. Covered: answers whose measured "
         "gain lies in the interval."
     )
-    return [table(f"Predicted and measured gains of {title}", columns, rows), Text(note)]
+    return [table_of(f"Predicted and measured gains of {title}", FIELDS, rows), Text(note)]

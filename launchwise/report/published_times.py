@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,17 +16,8 @@ from launchwise.gpus.machine import Machine
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import (
-    MISSING,
-    Block,
-    Bullets,
-    Column,
-    Fold,
-    Section,
-    Table,
-    Text,
-    table,
-)
+from launchwise.report.blocks import Block, Bullets, Cell, Fold, Section, Table, Text
+from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 from launchwise.workloads.cost import Transfer
@@ -50,16 +43,6 @@ TIME = ["series", "row", "gpu"]
 
 WHOLE, PHASES = "whole runs", "phases of runs"
 
-FIGURES = (
-    Column("times", "published"),
-    Column("median error", "%"),
-    Column("predicted / published", "×, geometric mean"),
-    Column("rho", "rank correlation"),
-    Column("median", "%", group="error after a common factor"),
-    Column("least", "×", group="error after a common factor"),
-    Column("greatest", "×", group="error after a common factor"),
-)
-
 HOW = (
     "The common factor of some times is the geometric mean of predicted / published. It absorbs "
     "what a source does not say, such as the number of time steps, and what is wrong by the same "
@@ -70,16 +53,10 @@ HOW = (
 
 @dataclass(frozen=True)
 class Judged:
-    """One predictor held against some published times.
-
-    Parameters
-    ----------
-    rows
-        Of :func:`launchwise.tables.predictions.published_times_schema`, one predictor's.
-    """
+    """One predictor held against some published times."""
 
     predictor: str
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # of published_times_schema, one predictor's
 
     @property
     def ratio(self) -> np.ndarray:
@@ -118,30 +95,47 @@ class Judged:
         """Median of |ratio / factor - 1|, %."""
         return 100 * float(np.median(abs(self.ratio / self.factor - 1)))
 
-    def cells(self) -> list[str]:
-        """Cells of :data:`FIGURES`."""
-        apart = self.ratio / self.factor
-        return [
-            wording.count(len(self.rows)),
-            wording.fixed(self.median_percent, 1),
-            wording.number(self.factor),
-            wording.fixed(self.rho, 3),
-            *(
-                [
-                    wording.fixed(self.median_around_percent, 1),
-                    wording.fixed(float(apart.min()), 2),
-                    wording.fixed(float(apart.max()), 2),
-                ]
-                if len(apart) >= FEWEST_FOR_FACTOR
-                else [MISSING] * 3
-            ),
-        ]
+    @property
+    def apart(self) -> np.ndarray:
+        """:attr:`ratio` / :attr:`factor`; NaN for fewer than :data:`FEWEST_FOR_FACTOR` times."""
+        known = len(self.rows) >= FEWEST_FOR_FACTOR
+        return self.ratio / self.factor if known else np.array([np.nan])
+
+    @property
+    def title(self) -> str:
+        """The predictor, for people."""
+        return PREDICTORS[self.predictor]
 
     @property
     def worst(self) -> pd.Series:
         """The row farthest from its published time, after the factor if runs are unknown."""
         apart = self.ratio if self.is_absolute else self.ratio / self.factor
         return self.rows.iloc[int(np.argmax(abs(np.log(apart))))]
+
+
+FIGURES = [
+    field("times", lambda one: len(one.rows), wording.count, "published"),
+    field("median error", "median_percent", decimals(1), "%"),
+    field("predicted / published", "factor", wording.number, "×, geometric mean"),
+    field("rho", "rho", wording.fixed, "rank correlation"),
+    *grouped(
+        "error after a common factor",
+        field("median", lambda one: 100 * np.median(abs(one.apart - 1)), decimals(1), "%"),
+        field("least", lambda one: one.apart.min(), decimals(2), "×"),
+        field("greatest", lambda one: one.apart.max(), decimals(2), "×"),
+    ),
+]
+
+
+def _figures(caption: str, titles: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    """A table of :data:`FIGURES`; rows end in what is judged, the first of a group names it."""
+    of = [replace(one, value=partial(_of_last, one)) for one in FIGURES]
+    predictor = field("predictor", lambda row: row[-1].title)
+    return table_of(caption, [*map(field, titles, range(len(titles))), predictor, *of], rows)
+
+
+def _of_last(one: Field, row: tuple[Any, ...]) -> Cell:
+    return one.cell(row[-1])
 
 
 def judged(rows: pd.DataFrame) -> Iterator[Judged]:
@@ -168,16 +162,16 @@ def parts(study: StudyData) -> dict[str, pd.DataFrame]:
 
 def overall(studies: Sequence[StudyData]) -> list[Block]:
     """Every study's predictors against published times; nothing where there are none."""
-    columns = [Column(name, number=False) for name in ("study", "times of", "GPUs", "predictor")]
-    rows, worst = [], []
+    rows: list[tuple[Any, ...]] = []
+    worst = []
     for study in studies:
         for name, times in parts(study).items():
-            gpus = wording.listed(dict.fromkeys(times["gpu"]))
-            for number, one in enumerate(judged(times)):
-                begin = ["", "", ""] if number else [study.name, name, gpus]
-                rows.append([*begin, PREDICTORS[one.predictor], *one.cells()])
-                if not number:
+            named: tuple[str, ...] = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
+            for one in judged(times):
+                rows.append((*named, one))
+                if any(named):
                     worst.append((f"Worst of {study.name}, {name}:", _worst(study, one)))
+                named = "", "", ""
     if not rows:
         return []
     every = pd.concat([times for study in studies for times in parts(study).values()])
@@ -188,7 +182,7 @@ def overall(studies: Sequence[StudyData]) -> list[Block]:
         f"{' '.join(_said(studies))}"
     )
     caption = "Predictions against published run times, per study"
-    found = table(caption, [*columns, *FIGURES], rows)
+    found = _figures(caption, ("study", "times of", "GPUs"), rows)
     return [Text(lead, "lead"), found, Text(HOW), Bullets(worst)]
 
 
@@ -199,11 +193,10 @@ def _said(studies: Sequence[StudyData]) -> Iterator[str]:
     for study in studies:
         for name, times in parts(study).items():
             for one in judged(times) if name != PHASES else ():
-                title = PREDICTORS[one.predictor]
-                if one.is_absolute:
-                    known.setdefault(title, []).append(one.median_percent)
-                else:
-                    around.setdefault(title, []).append(one.median_around_percent)
+                medians, median = (known, one.median_percent)
+                if not one.is_absolute:
+                    medians, median = (around, one.median_around_percent)
+                medians.setdefault(one.title, []).append(median)
     for begin, medians in (
         ("Median error of whole runs", known),
         ("Where the number of runs is unknown, after one common factor", around),
@@ -224,7 +217,7 @@ def _worst(study: StudyData, one: Judged) -> str:
     ratio = row["predicted_ms"] / row["published_ms"] / (1 if one.is_absolute else one.factor)
     after = "" if one.is_absolute else " after the common factor"
     said = (
-        f"{PREDICTORS[one.predictor]} {wording.number(ratio)} × the published "
+        f"{one.title} {wording.number(ratio)} × the published "
         f"{wording.number(row['published_ms'])} ms{after}: {row['series']}, {row['gpu']}, "
         f"{wording.problem(row, study.problem_columns)}"
     )
@@ -242,13 +235,13 @@ def published_times(study: StudyData) -> Section | None:
         return None
     every = pd.concat(found.values())
     series = validated(RunTimes, read_yaml(study.folder / FILE), study.folder / FILE).series
-    columns = [Column("series", number=False), Column("predictor", number=False), *FIGURES]
-    rows = []
-    for title in dict.fromkeys(one.title for one in series):
-        for number, one in enumerate(judged(every[every["series"] == title])):
-            rows.append(["" if number else title, PREDICTORS[one.predictor], *one.cells()])
+    rows = [
+        ("" if place else title, one)
+        for title in dict.fromkeys(one.title for one in series)
+        for place, one in enumerate(judged(every[every["series"] == title]))
+    ]
     caption = "Predictions against published run times, per series"
-    blocks: list[Block] = [table(caption, columns, rows), Text(HOW)]
+    blocks: list[Block] = [_figures(caption, ["series"], rows), Text(HOW)]
     notes = [*_notes(series), *_left_out(study), *_most_runs(every), *_copy_rates(study, every)]
     blocks += [Bullets(notes)] if notes else []
     blocks.append(Fold("Every published time", [_times(study, every)]))
@@ -309,35 +302,29 @@ def _times(study: StudyData, every: pd.DataFrame) -> Table:
         (*(row[name] for name in TIME), row["predictor"]): row["predicted_ms"]
         for row in records(every)
     }
+
+    def time(row: Mapping[str, Any], predictor: str) -> float | None:
+        return predicted.get((*(row[name] for name in TIME), predictor))
+
+    def ratio(row: Mapping[str, Any], predictor: str) -> float | None:
+        known = time(row, predictor)
+        return None if known is None else known / row["published_ms"]
+
     known = [name for name in PREDICTORS if (every["predictor"] == name).any()]
-    columns = [
-        Column("series", number=False),
-        Column("GPU", number=False),
-        Column("problem", number=False),
-        Column("configuration", number=False),
-        Column("published", "ms"),
-        *(Column(PREDICTORS[name], "ms", group="predicted") for name in known),
-        *(Column(PREDICTORS[name], "×", group="predicted / published") for name in known),
+    fields = [
+        field("series", "series"),
+        field("GPU", "gpu"),
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("configuration", lambda row: wording.configuration(row, study.spec)),
+        field("published", "published_ms", significant(4), "ms"),
     ]
-    rows = []
-    chosen = every[every["predictor"] == "analytical"]
-    for row in records(chosen):
-        key = tuple(row[name] for name in TIME)
-        times = [predicted.get((*key, name)) for name in known]
-        ratios = [None if time is None else time / row["published_ms"] for time in times]
-        rows.append(
-            [
-                row["series"],
-                row["gpu"],
-                wording.problem(row, study.problem_columns),
-                wording.configuration(row, study.spec),
-                wording.number(row["published_ms"], 4),
-                *(wording.number(each) for each in (*times, *ratios)),
-            ]
-        )
+    for group, unit, of in (("predicted", "ms", time), ("predicted / published", "×", ratio)):
+        for name in known:
+            own = partial(of, predictor=name)
+            fields += grouped(group, field(PREDICTORS[name], own, wording.number, unit))
     caption = (
         "Published times and predictions. Where the number of runs is unknown, a prediction is of "
         "one run. Where the source leaves tunables open, each predictor takes its own fastest; the "
         "table names the cost model's"
     )
-    return table(caption, columns, rows)
+    return table_of(caption, fields, every[every["predictor"] == "analytical"])

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from launchwise.learning.splits import MOST_TRANSFER_FOLDS
 from launchwise.report import figures, landscape_rows, maps, models, outliers, roofline, wording
-from launchwise.report.blocks import (
-    Block,
-    Bullets,
-    Column,
-    Figure,
-    Fold,
-    Section,
-    Table,
-    Text,
-    table,
+from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
+from launchwise.report.fields import (
+    beside,
+    by_key,
+    decimals,
+    field,
+    grouped,
+    percents,
+    significant,
+    table_of,
 )
-from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import (
+    by_problem,
     fractions_on,
     records,
     shown_problem,
@@ -52,17 +51,17 @@ def tiles(study: StudyData) -> Section:
     best = winners(study)
     found: list[Block] = []
     for gpu in study.gpus:
-        drawn: list[Figure | None] = [
+        drawn = [
             figures.best_against_size(study, best, gpu),
             figures.choices_against_size(study, _choices(study, gpu), gpu),
         ]
         parts: list[Block] = [figure for figure in drawn if figure is not None]
-        parts.append(_winners_table(study, best, gpu))
+        listed = _winners_table(study, best, gpu)
         if gpu in study.whole:
             title = f"{gpu}: the fastest configuration of every problem"
-            found += [*parts[:-1], Fold(title, parts[-1:])]
+            found += [*parts, Fold(title, [listed])]
         else:
-            found.append(Fold(f"{gpu}: figures and table", parts))
+            found.append(Fold(f"{gpu}: figures and table", [*parts, listed]))
     return Section(f"{study.name}-tiles", "Best configuration against size", found)
 
 
@@ -76,8 +75,7 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     split = models.first_split(study)
     name = models.leader(study, split, gpu)
     if name is not None:
-        rows = study.evaluation
-        rows = rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == name)]
+        rows = study.evaluated(split, gpu, name)
         unseen = "unseen GPU" if models.first_split_is_transfer(study) else "unseen sizes"
         found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
     return [(title, rows) for title, rows in found if len(rows)]
@@ -85,17 +83,14 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
 
 def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
     own = best[best["gpu"] == gpu]
-    of_kinds = dict(figures.kinds_of(study, own))
-    cells = {
-        (size, kind): name
-        for kind, rows in of_kinds.items()
-        for size, name in zip(rows[study.size], rows["configuration"], strict=True)
-    }
-    sizes = sorted({size for size, _ in cells})
-    columns = [Column(study.size, study.spec.problem[study.size].unit)]
-    columns += [Column(kind or "configuration", number=False) for kind in of_kinds]
-    rows = [[f"{size}", *(cells.get((size, kind), "–") for kind in of_kinds)] for size in sizes]
-    return table(f"Fastest configuration measured on {gpu}", columns, rows)
+    parts = [
+        ([field(kind or "configuration", "configuration")], by_key(rows, study.size))
+        for kind, rows in figures.kinds_of(study, own)
+    ]
+    sizes = sorted({size for _, rows in parts for size in rows})
+    unit = study.spec.problem[study.size].unit
+    heading = field(study.size, lambda size: size, unit=unit, number=True)
+    return beside(f"Fastest configuration measured on {gpu}", heading, sizes, *parts)
 
 
 LIMITS = (
@@ -139,7 +134,7 @@ def compared(study: StudyData) -> Section:
         ),
         *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
     ]
-    every = table_of("Best time of every problem", fields, _ordered(study, best))
+    every = table_of("Best time of every problem", fields, by_problem(study, best))
     note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
     found += [
         Text(note, "note"),
@@ -159,14 +154,6 @@ def _slices(study: StudyData) -> Text:
     )
 
 
-def _ordered(study: StudyData, best: pd.DataFrame) -> pd.DataFrame:
-    place = best["gpu"].map({gpu: place for place, gpu in enumerate(study.gpus)})
-    ordered = best.assign(_place=place).sort_values(
-        [*study.problem_columns, "_place"], kind="stable"
-    )
-    return ordered.drop(columns="_place")
-
-
 def landscape(study: StudyData) -> Section:
     """All configurations of one problem, and how the rows of every GPU ended."""
     chosen = shown_problem(study)
@@ -178,9 +165,7 @@ def landscape(study: StudyData) -> Section:
     times = rows.loc[rows["time_ms"].notna(), "time_ms"].sort_values()
     near = int((times <= 1.02 * times.iloc[0]).sum())
     ended = rows["status"].value_counts()
-    counted = [
-        f"{ended[name]} {name.replace('_', ' ')}" for name in STATUSES if name in ended.index
-    ]
+    counted = [f"{ended[name]} {_words(name)}" for name in STATUSES if name in ended.index]
     lead = (
         f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
         f"{near} of them within 2 % of the best."
@@ -238,15 +223,17 @@ def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
 def _status_table(study: StudyData) -> Table:
     counts = statuses(study)
     names = [name for name in STATUS_WORDS if name in counts.columns]
-    rows = []
-    for gpu in study.gpus:
-        if gpu not in counts.index:
-            continue
-        own = counts.loc[gpu]
-        rows.append([gpu, *(wording.count(own[name]) for name in names), wording.count(own.sum())])
-    columns = [Column("GPU", number=False)]
-    columns += [Column(name.replace("_", " "), STATUS_WORDS[name]) for name in names]
-    return table("How the rows of the sweeps ended", [*columns, Column("all", "rows")], rows)
+    fields = [
+        field("GPU", "gpu"),
+        *(field(_words(name), name, wording.count, STATUS_WORDS[name]) for name in names),
+        field("all", "all", wording.count, "rows"),
+    ]
+    rows = counts.assign(all=counts.sum(axis=1)).reindex(study.gpus).dropna().reset_index()
+    return table_of("How the rows of the sweeps ended", fields, rows)
+
+
+def _words(status: str) -> str:
+    return status.replace("_", " ")
 
 
 def transferred(study: StudyData) -> Section | None:
@@ -276,7 +263,7 @@ def transferred(study: StudyData) -> Section | None:
         field("best of", "source"),
         field("used on", "target"),
         field("problems", "problems", wording.count, "in common"),
-        field("mean loss", "loss", partial(wording.percent, places=2), "%"),
+        field("mean loss", "loss", percents(2), "%"),
         field("worst loss", "worst", wording.percent, "%"),
         field("no time there", "impossible", wording.count, "problems"),
     ]

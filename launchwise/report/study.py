@@ -32,87 +32,46 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+OF_GPUS = (
+    *("profiles", "sweeps", "sweep_facts", "counters", "pairs", "peers"),
+    *("blind", "scores", "tested"),
+)
+"""Fields of a study that map a GPU to something."""
+TABLES = ("training", "removed", "evaluation", "predictions")
+"""Fields of a study that are tables with rows of several GPUs."""
+
+
 @dataclass
 class StudyData:
-    """Everything the report knows of a study.
-
-    Parameters
-    ----------
-    sweeps
-        GPU -> its measurements (schema ``measurements``), with judged times
-        (:data:`launchwise.tables.times.JUDGED`).
-    removed, training, evaluation
-        Tables of the clean and evaluate stages.
-    predictions
-        Predicted times of every candidate in the first split
-        (:func:`launchwise.tables.learning.predicted_times_schema`).
-    models
-        Model -> its training record.
-    sweep_facts
-        GPU -> metadata of its sweep.
-    facts
-        The evaluation's summary: models and figures by split and GPU.
-    counters
-        GPU -> hardware counters of its fastest configurations, where they were read.
-    folder
-        Where ``study.yaml`` is, with the study's own section and published tables if it has any.
-    published_times
-        Predictions of published run times, for datasheet-only GPUs
-        (:func:`launchwise.tables.predictions.published_times_schema`).
-    published_facts
-        Published times without a prediction: ``skipped`` and ``unfit``, by series.
-    described
-        Datasheet-only GPU -> its profile.
-    kept_out
-        GPU -> why its import flagged its rows, which no part of the study uses.
-    pairs
-        GPU -> its fastest configurations in pairs (:func:`launchwise.tables.pairs.pairs_schema`),
-        where they were compared.
-    blind
-        GPU -> figures of its blind test, where there was one.
-    scores
-        GPU -> the same problem by problem, as :func:`launchwise.learning.blind.scoring.score` says.
-    tested
-        GPU -> judged times of a recorded blind test, where there are any.
-    peers
-        GPU -> other people's libraries in the same pairs
-        (:func:`launchwise.tables.peers.peers_schema`).
-    curves
-        Quality against number of measurements (:func:`launchwise.tables.learning.curves_schema`).
-    answers
-        What the study's product answers (:class:`launchwise.exporting.lookup.LookupEntry` as JSON
-        values); None where there is none.
-    left_out
-        GPUs that :meth:`limited_to` left out.
-    """
+    """Everything the report knows of a study; mappings go from GPU where nothing else is said."""
 
     name: str
     settings: Study
     spec: Spec
     entries: Mapping[str, ModelEntry]
     profiles: Mapping[str, GpuProfile]
-    sweeps: Mapping[str, pd.DataFrame]
-    training: pd.DataFrame
+    sweeps: Mapping[str, pd.DataFrame]  # measurements, with launchwise.tables.times.JUDGED
+    training: pd.DataFrame  # with removed and evaluation: of the stages clean and evaluate
     removed: pd.DataFrame
     evaluation: pd.DataFrame
-    predictions: pd.DataFrame
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    predictions: pd.DataFrame  # of the first split: launchwise.tables.learning
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # training records
     sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    folder: Path | None = None
-    published_times: pd.DataFrame | None = None
-    published_facts: Mapping[str, Any] = field(default_factory=dict)
-    described: Mapping[str, GpuProfile] = field(default_factory=dict)
-    kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    curves: pd.DataFrame | None = None
-    answers: Sequence[Mapping[str, Any]] | None = None
-    left_out: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of the evaluation, by split and GPU
+    counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # of fastest configurations
+    folder: Path | None = None  # that of study.yaml
+    published_times: pd.DataFrame | None = None  # predicted: launchwise.tables.predictions
+    published_facts: Mapping[str, Any] = field(default_factory=dict)  # times without a prediction
+    described: Mapping[str, GpuProfile] = field(default_factory=dict)  # datasheet-only GPUs
+    kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)  # to why, no part uses them
+    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.pairs
+    blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of blind tests
+    scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # the same by problem
+    tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
+    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.peers
+    curves: pd.DataFrame | None = None  # quality against number of measurements
+    answers: Sequence[Mapping[str, Any]] | None = None  # of the product: exporting.lookup
+    left_out: Sequence[str] = ()  # GPUs that limited_to left out
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -135,24 +94,15 @@ class StudyData:
         def own(found: Mapping[str, Any]) -> dict[str, Any]:
             return {gpu: found[gpu] for gpu in gpus if gpu in found}
 
-        return replace(
-            self,
-            profiles=own(self.profiles),
-            sweeps=own(self.sweeps),
-            sweep_facts=own(self.sweep_facts),
-            counters=own(self.counters),
-            pairs=own(self.pairs),
-            peers=own(self.peers),
-            blind=own(self.blind),
-            scores=own(self.scores),
-            tested=own(self.tested),
-            training=of(self.training),
-            removed=of(self.removed),
-            evaluation=of(self.evaluation),
-            predictions=of(self.predictions),
-            left_out=[gpu for gpu in self.gpus if gpu not in kept],
-            _known={},
-        )
+        parts: dict[str, Any] = {name: own(getattr(self, name)) for name in OF_GPUS}
+        parts |= {name: of(getattr(self, name)) for name in TABLES}
+        left_out = [gpu for gpu in self.gpus if gpu not in kept]
+        return replace(self, **parts, left_out=left_out, _known={})
+
+    def evaluated(self, split: str, gpu: str, model: str) -> pd.DataFrame:
+        """Rows of the evaluation of one model on the problems of a split and GPU."""
+        rows = self.evaluation
+        return rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == model)]
 
     @property
     def cards(self) -> int:

@@ -192,7 +192,7 @@ def dots(
     hover: Sequence[str] | None = None,
     template: str = "%{x}: %{y}",
 ) -> dict[str, Any]:
-    """A scatter of markers."""
+    """A scatter of markers; without a name the text at a point has none."""
     trace: dict[str, Any] = {
         "type": "scatter",
         "mode": "markers",
@@ -200,7 +200,7 @@ def dots(
         "y": rounded(y),
         "name": name,
         "marker": {"size": size, "color": colour_, "symbol": shape, "opacity": opacity},
-        "hovertemplate": f"{name}<br>{template}<extra></extra>",
+        "hovertemplate": f"{name and f'{name}<br>'}{template}<extra></extra>",
     }
     if hover is not None:
         trace["text"] = list(hover)

@@ -10,7 +10,8 @@ from launchwise.base.literals import html_text
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import models, theme, wording
-from launchwise.report.blocks import Block, Cell, Column, Drawing, Fold, Row, Section, Table, Text
+from launchwise.report.blocks import Block, Drawing, Fold, Section, Table, Text
+from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.study import StudyData
 from launchwise.tables.times import PAIRS
 
@@ -25,38 +26,20 @@ Interval = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class TuningGain:
-    """Speeds relative to the usual choice over the same problems, geometric means.
-
-    Parameters
-    ----------
-    study, title, gpu
-        Whose problems they are.
-    problems
-        How many.
-    best, recommended, fixed, baseline
-        Speed of the fastest configuration, of the answering model's, of one fixed configuration
-        and of the baseline; NaN where there is none.
-    best_interval, recommended_interval
-        95 %, bootstrap over the problems; None for fewer than five.
-    paired
-        How many of the two times of each problem, of the best and of the recommended one, come from
-        pairs with the usual choice.
-    imported
-        Whether others measured it.
-    """
+    """Speeds relative to the usual choice over the same problems, geometric means."""
 
     study: str
     title: str
     gpu: str
     problems: int
-    best: float
-    recommended: float
+    best: float  # speeds: NaN where there is none
+    recommended: float  # by the answering model
     fixed: float
     baseline: float
-    best_interval: Interval
+    best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
     recommended_interval: Interval
-    paired: int
-    imported: bool = False
+    paired: int  # of the times of best and recommended, two per problem, those in pairs
+    imported: bool = False  # whether others measured it
 
     @property
     def verdict(self) -> str:
@@ -133,39 +116,39 @@ def section(studies: Sequence[StudyData]) -> Section | None:
     return Section("worth", "Gain from tuning", blocks)
 
 
+FIELDS = [
+    # A phone shows the first columns alone.
+    field("study", "title", link=lambda each: f"#{each.study}-answer"),
+    field(
+        "best",
+        "best",
+        decimals(2),
+        "× usual, 95 %",
+        detail=lambda each: _interval(each.best_interval),
+    ),
+    field(
+        "recommended",
+        "recommended",
+        decimals(2),
+        "× usual, 95 %",
+        detail=lambda each: _interval(each.recommended_interval),
+    ),
+    field("one fixed", "fixed", decimals(2), "× usual"),
+    field("baseline", "baseline", decimals(2), "× usual"),
+    field("problems", "problems", wording.count, "count"),
+    field("GPU", "gpu"),
+    field(
+        "in pairs",
+        lambda each: f"{wording.count(each.paired)} of {wording.count(2 * each.problems)}",
+        unit="of best and recommended",
+        number=True,
+    ),
+    field("verdict", "verdict"),
+]
+
+
 def _table(found: Sequence[TuningGain]) -> Table:
-    columns = [
-        Column("study", number=False),
-        # A phone shows the first columns alone.
-        Column("best", "× usual, 95 %"),
-        Column("recommended", "× usual, 95 %"),
-        Column("one fixed", "× usual"),
-        Column("baseline", "× usual"),
-        Column("problems", "count"),
-        Column("GPU", number=False),
-        Column("in pairs", "of best and recommended"),
-        Column("verdict", number=False),
-    ]
-    rows = [
-        Row(
-            [
-                Cell(each.title, link=f"#{each.study}-answer"),
-                Cell(wording.fixed(each.best, 2), detail=_interval(each.best_interval)),
-                Cell(
-                    wording.fixed(each.recommended, 2),
-                    detail=_interval(each.recommended_interval),
-                ),
-                Cell(wording.fixed(each.fixed, 2)),
-                Cell(wording.fixed(each.baseline, 2)),
-                Cell(wording.count(each.problems)),
-                Cell(each.gpu),
-                Cell(f"{wording.count(each.paired)} of {wording.count(2 * each.problems)}"),
-                Cell(each.verdict),
-            ]
-        )
-        for each in found
-    ]
-    return Table("Speed relative to the usual choice", columns, rows)
+    return table_of("Speed relative to the usual choice", FIELDS, found)
 
 
 def _interval(limits: Interval) -> str:

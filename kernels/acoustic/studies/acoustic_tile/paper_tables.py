@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,8 +13,17 @@ from launchwise.experiment.published import Records
 from launchwise.measuring import openmp
 from launchwise.measuring.compile import FLAGS
 from launchwise.report import models, wording
-from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
-from launchwise.report.fields import field, of_texts, table_of
+from launchwise.report.blocks import MISSING, Cell, Table
+from launchwise.report.fields import (
+    THEIRS,
+    Field,
+    Part,
+    decimals,
+    field,
+    grouped,
+    of_texts,
+    table_of,
+)
 from launchwise.report.numbers import records
 from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData, remembered
@@ -34,24 +44,14 @@ PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a printed tile is measured as.
+    """What a printed tile is measured as."""
 
-    Parameters
-    ----------
-    group
-        Title of its columns.
-    variant
-        Variant that has such tiles.
-    names
-        Tunables of its tile along x, y and z.
-    untiled
-        Variant that its gains are relative to; of the variant itself, loops without tiles.
-    """
-
-    group: str
+    group: str  # title of its columns
     variant: str
-    names: tuple[str, str, str]
-    untiled: str = "linear"
+    names: tuple[str, str, str]  # tunables of its tile along x, y and z
+    untiled: str = (
+        "linear"  # variant that gains are over; of the variant itself, loops without tiles
+    )
 
     def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of the variant with a tile."""
@@ -111,55 +111,55 @@ def title_of(published: Mapping[str, Records], gpu: str) -> str:
 
 def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> Table:
     """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
-    rows = []
-    shown = readings(study)
-    for record in published["best_tiles"]:
-        of_problem, tile = _of_printed(study, record, gpu)
-        rows.append(
-            Row(
-                [
-                    Cell(title_of(published, record["gpu"])),
-                    Cell(record["n"]),
-                    Cell(record["dtype"]),
-                    Cell(record["order"]),
-                    Cell("×".join(map(str, reversed(tile))), role="theirs"),
-                    Cell(record["time_s"], role="theirs"),
-                    *(
-                        cell
-                        for each in shown
-                        for cell in (
-                            *_best(of_problem, each),
-                            _speed_up(of_problem, each, tile),
-                        )
-                    ),
-                ]
-            )
-        )
-    columns = [
-        Column("GPU", number=False, group="problem"),
-        Column("n", "points", group="problem"),
-        Column("dtype", number=False, group="problem"),
-        Column("order", group="problem"),
-        Column("best tile", "i × j × k", number=False, group="paper"),
-        Column("time", "s", group="paper"),
+    fields = [
+        *grouped(
+            "problem",
+            field("GPU", lambda row: title_of(published, row["gpu"])),
+            field("n", "n", unit="points", number=True),
+            field("dtype", "dtype"),
+            field("order", "order", number=True),
+        ),
+        *grouped(
+            "paper",
+            field("best tile", lambda row: _shape(row, PRINTED_TILE), unit="i × j × k"),
+            field("time", "time_s", unit="s", number=True),
+            role=THEIRS,
+        ),
     ]
-    for each in shown:
-        columns += [
-            Column("best tile", "z × y × x", number=False, group=each.group),
-            Column("speed-up", "× untiled", group=each.group),
-            Column("their tile", "× untiled", group=each.group),
-        ]
-    return Table(f"Best tiles of the paper (its table 1), and ours on {gpu}", columns, rows)
+    for each in readings(study):
+        fields += grouped(
+            each.group,
+            field("best tile", partial(_best_tile, reading=each), unit="z × y × x"),
+            field("speed-up", partial(_best_speed_up, reading=each), decimals(2), "× untiled"),
+            field("their tile", partial(_speed_up, reading=each), unit="× untiled", number=True),
+        )
+    rows = [
+        {**record, "rows": of_problem, "tile": tile}
+        for record in published["best_tiles"]
+        for of_problem, tile in [_of_printed(study, record, gpu)]
+    ]
+    return table_of(f"Best tiles of the paper (its table 1), and ours on {gpu}", fields, rows)
 
 
-def _best(rows: pd.DataFrame, reading: Reading) -> list[Cell]:
+def _shape(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """A tile as it is written: its last side first."""
+    return "×".join(str(int(row[name])) for name in reversed(names))
+
+
+def _best(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
     tiled = reading.tiled(rows)
     found = tiled[tiled["status"] == "ok"]
-    if found.empty:
-        return [Cell(MISSING), Cell(MISSING)]
-    best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
-    shape = "×".join(str(int(best[name])) for name in reversed(reading.names))
-    return [Cell(shape), Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))]
+    return None if found.empty else records(found.nsmallest(1, "time_ms"))[0]
+
+
+def _best_tile(row: Mapping[str, Any], reading: Reading) -> str:
+    best = _best(row["rows"], reading)
+    return MISSING if best is None else _shape(best, reading.names)
+
+
+def _best_speed_up(row: Mapping[str, Any], reading: Reading) -> float | None:
+    best = _best(row["rows"], reading)
+    return None if best is None else reading.untiled_ms(row["rows"]) / float(best["time_ms"])
 
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
@@ -179,15 +179,13 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
     return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
 
 
-def _speed_up(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> Cell:
-    """Speed-up of one tile; none of a single launch that was stopped early."""
-    found = _fastest_of(rows, reading, tile)
-    if found.empty:
-        return Cell(MISSING)
-    if of_one_launch(found).all():
-        return Cell(MISSING, detail=ONCE)
-    best = found.iloc[0]
-    return Cell(wording.fixed(reading.untiled_ms(rows) / best["time_ms"], 2))
+def _speed_up(row: Mapping[str, Any], reading: Reading) -> Cell:
+    """Speed-up of the printed tile; none of a single launch that was stopped early."""
+    rows = row["rows"]
+    found = _fastest_of(rows, reading, row["tile"])
+    if found.empty or of_one_launch(found).all():
+        return Cell(MISSING, detail="" if found.empty else ONCE)
+    return Cell(wording.fixed(reading.untiled_ms(rows) / found["time_ms"].iloc[0], 2))
 
 
 @remembered
@@ -207,56 +205,61 @@ def program_gains(study: StudyData) -> pd.DataFrame:
 
 def program(study: StudyData) -> Table | None:
     """Gains of the best tile of the paper's program by GPU and order; None without its rows."""
-    rows = []
-    for (gpu, order), gains in program_gains(study).groupby(["gpu", "order"], observed=True):
-        tiles = gains["tile"].value_counts()
-        most = tiles.index[0] if len(tiles) else MISSING
-        rows.append(
-            Row(
-                [
-                    Cell(str(gpu)),
-                    Cell(str(order)),
-                    Cell(str(len(gains))),
-                    Cell(wording.fixed(float(gains["gain"].mean()), 2)),
-                    Cell(wording.fixed(float(gains["gain"].min()), 2)),
-                    Cell(wording.fixed(float(gains["gain"].max()), 2)),
-                    Cell(most, detail=f"{tiles.iloc[0]} of {len(gains)} problems"),
-                    Cell(wording.fixed(float(gains["linear"].mean()), 2), detail=_of(gains)),
-                ]
-            )
-        )
-    if not rows:
-        return None
-    gain = "gain of the best tile, × untiled"
-    columns = [
-        Column("GPU", number=False),
-        Column("order"),
-        Column("problems"),
-        Column("mean", group=gain),
-        Column("least", group=gain),
-        Column("most", group=gain),
-        Column("most frequent best tile", "i × j × k", number=False),
-        Column("untiled CUDA", "× untiled program"),
+    groups = program_gains(study).groupby(["gpu", "order"], observed=True)
+    rows = [
+        {
+            "gpu": gpu,
+            "order": order,
+            "gains": gains["gain"],
+            "tiles": tiles,
+            "linear": gains["linear"],
+        }
+        for (gpu, order), gains in groups
+        for tiles in [gains["tile"].value_counts()]
     ]
-    return Table("Tiles of the paper's program, C with OpenMP", columns, rows)
+    return table_of("Tiles of the paper's program, C with OpenMP", GAINS, rows) if rows else None
 
 
-def _of(gains: pd.DataFrame) -> str:
+GAINS = [
+    field("GPU", "gpu"),
+    field("order", "order", number=True),
+    field("problems", lambda row: len(row["gains"]), number=True),
+    *grouped(
+        "gain of the best tile, × untiled",
+        field("mean", lambda row: row["gains"].mean(), decimals(2)),
+        field("least", lambda row: row["gains"].min(), decimals(2)),
+        field("most", lambda row: row["gains"].max(), decimals(2)),
+    ),
+    field(
+        "most frequent best tile",
+        lambda row: row["tiles"].index[0],
+        unit="i × j × k",
+        detail=lambda row: f"{row['tiles'].iloc[0]} of {len(row['gains'])} problems",
+    ),
+    field(
+        "untiled CUDA",
+        lambda row: row["linear"].mean(),
+        decimals(2),
+        "× untiled program",
+        detail=lambda row: _of(row["linear"]),
+    ),
+]
+
+
+def _of(linear: pd.Series) -> str:
     """How many problems have untiled CUDA, where not all have."""
-    known = int(gains["linear"].notna().sum())
-    return "" if known == len(gains) else f"{known} of {len(gains)} problems"
+    known = int(linear.notna().sum())
+    return "" if known == len(linear) else f"{known} of {len(linear)} problems"
 
 
 def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
     """Gain and best tile of the program on one problem, and untiled CUDA relative to it."""
-    tiled = reading.tiled(rows)
-    tiled = tiled[tiled["status"] == "ok"]
-    if tiled.empty or pd.isna(untiled := reading.untiled_ms(rows)):
+    best = _best(rows, reading)
+    if best is None or pd.isna(untiled := reading.untiled_ms(rows)):
         return None
-    best = tiled.iloc[int(tiled["time_ms"].to_numpy().argmin())]
     return {
         "gain": untiled / best["time_ms"],
-        "tile": "×".join(str(int(best[name])) for name in reversed(reading.names)),
+        "tile": _shape(best, reading.names),
         "linear": untiled / READINGS[0].untiled_ms(rows),
     }
 
@@ -384,3 +387,17 @@ def with_problems(part: str, problems: int | str | None) -> str:
 def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Figures of the evaluation by model."""
     return {record["model"]: record for record in records(scores)}
+
+
+PRINTED_SPEED = "improvement_coefficient"
+"""Column of the published results."""
+
+
+def printed_results(results: Records, speed: Field) -> Iterator[Part]:
+    """Tables 4 and 5, a part per GPU of theirs: share of improved runs, speed-up."""
+    for title in dict.fromkeys(record["title"] for record in results):
+        own = {record["model"]: record for record in results if record["title"] == title}
+        problems = next(iter(own.values())).get("problems")
+        improved = field("improved", "improved_percent", unit="% of runs", number=True)
+        group = with_problems(f"paper, {title}", problems)
+        yield grouped(group, improved, speed, role=THEIRS), own

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Fold, Table, Text
+from launchwise.report.fields import Field, beside, decimals, field, grouped, table_of
 from launchwise.report.study import StudyData
 
-from .paper_tables import with_problems
+from .paper_tables import PRINTED_SPEED, printed_results, with_problems
 
 FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
@@ -33,7 +35,7 @@ PROGRAM = {
 PRINTED = "_printed"
 """End of the name of a model with the hyper-parameters that the paper prints."""
 
-ORACLE = "oracle"
+ORACLE, BEST_TILE = "oracle", "best tile of each problem"
 OURS = {"n_neighbors": "k"}
 """Printed hyper-parameter to our name, where they differ."""
 
@@ -121,47 +123,39 @@ def _variants(recipe: Recipe) -> str:
 
 
 def _table(recipe: Recipe, run: str, results: Records, words: str) -> Table:
-    theirs = {(record["title"], record["model"]): record for record in results}
-    papers = list(dict.fromkeys(record["title"] for record in results))
     here = recipe["runs"][run]["gpus"]
     models = recipe["runs"][run]["models"]
     searched = [name for name in dict.fromkeys(one["model"] for one in results) if name in models]
     printed = [name for name in models if name.endswith(PRINTED)]
-    columns = [Column("model", number=False)]
-    counts = {one["title"]: one.get("problems") for one in results}
-    groups = [with_problems(f"paper, {gpu}", counts[gpu]) for gpu in papers]
-    groups += [
-        with_problems(f"ours, {gpu}", found.get(ORACLE, {}).get("problems"))
-        for gpu, found in here.items()
-    ]
-    for group in groups:
-        columns += [
-            Column("improved", "% of runs", group=group),
-            Column("speed-up", "× untiled", group=group),
-        ]
-    tops = {
-        gpu: max(one["improvement_coefficient"] for name, one in found.items() if name != ORACLE)
-        for gpu, found in here.items()
-    }
-    rows = []
-    for name in [*searched, *printed, ORACLE]:
-        title = models[name]["title"] if name in models else "best tile of each problem"
-        cells = [Cell(title)]
-        for gpu in papers:
-            record = theirs.get((gpu, name), {})
-            cells += [
-                Cell(record.get("improved_percent", "–"), role="theirs"),
-                Cell(record.get("improvement_coefficient", "–"), role="theirs"),
-            ]
-        for gpu, found in here.items():
-            got = found.get(name, {})
-            value = got.get("improvement_coefficient")
-            cells += [
-                Cell(wording.fixed(got.get("percent_runs_improved"), 2)),
-                Cell(wording.fixed(value, 3), best=name != ORACLE and value == tops[gpu]),
-            ]
-        rows.append(Row(cells))
-    return Table(f"Tables 4 and 5 of the paper beside ours: {words}", columns, rows)
+    return beside(
+        f"Tables 4 and 5 of the paper beside ours: {words}",
+        field("model", lambda name: models[name]["title"] if name in models else BEST_TILE),
+        [*searched, *printed, ORACLE],
+        *printed_results(results, field("speed-up", PRINTED_SPEED, unit="× untiled", number=True)),
+        *((_ours(f"ours, {gpu}", found), found) for gpu, found in here.items()),
+    )
+
+
+def _ours(title: str, found: Mapping[str, Any]) -> list[Field]:
+    """Figures of each model on one GPU; the best one is marked, the oracle never."""
+    key = "improvement_coefficient"
+    oracle = found.get(ORACLE, {})
+    top = max(one[key] for name, one in found.items() if name != ORACLE)
+    speed = field("speed-up", key, wording.fixed, "× untiled")
+    return grouped(
+        with_problems(title, oracle.get("problems")),
+        field("improved", "percent_runs_improved", decimals(2), "% of runs"),
+        replace(speed, best=lambda one: one is not oracle and one[key] == top),
+    )
+
+
+HYPERPARAMETERS = [
+    field("model", "title"),
+    field("paper", "theirs"),
+    field("ours", "ours"),
+    field("trials", "trials", wording.count),
+    field("search", "seconds_search", wording.seconds, "s"),
+]
 
 
 def _hyperparameters(recipe: Recipe, facts: Mapping[str, str]) -> Table:
@@ -176,23 +170,9 @@ def _hyperparameters(recipe: Recipe, facts: Mapping[str, str]) -> Table:
         found = {one: known[OURS.get(one, one)] for one in names if OURS.get(one, one) in known}
         if not found and not theirs:
             found = {one: known[one] for one in ("minimum", "confidence") if one in known}
-        rows.append(
-            [
-                model["title"],
-                theirs.replace(" ", ", ") or "–",
-                ", ".join(f"{one}={_rounded(value)}" for one, value in found.items()),
-                wording.count(model["trials"]),
-                wording.seconds(model["seconds_search"]),
-            ]
-        )
-    columns = [
-        Column("model", number=False),
-        Column("paper", number=False),
-        Column("ours", number=False),
-        Column("trials"),
-        Column("search", "s"),
-    ]
-    return table("Hyper-parameters, filter over all times", columns, rows)
+        ours = ", ".join(f"{one}={_rounded(value)}" for one, value in found.items())
+        rows.append({**model, "theirs": theirs.replace(" ", ", ") or MISSING, "ours": ours})
+    return table_of("Hyper-parameters, filter over all times", HYPERPARAMETERS, rows)
 
 
 def _rounded(value: Any) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import models, wording
-from launchwise.report.blocks import (
-    Block,
-    Bullets,
-    Cell,
-    Column,
-    Fold,
-    Row,
-    Section,
-    Table,
-    Text,
-    table,
+from launchwise.report.blocks import MISSING, Block, Bullets, Fold, Section, Table, Text
+from launchwise.report.fields import (
+    Field,
+    Shown,
+    beside,
+    decimals,
+    field,
+    grouped,
+    percents,
+    table_of,
 )
 from launchwise.report.numbers import scores_on
 from launchwise.report.single_launches import settings_to_repeat
@@ -25,6 +24,7 @@ from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe
 from .claims import contradictions, differences, judged
+from .paper_tables import PRINTED_SPEED
 
 NEEDED = {"results", "facts", "gpus", "best_tiles"}
 """Published tables that the section needs."""
@@ -142,58 +142,49 @@ def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list
 
 def _beside(study: StudyData, results: Records) -> Table:
     """Tables 4 and 5: theirs, and ours with all variants."""
-    gpus = list(dict.fromkeys(record["title"] for record in results))
-    theirs = {(record["title"], record["model"]): record for record in results}
-    split = models.first_split(study)
-    scores = {
-        gpu: paper_tables.scores_by_model(scores_on(study, split, gpu)) for gpu in study.whole
-    }
-    here = [gpu for gpu, found in scores.items() if found]
+    split, limit = models.first_split(study), paper_tables.LIMIT
     names = list(dict.fromkeys(record["model"] for record in results))
-    columns = [Column("model", number=False)]
-    for gpu in gpus:
-        part = paper_tables.with_problems(f"paper, {gpu}", _printed_problems(results, gpu))
-        columns += [
-            Column("improved", "% of runs", group=part),
-            Column("coefficient", "× baseline", group=part),
-        ]
-    for gpu in here:
-        asked = scores[gpu].get("oracle", {}).get("problems")
-        part = paper_tables.with_problems(f"ours, {gpu}, all variants", asked)
-        columns += [
-            Column("improved", "% of runs", group=part),
-            Column("improved", "% of problems", group=part),
-            Column("coefficient", "× baseline", group=part),
-        ]
-    top = {
-        gpu: max(
-            (scores[gpu][name]["coefficient"] for name in names if name in scores[gpu]), default=0
-        )
-        for gpu in here
-    }
-    rows = []
-    for name in [*names, paper_tables.LIMIT]:
-        cells = [Cell(paper_tables.LIMIT if name == paper_tables.LIMIT else study.title(name))]
-        for gpu in gpus:
-            record = theirs.get((gpu, name), {})
-            printed = record.get("improvement_coefficient", "–")
-            most = max(r["improvement_coefficient"] for r in results if r["title"] == gpu)
-            cells += [Cell(record.get("improved_percent", "–"), role="theirs")]
-            cells += [Cell(printed, best=printed == most, role="theirs")]
-        for gpu in here:
-            got = scores[gpu].get("oracle" if name == paper_tables.LIMIT else name, {})
-            value = got.get("coefficient")
-            cells += [
-                Cell(wording.percent(got.get("improved_runs"), 2)),
-                Cell(wording.percent(got.get("improved"), 2)),
-                Cell(wording.fixed(value, 2), best=value is not None and value == top[gpu]),
-            ]
-        rows.append(Row(cells))
-    return Table("The paper's tables 4 and 5 beside ours, test sizes of the paper", columns, rows)
+    most: dict[str, str] = {}
+    for one in results:
+        most[one["title"]] = max(most.get(one["title"], ""), one[PRINTED_SPEED])
+    coefficient = field(
+        "coefficient",
+        PRINTED_SPEED,
+        unit="× baseline",
+        number=True,
+        best=lambda one: one[PRINTED_SPEED] == most[one["title"]],
+    )
+    ours = []
+    for gpu in study.whole:
+        scores = paper_tables.scores_by_model(scores_on(study, split, gpu))
+        if scores:
+            limits = {limit: scores["oracle"]} if "oracle" in scores else {}
+            ours.append((_ours(gpu, scores, names), {**scores, **limits}))
+    return beside(
+        "The paper's tables 4 and 5 beside ours, test sizes of the paper",
+        field("model", lambda name: limit if name == limit else study.title(name)),
+        [*names, limit],
+        *paper_tables.printed_results(results, coefficient),
+        *ours,
+    )
 
 
-def _printed_problems(results: Records, title: str) -> str | None:
-    return next((one.get("problems") for one in results if one["title"] == title), None)
+def _ours(gpu: str, scores: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[Field]:
+    """Figures of each model on one of our GPUs, all variants among the candidates."""
+    top = max((scores[name]["coefficient"] for name in names if name in scores), default=0)
+    asked = scores.get("oracle", {}).get("problems")
+    return grouped(
+        paper_tables.with_problems(f"ours, {gpu}, all variants", asked),
+        field("improved", "improved_runs", percents(2), "% of runs"),
+        field("improved", "improved", percents(2), "% of problems"),
+        field(
+            "coefficient",
+            "coefficient",
+            decimals(2),
+            "× baseline",
+            best=lambda got: got["coefficient"] == top,
+        ),
+    )
 
 
 def _examples(found: Mapping[str, Any]) -> str:
@@ -218,37 +209,42 @@ def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | N
     cross = f"{facts['cross_validation_folds']}-fold cross-validation"
     left = wording.count(int(facts["runs_left_as_printed"]))
 
-    def both(shown: Any, *keys: str) -> list[str]:
-        cells = []
-        for said in (ours, counted):
-            value: Any = said
-            for key in keys:
-                value = value.get(key) if isinstance(value, Mapping) else None
-            cells.append(shown(value))
-        return cells
+    def figure(title: str, theirs: str, shown: Shown, *keys: str) -> tuple[str, ...]:
+        return title, theirs, *(shown(_inside(said, keys)) for said in (ours, counted))
 
     near = f"{cross}: within {study.settings.near_best_percent:g} % of the best (%)"
-    score = "cross_validation"
+    score, trials = "cross_validation", facts["search_trials"]
+    count, percent = wording.count, wording.percent
     rows = [
-        ["leaves of the tree", facts["c45_leaves"], *both(wording.count, "leaves")],
-        ["classes (configurations) that it can answer", "–", *both(wording.count, "classes")],
-        [
+        figure("leaves of the tree", facts["c45_leaves"], count, "leaves"),
+        figure("classes (configurations) that it can answer", MISSING, count, "classes"),
+        (
             "classes with fewer than 3 training examples",
-            "–",
-            wording.count(None if rare is None else len(rare)),
-            "–",
-        ],
-        [f"{cross}: very best (%)", "–", *both(wording.percent, score, "accuracy")],
-        [near, "–", *both(wording.percent, score, "accuracy_near_best")],
-        [f"{cross}: fraction of the best", "–", *both(wording.fixed, score, "fraction")],
-        ["rows that pass the Tukey filter", left, *both(wording.count, "rows")],
-        ["rows that the tree learns from", left, *both(wording.count, "examples")],
-        ["trials of each search", facts["search_trials"], *both(wording.count, "trials")],
+            MISSING,
+            count(None if rare is None else len(rare)),
+            MISSING,
+        ),
+        figure(f"{cross}: very best (%)", MISSING, percent, score, "accuracy"),
+        figure(near, MISSING, percent, score, "accuracy_near_best"),
+        figure(f"{cross}: fraction of the best", MISSING, wording.fixed, score, "fraction"),
+        figure("rows that pass the Tukey filter", left, count, "rows"),
+        figure("rows that the tree learns from", left, count, "examples"),
+        figure("trials of each search", trials, count, "trials"),
     ]
-    columns = [
-        Column("figure", number=False),
-        Column("paper"),
-        Column("ours", "default"),
-        Column("ours", "every run an example"),
-    ]
-    return table("The paper's J48 beside our C4.5 (– where the paper prints none)", columns, rows)
+    caption = "The paper's J48 beside our C4.5 (– where the paper prints none)"
+    return table_of(caption, LEAVES, rows)
+
+
+LEAVES = [
+    field("figure", 0),
+    field("paper", 1, number=True),
+    field("ours", 2, unit="default", number=True),
+    field("ours", 3, unit="every run an example", number=True),
+]
+
+
+def _inside(value: Any, keys: Sequence[str]) -> Any:
+    """What nested mappings hold; None where one lacks a key."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

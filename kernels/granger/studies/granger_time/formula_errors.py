@@ -8,8 +8,8 @@ import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Column, Table, table
-from launchwise.report.fields import field, table_of
+from launchwise.report.blocks import Table
+from launchwise.report.fields import field, grouped, table_of
 
 from .formula import Counts, Facts, Source
 
@@ -19,14 +19,17 @@ Gpus = Mapping[str, GpuProfile]
 EQUAL = 1.0005
 """Ratio up to which two counts are the same."""
 
-COLUMNS = (
-    Column("what", number=False),
-    Column("in the source"),
-    Column("by the launch"),
-    Column("off by"),
-    Column("by its counts", "× printed", group="prediction"),
-    Column("by the launch", "× printed", group="prediction"),
-)
+COUNTS = [
+    field("what", 0),
+    field("in the source", 1, number=True),
+    field("by the launch", 2, number=True),
+    field("off by", 3, number=True),
+    *grouped(
+        "prediction",
+        field("by its counts", 4, unit="× printed", number=True),
+        field("by the launch", 5, unit="× printed", number=True),
+    ),
+]
 
 
 def size(count: float) -> str:
@@ -46,7 +49,7 @@ def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
 def errors(source: Source, gpus: Gpus) -> Table:
     """Each count in the source and by its launch, and the prediction by each."""
     rows = [*_bytes(source), *_launch(source, gpus)]
-    return table("Counts of the source, and counts of its launch", COLUMNS, rows)
+    return table_of("Counts of the source, and counts of its launch", COUNTS, rows)
 
 
 def _prediction(source: Source, counts: Counts, shares: Mapping[str, float] | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -21,14 +21,23 @@ from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
+from launchwise.report.fields import (
+    Field,
+    decimals,
+    field,
+    grouped,
+    percents,
+    significant,
+    table_of,
+)
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
-from .formula import Printed, Rates, Source
+from .formula import Rates, Source
 from .formula_errors import errors, reasons, recounted, size
 from .launches import launches
 from .verdict import verdict
@@ -164,39 +173,42 @@ def _lead(source: Source) -> Text:
 
 
 def _predictions(known: Known) -> Table:
-    columns = [
-        Column("GPU", number=False),
-        Column("peak", "TFLOP/s"),
-        Column("bandwidth", "GB/s"),
-        *(
-            Column(name, "µs", group=group)
-            for group in ("arithmetic", "memory", "prediction")
-            for name in ("printed", "computed")
-        ),
-        Column("differs", "%", group="prediction"),
-        Column(PUBLISHED, "µs", group="measured"),
-        Column(ONCE, "µs", group="measured"),
-    ]
-    rows = [_prediction(known, one.gpu, one.rates, one) for one in known.source.printed]
-    rows += [_prediction(known, gpu, Rates.of(known.gpus[gpu]), None) for gpu in known.added]
-    problem = wording.problem(known.source.facts.problem, known.study.problem_columns)
-    return table(f"Times by the published formula, {problem}", columns, rows)
-
-
-def _prediction(known: Known, gpu: str, rates: Rates, printed: Printed | None) -> list[str]:
     facts = known.source.facts
-    again = rates.times(facts.counts, facts)
-    cells = [gpu, *(wording.number(each, 4) for each in (rates.peak / 1e12, rates.bandwidth / 1e9))]
-    for name in ("compute", "memory", "total"):
-        said = None if printed is None else getattr(printed.times, name)
-        cells += [wording.fixed(said, 2), wording.fixed(getattr(again, name), 2)]
-    off = None if printed is None else again.total / printed.times.total - 1
-    measured = known.measured.get(gpu, {})
-    return [
-        *cells,
-        wording.percent(off, 2),
-        *(_us(measured.get(each)) for each in (PUBLISHED, ONCE)),
+    printed = {one.gpu: one for one in known.source.printed}
+    rates = {gpu: one.rates for gpu, one in printed.items()}
+    rates |= {gpu: Rates.of(known.gpus[gpu]) for gpu in known.added}
+    computed = {gpu: one.times(facts.counts, facts) for gpu, one in rates.items()}
+
+    def said(gpu: str, name: str) -> float | None:
+        return getattr(printed[gpu].times, name) if gpu in printed else None
+
+    def again(gpu: str, name: str) -> float:
+        return float(getattr(computed[gpu], name))
+
+    def off(gpu: str) -> float | None:
+        total = said(gpu, "total")
+        return None if total is None else computed[gpu].total / total - 1
+
+    fields = [
+        field("GPU", str),
+        field("peak", lambda gpu: rates[gpu].peak / 1e12, significant(4), "TFLOP/s"),
+        field("bandwidth", lambda gpu: rates[gpu].bandwidth / 1e9, significant(4), "GB/s"),
     ]
+    for name, group in (("compute", "arithmetic"), ("memory", "memory"), ("total", "prediction")):
+        fields += grouped(
+            group,
+            field("printed", partial(said, name=name), decimals(2), "µs"),
+            field("computed", partial(again, name=name), decimals(2), "µs"),
+        )
+    fields += grouped("prediction", field("differs", off, percents(2), "%"))
+    fields += grouped("measured", *(_of_row(name, known.measured) for name in (PUBLISHED, ONCE)))
+    problem = wording.problem(facts.problem, known.study.problem_columns)
+    return table_of(f"Times by the published formula, {problem}", fields, rates)
+
+
+def _of_row(name: str, rows: Mapping[str, Mapping[str, Row]]) -> Field:
+    """Time of a GPU's row of this name, µs."""
+    return field(name, lambda gpu: rows.get(gpu, {}).get(name), _us, "µs")
 
 
 def _notes(known: Known) -> Iterator[Text]:
@@ -236,20 +248,29 @@ def _observed(known: Known) -> Iterator[tuple[str, str]]:
 
 
 def _corrected(known: Known) -> Table:
-    columns = [Column("GPU", number=False), Column("formula", "µs", group="source")]
-    for group in ("cost model", "measured"):
-        columns += [Column(name, "µs", group=group) for name in (PUBLISHED, ONCE, BEST)]
-        columns.append(Column("the best is", number=False, group=group))
-    rows = []
-    for gpu, estimated in known.estimated.items():
-        cells = [gpu, wording.number(known.formula_us(gpu), 4)]
-        for found in (estimated, known.measured.get(gpu, {})):
-            cells += [_us(found.get(name)) for name in (PUBLISHED, ONCE, BEST)]
-            best = found.get(BEST)
-            cells.append("–" if best is None else wording.configuration(best, known.study.spec))
-        rows.append(cells)
+    fields = [
+        field("GPU", str),
+        *grouped("source", field("formula", known.formula_us, significant(4), "µs")),
+    ]
+    for group, rows in (("cost model", known.estimated), ("measured", known.measured)):
+
+        def best(gpu: str, rows: Mapping[str, Mapping[str, Row]] = rows) -> str:
+            row = rows.get(gpu, {}).get(BEST)
+            return MISSING if row is None else wording.configuration(row, known.study.spec)
+
+        times = (_of_row(name, rows) for name in (PUBLISHED, ONCE, BEST))
+        fields += grouped(group, *times, field("the best is", best))
     caption = "The published launch, the same without copies, and the fastest verified one"
-    return table(caption, columns, rows)
+    return table_of(caption, fields, known.estimated)
+
+
+PEAKS = [
+    field("GPU", "gpu"),
+    field("in the source", "said", number=True),
+    field("table of cards", "ours", number=True),
+    field("differs", "off", wording.percent, "%"),
+    field("source of the table", "source"),
+]
 
 
 def _figures(known: Known) -> Iterator[Block]:
@@ -266,19 +287,11 @@ def _figures(known: Known) -> Iterator[Block]:
             said, ours = 1e-9 * taken, card.figures[figure]
             if abs(said / ours - 1) > NOTABLE:
                 shown = [f"{wording.number(scale * each, 4)} {unit}" for each in (said, ours)]
-                off = wording.percent(said / ours - 1)
-                cells = [one.gpu, f"{shown[0]}{note}", shown[1], off, card.sources[figure]]
-                rows.append(cells)
+                about = {"gpu": one.gpu, "off": said / ours - 1, "source": card.sources[figure]}
+                rows.append({**about, "said": f"{shown[0]}{note}", "ours": shown[1]})
     limit = f"{100 * NOTABLE:g} %"
     if rows:
-        columns = [
-            Column("GPU", number=False),
-            Column("in the source"),
-            Column("table of cards"),
-            Column("differs", "%"),
-            Column("source of the table", number=False),
-        ]
-        yield table(f"Peaks and bandwidths that differ by more than {limit}", columns, rows)
+        yield table_of(f"Peaks and bandwidths that differ by more than {limit}", PEAKS, rows)
     elif known.source.printed:
         yield Text(f"Peaks and bandwidths are those of the table of cards, within {limit}.", "note")
 
@@ -286,14 +299,14 @@ def _figures(known: Known) -> Iterator[Block]:
 def _parts(known: Known) -> Iterator[Block]:
     of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
     shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
-    columns = [Column("GPU", number=False), Column("in all", "µs")]
-    columns += [Column(name, "µs", group="alone") for name in shown]
-    columns.append(Column("bound by", number=False))
-    rows = [
-        [gpu, _us(row), *(wording.number(row[name]) for name in shown), str(row["bound_by"])]
-        for gpu, row in of.items()
+    fields = [
+        field("GPU", "gpu"),
+        field("in all", "time_us", significant(4), "µs"),
+        *grouped("alone", *(field(name, name, wording.number, "µs") for name in shown)),
+        field("bound by", "bound_by"),
     ]
-    yield table("Where the published launch's time goes, by the cost model", columns, rows)
+    caption = "Where the published launch's time goes, by the cost model"
+    yield table_of(caption, fields, of.values())
     note = (
         "Parts overlap, so they do not add up. Waiting: what a thread waits for, one load or sum "
         "after the other."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Table, Text
+from launchwise.report.fields import THEIRS, Field, field, grouped, printed, table_of
 
 from ...host.launches import PERSISTENT
 from .measured import (
@@ -46,23 +48,13 @@ CPP = "CPU (C++ with Eigen)"
 
 @dataclass(frozen=True)
 class Ours:
-    """Our entries of the table: texts and times.
-
-    Parameters
-    ----------
-    all_s
-        Seconds for all reviews; None without such a measurement.
-    one_ms
-        Milliseconds for one review; None without such a measurement.
-    repeats
-        Repeats of all reviews, and of one.
-    """
+    """Our entries of the table: texts and times."""
 
     name: str
     what: str = MISSING
-    all_s: float | None = None
-    one_ms: float | None = None
-    repeats: str = MISSING
+    all_s: float | None = None  # for all reviews; None without such a measurement
+    one_ms: float | None = None  # for one review; None without such a measurement
+    repeats: str = MISSING  # of all reviews, and of one
 
 
 def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
@@ -204,22 +196,6 @@ def _comparison(
     ways: Mapping[str, Way],
     cases: int,
 ) -> Table:
-    named = f"{wording.count(cases)} reviews"
-    ours = f"ours, {case.gpu}"
-    columns = [
-        Column("implementation", number=False, group="paper"),
-        Column(named, "s", group="paper"),
-        Column("speed-up", "× CPU", group="paper"),
-        Column("one review", "ms", group="paper"),
-        Column("speed-up", "× CPU", group="paper"),
-        Column("implementation", number=False, group=ours),
-        Column(named, "s", group=ours),
-        Column("speed-up", "× CPU", group=ours),
-        Column("one review", "ms", group=ours),
-        Column("speed-up", "× CPU", group=ours),
-        Column("transferred", number=False, group=ours),
-        Column("repeats", "all; one", number=False, group=ours),
-    ]
     pairs: list[tuple[str, Ours]] = [
         (CPP, _of_peer(peers.get("eigen_one_core"), "C++ with Eigen")),
         *(("", _of_peer(peers[key], "")) for key in CPUS_BESIDE if key in peers),
@@ -234,27 +210,61 @@ def _comparison(
     pairs += [("", one) for one in best if one.what != MISSING]
     key = _base(peers)
     base = _of_peer(peers[key], "") if key else Ours("")
-    rows = [[*_theirs(times.get(name), times[CPP]), *_cells(one, base)] for name, one in pairs]
-    return table(f"The paper's implementations beside ours, {case.gpu}", columns, rows)
+    rows = [{"theirs": times.get(name), "ours": one} for name, one in pairs]
+    fields = [*_theirs(cases, times[CPP]), *_of_ours(cases, base, case.gpu)]
+    return table_of(f"The paper's implementations beside ours, {case.gpu}", fields, rows)
 
 
-def _theirs(record: Mapping[str, str] | None, cpu: Mapping[str, str]) -> list[Cell]:
-    if record is None:
-        return [Cell("", role="theirs")] * 5
-    name = f"{record['implementation']}, {record['device']}"
-    texts = [name, *(record[key] or MISSING for key in ("total_s", "speed_up", "one_case_ms"))]
-    # Of one review the paper prints none: by its table 2, on the machine of its table 1.
-    one = float(cpu["one_case_ms"]) / float(record["one_case_ms"])
-    texts.append(wording.number(one) if record["speed_up"] else MISSING)
-    return [Cell(text, role="theirs") for text in texts]
+def _theirs(cases: int, cpu: Mapping[str, str]) -> list[Field]:
+    """The paper's columns: blank where it has no such implementation."""
+
+    def told(key: str) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: printed(row["theirs"][key]) if row["theirs"] else ""
+
+    def name(row: Mapping[str, Any]) -> str:
+        record = row["theirs"]
+        return f"{record['implementation']}, {record['device']}" if record else ""
+
+    def speed_up_of_one(row: Mapping[str, Any]) -> str:
+        # Of one review the paper prints none: by its table 2, on the machine of its table 1.
+        record = row["theirs"]
+        if not record or not record["speed_up"]:
+            return MISSING if record else ""
+        return wording.number(float(cpu["one_case_ms"]) / float(record["one_case_ms"]))
+
+    return grouped(
+        "paper",
+        field("implementation", name),
+        field(f"{wording.count(cases)} reviews", told("total_s"), unit="s", number=True),
+        field("speed-up", told("speed_up"), unit="× CPU", number=True),
+        field("one review", told("one_case_ms"), unit="ms", number=True),
+        field("speed-up", speed_up_of_one, unit="× CPU", number=True),
+        role=THEIRS,
+    )
 
 
-def _cells(ours: Ours, cpu: Ours) -> list[Cell]:
-    texts = [ours.name]
-    for own, base in ((ours.all_s, cpu.all_s), (ours.one_ms, cpu.one_ms)):
-        gain = None if own is None or base is None else base / own
-        texts += [wording.number(own), "1" if gain == 1 else wording.number(gain)]
-    return [Cell(text) for text in [*texts, ours.what, ours.repeats]]
+def _of_ours(cases: int, cpu: Ours, gpu: str) -> list[Field]:
+    def of(name: str) -> Callable[[Mapping[str, Any]], Any]:
+        return lambda row: getattr(row["ours"], name)
+
+    def gain(name: str) -> Callable[[Mapping[str, Any]], float | None]:
+        own, base = of(name), getattr(cpu, name)
+        return lambda row: None if own(row) is None or base is None else base / own(row)
+
+    return grouped(
+        f"ours, {gpu}",
+        field("implementation", of("name")),
+        field(f"{wording.count(cases)} reviews", of("all_s"), wording.number, "s"),
+        field("speed-up", gain("all_s"), _times, "× CPU"),
+        field("one review", of("one_ms"), wording.number, "ms"),
+        field("speed-up", gain("one_ms"), _times, "× CPU"),
+        field("transferred", of("what")),
+        field("repeats", of("repeats"), unit="all; one"),
+    )
+
+
+def _times(gain: float | None) -> str:
+    return "1" if gain == 1 else wording.number(gain)
 
 
 def _steps(
@@ -297,19 +307,22 @@ def _steps(
             None,
         ),
     ]
-    rows = [
-        [*texts, *(str(one) if one else MISSING for one in (host, card)), _conflict(host, card)]
-        for *texts, host, card in lines
+    saved = "time saved"
+    fields = [
+        field("step", 0),
+        *grouped(
+            "paper",
+            field("claimed in the text", 1, unit=saved, number=True),
+            field("by its tables", 2, unit=saved, number=True),
+        ),
+        *grouped(
+            f"ours, {case.gpu}",
+            field("from the host", lambda line: line[3] or MISSING, unit=saved),
+            field("on the device", lambda line: line[4] or MISSING, unit=saved),
+            field("conflict", lambda line: _conflict(*line[3:])),
+        ),
     ]
-    columns = [
-        Column("step", number=False),
-        Column("claimed in the text", "time saved", group="paper"),
-        Column("by its tables", "time saved", group="paper"),
-        Column("from the host", "time saved", number=False, group=f"ours, {case.gpu}"),
-        Column("on the device", "time saved", number=False, group=f"ours, {case.gpu}"),
-        Column("conflict", number=False, group=f"ours, {case.gpu}"),
-    ]
-    return table(f"Gain by each step, {case.gpu}", columns, rows)
+    return table_of(f"Gain by each step, {case.gpu}", fields, lines)
 
 
 def _device_pair(case: Measured, cases: int) -> tuple[Row | None, Row | None]:
