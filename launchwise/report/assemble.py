@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 
 import pandas as pd
 
-from launchwise.base.parallel import in_parallel
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.report import (
@@ -39,45 +37,11 @@ from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.datasheet_only import described
 from launchwise.report.elements import elements
 from launchwise.report.front import named_gpus
-from launchwise.report.missing import MissingStudy, failed, made, notices
+from launchwise.report.missing import MissingStudy, made
 from launchwise.report.numbers import single_best
 from launchwise.report.own_sections import own_sections
-from launchwise.report.spread import Spread, spread
+from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
-
-
-def pages(
-    studies: Sequence[StudyData],
-    run: overview.Run,
-    processes: int = 1,
-    cards: Mapping[str, Datasheet] = MappingProxyType({}),
-    prices: Mapping[str, Price] = MappingProxyType({}),
-    missing: Sequence[MissingStudy] = (),
-) -> list[Page]:
-    """Every page of the report, the first page first.
-
-    Parameters
-    ----------
-    processes
-        Pages of so many studies are made at once.
-    cards
-        Datasheets of cards: for the power of the GPUs.
-    prices
-        GPU to what it costs.
-    missing
-        Studies that cannot be read: named in their place.
-    """
-    apart = spread(studies)
-    own_pages = partial(of_study, apart=apart)
-    own = [page for found in in_parallel(own_pages, studies, processes) for page in found]
-    said = notices(missing, list(failed(own)))
-    return [
-        front_page(studies, run, missing, said, cards, prices),
-        gpus_page(studies, cards, prices, apart),
-        health_page(studies, run, cards),
-        *own,
-        *(each.page for each in missing),
-    ]
 
 
 def outline(

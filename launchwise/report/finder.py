@@ -6,8 +6,8 @@ Answers come from the study's product (``results/lookup/``) with times, gains an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
@@ -32,28 +32,7 @@ WORDS = {
 
 assert WORDS.keys() == {*BASES, "datasheet"}
 
-Key = tuple[Value, ...]
-Limits = tuple[float | None, float | None]
-
-
-@dataclass
-class Found:
-    """An answer as the page shows it."""
-
-    gpu: str
-    problem: Key
-    basis: str
-    configuration: dict[str, Value]
-    usual: dict[str, Value]
-    time_ms: float | None
-    time_limits: Limits = (None, None)
-    gain: float | None = None
-    gain_limits: Limits = (None, None)
-    improvement: float | None = None
-    improvement_limits: Limits = (None, None)
-    others: list[tuple[dict[str, Value], float | None, Limits]] = field(default_factory=list)
-    paired: bool = False
-    blind: bool = False
+Values = Mapping[str, Value]
 
 
 def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> Finder | None:
@@ -91,49 +70,6 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
-def answers(study: StudyData) -> list[Found]:
-    """Every answer of a study."""
-    return [_of_entry(entry, study) for entry in study.answers or ()]
-
-
-def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
-    def time_limits(of: Mapping[str, Any]) -> Limits:
-        return of["time_low_ms"], of["time_high_ms"]
-
-    def configuration(of: Mapping[str, Any]) -> dict[str, Value]:
-        return configuration_of(neutral(of, study), study)
-
-    return Found(
-        gpu=entry["gpu"],
-        problem=tuple(entry["problem"][name] for name in study.problem_columns),
-        basis="datasheet" if entry["gpu"] in study.described else entry["basis"],
-        configuration=configuration(entry["configuration"]),
-        usual=configuration(entry["usual"]),
-        time_ms=entry["time_ms"],
-        time_limits=time_limits(entry),
-        gain=entry["gain"],
-        gain_limits=(entry["gain_low"], entry["gain_high"]),
-        improvement=entry["improvement"],
-        improvement_limits=(entry["improvement_low"], entry["improvement_high"]),
-        others=[
-            (configuration(each["configuration"]), each["time_ms"], time_limits(each))
-            for each in entry["others"]
-        ],
-        paired=entry["paired"],
-        blind=entry["blind"],
-    )
-
-
-def configuration_of(row: Mapping[str, Any], study: StudyData) -> dict[str, Value]:
-    """Variant and the tunables that it has, from a row that holds every tunable."""
-    spec = study.spec
-    return dict(used({name: row[name] for name in spec.tunable_columns}, spec))
-
-
-def _known(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
-
-
 def data(study: StudyData) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
@@ -145,33 +81,34 @@ def data(study: StudyData) -> dict[str, Any]:
     among ``limits``. ``hosted`` says whether host code names macros; ``launches``, ``macros``,
     ``tested`` and ``heldOut`` are what the functions of these names return.
     """
-    found = answers(study)
-    gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
-    problems = {key: number for number, key in enumerate(dict.fromkeys(e.problem for e in found))}
-    bases = list(WORDS)
-    configurations: dict[tuple[tuple[str, Value], ...], int] = {}
+    answers = study.answers or ()
+    keys = [tuple(each["problem"][name] for name in study.problem_columns) for each in answers]
+    gpus, problems, bases = Places(), Places(), Places(WORDS)
+    configurations = Places()
 
-    def place(configuration: Mapping[str, Value]) -> int:
-        return configurations.setdefault(tuple(configuration.items()), len(configurations))
+    def place(values: Values) -> int:
+        return configurations.of(tuple(used(neutral(values, study), study.spec).items()))
 
-    of_baseline = place(configuration_of(baseline(study.spec), study))
+    of_baseline = place(baseline(study.spec))
     entries = [
         [
-            *(gpus[each.gpu], problems[each.problem], bases.index(each.basis)),
+            gpus.of(each["gpu"]),
+            problems.of(key),
+            bases.of("datasheet" if each["gpu"] in study.described else each["basis"]),
             *_choices_and_times(each, place),
         ]
-        for each in found
+        for each, key in zip(answers, keys, strict=True)
     ]
     return {
         "title": study.settings.title,
         "workload": study.spec.workload,
-        "parameters": _parameters(study, found),
+        "parameters": _parameters(study, keys),
         "gpus": list(gpus),
         "problems": [list(key) for key in problems],
-        "first": list(found[0].problem) if found else [],
-        "bases": [WORDS[name] for name in bases],
+        "first": list(keys[0]) if keys else [],
+        "bases": list(WORDS.values()),
         "percents": [percent_of(name) for name in bases],
-        "measured": bases.index(MEASURED),
+        "measured": bases.of(MEASURED),
         "configurations": [
             {
                 "words": wording.configuration(neutral(dict(items), study), study.spec),
@@ -193,31 +130,45 @@ def data(study: StudyData) -> dict[str, Any]:
     }
 
 
-def _choices_and_times(each: Found, place: Callable[[Mapping[str, Value]], int]) -> list[Any]:
-    """An entry after its basis; ``place`` numbers configurations."""
+class Places(dict[Any, int]):
+    """Things in the order in which they were met, to their places."""
+
+    def __init__(self, met: Iterable[Any] = ()) -> None:
+        super().__init__((each, place) for place, each in enumerate(met))
+
+    def of(self, each: Any) -> int:
+        """Its place, the next one if it is new."""
+        return self.setdefault(each, len(self))
+
+
+TIMES = ("time_ms", "time_low_ms", "time_high_ms")
+RATIOS = tuple(f"{name}{end}" for name in ("gain", "improvement") for end in ("", "_low", "_high"))
+
+
+def _choices_and_times(each: Mapping[str, Any], place: Callable[[Values], int]) -> list[Any]:
+    """An answer after its basis; ``place`` numbers configurations."""
+    others = []
+    for other in each["others"]:
+        shown = TIMES if other["time_low_ms"] is not None else TIMES[:1]
+        others.append([place(other["configuration"]), *(_rounded(other[name]) for name in shown)])
     return [
-        place(each.configuration),
-        place(each.usual),
-        *map(_rounded, (each.time_ms, *each.time_limits)),
-        *map(_rounded, (each.gain, *each.gain_limits)),
-        *map(_rounded, (each.improvement, *each.improvement_limits)),
-        int(each.paired),
-        int(each.blind),
-        [
-            [place(other), *map(_rounded, (time_ms, *(() if limits_[0] is None else limits_)))]
-            for other, time_ms, limits_ in each.others
-        ],
+        place(each["configuration"]),
+        place(each["usual"]),
+        *(_rounded(each[name]) for name in (*TIMES, *RATIOS)),
+        int(each["paired"]),
+        int(each["blind"]),
+        others,
     ]
 
 
-def _parameters(study: StudyData, found: Sequence[Found]) -> list[dict[str, Any]]:
+def _parameters(study: StudyData, keys: Sequence[tuple[Value, ...]]) -> list[dict[str, Any]]:
     """Name, unit, values of each problem parameter, and whether a reader may give others."""
     return [
         {
             "name": name,
             "unit": study.spec.problem[name].unit,
             "free": study.spec.problem[name].values is None,
-            "values": sorted({each.problem[place] for each in found}),
+            "values": sorted({key[place] for key in keys}),
         }
         for place, name in enumerate(study.problem_columns)
     ]
@@ -323,7 +274,7 @@ def held_out(study: StudyData) -> str:
     return ""
 
 
-def neutral(configuration: Mapping[str, Value], study: StudyData) -> dict[str, Value]:
+def neutral(configuration: Values, study: StudyData) -> dict[str, Value]:
     """A configuration with every tunable: those that its variant lacks at their neutral value."""
     return study.spec.neutral | dict(configuration)
 
@@ -335,4 +286,4 @@ def usual_reasons(study: StudyData) -> str:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if not _known(value) else float(f"{value:.5g}")
+    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")

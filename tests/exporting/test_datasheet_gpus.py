@@ -104,9 +104,11 @@ def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Fin
     described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
     study = replace(made, described=described, answers=[each.plain() for each in entries])
-    shown = finder.answers(study)
-    assert {each.basis for each in shown} == {"datasheet"}
-    assert [each.configuration for each in shown] == [each.configuration for each in entries]
+    shown = finder.data(study)
+    datasheet = shown["bases"].index(finder.WORDS["datasheet"])
+    assert {basis for _, _, basis, *_ in shown["entries"]} == {datasheet}
+    chosen = [dict(shown["configurations"][entry[3]]["values"]) for entry in shown["entries"]]
+    assert chosen == [each.configuration for each in entries]
 
 
 def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from launchwise.report import theme
-from launchwise.report.assemble import pages
 from launchwise.report.blocks import MISSING, Block, Drawing, Figure, Page, Table
 from launchwise.report.page import every_block
 from tests.report.test_report_pairs import paired
-from tests.support.report_pages import RUN
+from tests.support.report_pages import pages
 from tests.support.report_study import study
 
 NUMBER = re.compile(r"[-+]?\d[\d.\u202f]*(e[-+]\d+)?( (to|of) \d[\d.\u202f]*)?")
@@ -22,7 +21,7 @@ NUMBER = re.compile(r"[-+]?\d[\d.\u202f]*(e[-+]\d+)?( (to|of) \d[\d.\u202f]*)?")
 @pytest.fixture(scope="module")
 def report() -> list[Page]:
     """Every page of a small study, and of one with pairs."""
-    return [page for made in (study(), paired()) for page in pages([made], RUN)]
+    return [page for made in (study(), paired()) for page in pages([made])]
 
 
 def blocks(report: list[Page]) -> list[Block]:

@@ -11,11 +11,10 @@ import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.report import gpu_comparison
-from launchwise.report.assemble import pages
 from launchwise.report.blocks import Notice
 from launchwise.report.invariants import NONE, section, violations
 from launchwise.report.study import StudyData
-from tests.support.report_pages import RUN, html_of, visible
+from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study
 from tests.support.samples import ROOT
 
@@ -51,7 +50,7 @@ def answered(**entry: Any) -> StudyData:
 
 def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies() -> None:
     made = burning()
-    front = pages([made], RUN, cards=CARDS)[0]
+    front = pages([made], cards=CARDS)[0]
     told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
     assert "2 figures contradict another." in [each.text for each in told]
     doubted = gpu_comparison.data(made, None, CARDS)["doubted"]

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from launchwise.report import finder, gpu_comparison, landscape_rows, site, writing
-from launchwise.report.assemble import pages
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.report import assemble, finder, gpu_comparison, landscape_rows, site, writing
 from launchwise.report.blocks import Page
+from launchwise.report.missing import MissingStudy, failed, notices
 from launchwise.report.overview import Run
 from launchwise.report.page import assets
+from launchwise.report.spread import spread
 from launchwise.report.study import StudyData
 
 RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+
+
+def pages(
+    studies: Sequence[StudyData],
+    missing: Sequence[MissingStudy] = (),
+    cards: Mapping[str, Datasheet] = MappingProxyType({}),
+) -> list[Page]:
+    """Every page of the report, the first page first."""
+    apart = spread(studies)
+    own = [page for study in studies for page in assemble.of_study(study, apart)]
+    said = notices(missing, list(failed(own)))
+    return [
+        assemble.front_page(studies, RUN, missing, said, cards, {}),
+        assemble.gpus_page(studies, cards, {}, apart),
+        assemble.health_page(studies, RUN, cards),
+        *own,
+        *(each.page for each in missing),
+    ]
 
 
 def folder_of(
@@ -41,7 +62,7 @@ def files_of(*studies: StudyData) -> dict[str, str]:
         for study in studies
         for gpu in study.gpus
     }
-    found = folder_of(pages(list(studies), RUN), answers, comparisons, rows)
+    found = folder_of(pages(studies), answers, comparisons, rows)
     lines = [gpu_comparison.csv_lines(study, {}, {}, None) for study in studies]
     return {**found, gpu_comparison.TABLE: "".join([gpu_comparison.csv_heading({}), *lines])}
 
