@@ -6,15 +6,15 @@ answer of the lookup. The script keeps to problems that all shown GPUs have.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from launchwise.base.literals import csv_cell
+import pandas as pd
+
+from launchwise.base.literals import csv_table
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
@@ -42,33 +42,20 @@ NO_PRICES = "No prices: the settings name no table of them (prices)."
 
 @dataclass(frozen=True)
 class Entry:
-    """One problem on one GPU; times in ms, None where something is unknown.
-
-    Parameters
-    ----------
-    low_ms, high_ms
-        95 % of a measured time by its repeats, 90 % of a predicted one.
-    gain, gain_low, gain_high
-        Time of the usual choice divided by that of the fastest, measured in pairs.
-    least_ms
-        The roofline (:func:`launchwise.learning.rooflines.least_ms`).
-    energy_j, baseline_energy_j
-        Of one run of the fastest configuration, and of the baseline; None where the sweep has none
-        of just that row.
-    """
+    """One problem on one GPU; times in ms, None where something is unknown."""
 
     gpu: str
     basis: str
     problem: tuple[Value, ...]
     best_ms: float
-    low_ms: float | None
+    low_ms: float | None  # 95 % of a measured time by its repeats, 90 % of a predicted one
     high_ms: float | None
     baseline_ms: float | None
-    least_ms: float
-    gain: float | None = None
+    least_ms: float  # the roofline
+    gain: float | None = None  # time of the usual choice / that of the fastest, in pairs
     gain_low: float | None = None
     gain_high: float | None = None
-    energy_j: float | None = None
+    energy_j: float | None = None  # of one run; None where the sweep has none of just that row
     baseline_energy_j: float | None = None
 
 
@@ -260,10 +247,7 @@ def section(
         studies=[(study.name, study.settings.title) for study in shown],
         first={"study": first.name, "beside": first.whole[0]},
         tdp_w={gpu: watt for gpu, watt in power.items() if watt is not None},
-        prices={
-            gpu: [price.euro, price.euro_per_hour, price.date, price.source]
-            for gpu, price in prices.items()
-        },
+        prices={gpu: _costs(price) for gpu, price in prices.items()},
         table=TABLE,
     )
     notes = [
@@ -281,44 +265,37 @@ def section(
     return Section("gpu-against-gpu", "GPU comparison", blocks)
 
 
-def csv_heading(prices: Mapping[str, Price]) -> str:
-    """First line of the table of all entries, with columns of prices where there are some."""
-    costs = ["euro", "euro_per_hour", "price_date", "price_source"] if prices else []
-    return _csv([["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w", *costs]])
+PRICE_COLUMNS = ("euro", "euro_per_hour", "price_date", "price_source")
 
 
-def csv_lines(
+def csv_rows(
     study: StudyData,
     cards: Mapping[str, Datasheet],
     prices: Mapping[str, Price],
     apart: Spread | None,
-) -> str:
-    """Lines of one study's entries; their columns are those of :func:`csv_heading`."""
+) -> list[dict[str, Any]]:
+    """Rows of one study's entries in the table of all, as texts."""
     profiles = {**study.profiles, **study.described}
     power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
-    lines = []
+    rows = []
     for each in entries(study, apart):
         named = zip(study.problem_columns, each.problem, strict=True)
-        price = prices.get(each.gpu)
-        own: list[Any] = [] if not prices else [None] * 4
-        if price:
-            own = [price.euro, price.euro_per_hour, price.date, price.source]
-        lines.append(
-            [
-                study.name,
-                each.gpu,
-                each.basis,
-                " ".join(f"{name}={value}" for name, value in named),
-                *(_text(getattr(each, name)) for name in NUMBERS),
-                _text(power[each.gpu]),
-                *own,
-            ]
-        )
-    return _csv(lines)
+        problem = " ".join(f"{name}={value}" for name, value in named)
+        row = {"study": study.name, "gpu": each.gpu, "basis": each.basis, "problem": problem}
+        row |= {name: _text(getattr(each, name)) for name in NUMBERS}
+        row["tdp_w"] = _text(power[each.gpu])
+        if price := prices.get(each.gpu):
+            row |= dict(zip(PRICE_COLUMNS, _costs(price), strict=True))
+        rows.append(row)
+    return rows
 
 
-def _csv(lines: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([csv_cell(each) for each in line] for line in lines)
-    return text.getvalue()
+def _costs(price: Price) -> list[Any]:
+    return [price.euro, price.euro_per_hour, price.date, price.source]
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, Price]) -> str:
+    """The table of all entries as CSV, with columns of prices where there are some."""
+    columns = ["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w"]
+    columns += PRICE_COLUMNS if prices else ()
+    return str(csv_table(pd.DataFrame(rows, columns=columns, dtype=object)).to_csv(index=False))

@@ -38,62 +38,30 @@ NO_TIME = ("failed", "wrong", *HUNG)
 
 @dataclass(frozen=True)
 class Health:
-    """Size, conditions and failures of one sweep.
-
-    Parameters
-    ----------
-    rows
-        How many, with or without a time.
-    held_back
-        Share of the timed rows on a throttled card; NaN if throttling was not recorded.
-    median_drift, largest_drift
-        Of the reference kernel's time, relative to its first time; NaN without a reference kernel.
-    slow
-        Rows that were stopped early, with the time of one launch.
-    no_time, hung, wrong
-        Rows without a time; of these those that hung or ran out of memory, and those with a wrong
-        result.
-    clocks_mhz
-        Lowest and highest SM clock; None where unknown.
-    cards, commits, drivers
-        How many, which in the order of the rows, and which; none where they were not recorded.
-    mixed
-        Share of the problems whose timed rows come from several cards.
-    repair_s
-        What measuring those problems took, or all of them where none is named, s; NaN where the
-        sweep does not say.
-    newest_driver
-        The newest of the report, if its major version is above every one of ``drivers``.
-    first, last
-        Days of the first and the last row.
-    problems
-        How many it measured.
-    worst_problems
-        Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first; all of
-        them where the driver is old.
-    """
+    """Size, conditions and failures of one sweep."""
 
     gpu: str
     workload: str
-    rows: int
-    held_back: float
-    median_drift: float
+    rows: int  # with or without a time
+    held_back: float  # share of timed rows on a throttled card; NaN if it was not recorded
+    median_drift: float  # of the reference kernel, relative to its first time; NaN without one
     largest_drift: float
-    slow: int
-    no_time: int
-    hung: int
+    slow: int  # rows that were stopped early, with the time of one launch
+    no_time: int  # rows; hung and wrong are among them
+    hung: int  # or ran out of memory
     wrong: int
-    clocks_mhz: tuple[float, float] | None
-    cards: int
-    commits: tuple[str, ...]
+    clocks_mhz: tuple[float, float] | None  # lowest and highest of the SMs; None where unknown
+    cards: int  # with commits and drivers: none where they were not recorded
+    commits: tuple[str, ...]  # in the order of the rows
     drivers: tuple[str, ...]
-    first: str
+    first: str  # day of the first row
     last: str
     problems: int
+    # Beyond a limit that the whole sweep exceeds, the furthest first; all where the driver is old.
     worst_problems: tuple[Problem, ...] = ()
-    mixed: float = 0.0
-    repair_s: float = float("nan")
-    newest_driver: str = ""
+    mixed: float = 0.0  # share of problems whose timed rows come from several cards
+    repair_s: float = float("nan")  # to measure the worst (or all) problems again; NaN if unknown
+    newest_driver: str = ""  # of the report, if its major version is above all of these
 
     @property
     def is_known(self) -> bool:

@@ -61,30 +61,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Frame:
-    """Frame of a page in a folder of pages.
+    """Frame of a page in a folder of pages."""
 
-    Parameters
-    ----------
-    root
-        Way from the page to the folder.
-    pages
-        Pages of the whole report.
-    studies
-        First page of every study.
-    parts
-        Pages of the study that this page belongs to.
-    name
-        What the page is about: its study, or all of them; files that it saves are named after it.
-    citation
-        How to cite the report; empty for none.
-    """
-
-    root: str
-    pages: Sequence[Link]
-    studies: Sequence[Link]
-    parts: Sequence[Link]
-    name: str
-    citation: str
+    root: str  # way from the page to the folder
+    pages: Sequence[Link]  # of the whole report
+    studies: Sequence[Link]  # first page of every study
+    parts: Sequence[Link]  # of the study that this page belongs to
+    name: str  # of its study, or of all of them; files that it saves are named after it
+    citation: str  # of the report; empty for none
 
     def href(self, link: str, inside: Collection[str]) -> str:
         """A link to a section, from this page, which holds those ``inside``.

@@ -23,18 +23,12 @@ LEAST_END = 1.05
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Cost of one tunable's best single value at every problem.
-
-    Parameters
-    ----------
-    mean, worst
-        Time divided by the least time: geometric mean over problems, and at most.
-    """
+    """Cost of one tunable's best single value at every problem."""
 
     tunable: str
     value: Any
     problems: int
-    mean: float
+    mean: float  # time / least time, geometric mean over problems
     worst: float
 
 

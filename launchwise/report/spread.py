@@ -28,14 +28,7 @@ UNKNOWN = (
 class Spread:
     """Errors of predictions on cards that no sweep measured.
 
-    Parameters
-    ----------
-    factor
-        90 % of the published times lie between predicted / factor and predicted x factor.
-    times
-        How many there are.
-    gpus
-        Of which cards.
+    90 % of the published times lie between predicted / factor and predicted x factor.
     """
 
     factor: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -32,27 +33,13 @@ CONFIGURATIONS = "{study}.configurations.csv"
 
 @dataclass
 class Part:
-    """Output of one process.
+    """Output of one process."""
 
-    Parameters
-    ----------
-    texts
-        Path below the folder to text; pages without ways to other pages.
-    ids
-        Section to the path of its page.
-    broken
-        Sections that could not be made.
-    lines
-        Lines of a study in the table of all GPUs.
-    front
-        The front page, which the last step renders.
-    """
-
-    texts: dict[str, str] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
-    broken: list[Section] = field(default_factory=list)
-    lines: dict[str, str] = field(default_factory=dict)
-    front: Page | None = None
+    texts: dict[str, str] = field(default_factory=dict)  # path to text, ways not filled in
+    ids: dict[str, str] = field(default_factory=dict)  # section to the path of its page
+    broken: list[Section] = field(default_factory=list)  # sections that could not be made
+    rows: list[dict[str, Any]] = field(default_factory=list)  # in the table of all GPUs
+    front: Page | None = None  # rendered by the last step
 
 
 def folder(
@@ -93,9 +80,11 @@ def folder(
     if broken:
         said = notices(missing, broken)
         front = assemble.front_page(studies, run, missing, said, cards, prices)
-    lines = {name: text for part in parts for name, text in part.lines.items()}
-    table = [gpu_comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
-    lacking = Part({gpu_comparison.TABLE: "".join(table)})
+    order = [study.name for study in studies]
+    rows = sorted(
+        (row for part in parts for row in part.rows), key=lambda row: order.index(row["study"])
+    )
+    lacking = Part({gpu_comparison.TABLE: gpu_comparison.csv_text(rows, prices)})
     pages = [page for own in outline.values() for page in own]
     for page in [front, *(each.page for each in missing)]:
         add(lacking, page, pages, run.citation)
@@ -125,7 +114,7 @@ def _of_study(
     pages = sorted([*others, *own], key=lambda page: order.index(page.study))
     part = Part(
         broken=list(failed(own)),
-        lines={study.name: gpu_comparison.csv_lines(study, cards, prices, apart)},
+        rows=gpu_comparison.csv_rows(study, cards, prices, apart),
     )
     for page in own:
         add(part, page, pages, run.citation)

@@ -16,8 +16,8 @@ from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Compared, Text
 from launchwise.report.gpu_comparison import (
     NO_PRICES,
-    csv_heading,
-    csv_lines,
+    csv_rows,
+    csv_text,
     data,
     entries,
     section,
@@ -115,7 +115,7 @@ def test_the_script_gets_each_problem_once() -> None:
 
 def test_the_table_holds_every_entry_with_power_and_price() -> None:
     prices = {"card": Price(None, 0.5, "2026-11-01", "a cloud")}
-    text = csv_heading(prices) + csv_lines(with_prediction(), CARDS, prices, APART)
+    text = csv_text(csv_rows(with_prediction(), CARDS, prices, APART), prices)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 5
     last = rows[-1]
@@ -127,7 +127,7 @@ def test_the_table_holds_every_entry_with_power_and_price() -> None:
         "a cloud",
     )
     assert (rows[0]["tdp_w"], rows[0]["euro_per_hour"]) == ("", "")
-    assert "euro" not in csv_heading({}) + csv_lines(with_prediction(), CARDS, {}, APART)
+    assert "euro" not in csv_text(csv_rows(with_prediction(), CARDS, {}, APART), {})
 
 
 def test_power_is_that_of_the_whole_card() -> None:

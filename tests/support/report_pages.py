@@ -63,8 +63,8 @@ def files_of(*studies: StudyData) -> dict[str, str]:
         for gpu in study.gpus
     }
     found = folder_of(pages(studies), answers, comparisons, rows)
-    lines = [gpu_comparison.csv_lines(study, {}, {}, None) for study in studies]
-    return {**found, gpu_comparison.TABLE: "".join([gpu_comparison.csv_heading({}), *lines])}
+    lines = [row for study in studies for row in gpu_comparison.csv_rows(study, {}, {}, None)]
+    return {**found, gpu_comparison.TABLE: gpu_comparison.csv_text(lines, {})}
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:
