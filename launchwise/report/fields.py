@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Table
+from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
 from launchwise.report.numbers import records
 
 THEIRS = "theirs"
@@ -156,11 +156,6 @@ def by_gpu(
     columns = [Column(corner, number=False), *(Column(gpu, number=number) for gpu in gpus)]
     rows = [Row([Cell(one.words), *(one.cell(own) for own in gpus.values())]) for one in fields]
     return Table(caption, columns, rows)
-
-
-def of_whole(gpu: str, whole: Sequence[str], title: str, blocks: Sequence[Block]) -> list[Block]:
-    """Blocks about one GPU: open for a whole card, in a fold for a slice."""
-    return list(blocks) if gpu in whole else [Fold(f"{gpu}: {title}", blocks)]
 
 
 Part = tuple[Sequence[Field], Mapping[Any, Any]]
