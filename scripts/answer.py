@@ -7,7 +7,7 @@ from launchwise.base.scripting import run
 
 def main(folder: Path, gpu: str, sweep: Path, profile: Path, facts: Path, page: Path) -> None:
     """Read a sweep of ``gpu`` and its profile; write the answers."""
-    from launchwise.report.answer_files import write_answers
+    from launchwise.report.sweep_page import write_answers
 
     write_answers(folder, gpu, sweep, profile, facts, page)
 

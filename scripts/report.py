@@ -38,9 +38,9 @@ def main(
     from launchwise.base.storage import new_folder, write_text
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
-    from launchwise.report import site, writing
-    from launchwise.report.overview import Run
-    from launchwise.report.reading import read_studies
+    from launchwise.report.site import writing
+    from launchwise.report.site.reading import read_studies
+    from launchwise.report.study import Run
 
     # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()
@@ -54,7 +54,7 @@ def main(
     for path, text in texts.items():
         write_text(folder / path, text)
         log.info("%s: %.2f MB", path, len(text.encode()) / 1e6)
-    site.pack(folder, texts, archive)
+    writing.pack(folder, texts, archive)
     log.info("%d files in %.1f s", len(texts), time.monotonic() - begun)
 
 

@@ -23,7 +23,7 @@ def main(
     Parameters
     ----------
     front, archive
-        See :func:`launchwise.report.first_page.write_first_page`.
+        See :func:`launchwise.report.site.stand_ins.write_first_page`.
     """
     from launchwise.exporting.study_results import (
         StudyFiles,
@@ -32,7 +32,7 @@ def main(
         evaluate_study,
         learn_study,
     )
-    from launchwise.report.first_page import write_first_page
+    from launchwise.report.site.stand_ins import write_first_page
 
     asked, known = StudySettings.model_validate(settings), StudyFiles.model_validate(files)
     # One for both: it keeps which candidates each problem has.

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import writing
-from launchwise.report.overview import Run
-from launchwise.report.study import StudyData
+from launchwise.report.site import writing
+from launchwise.report.study import Run, StudyData
 
 MOST_PROBLEMS = 6
 """Problems of a GPU: the number of GPUs is the question, not that of rows."""

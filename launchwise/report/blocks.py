@@ -200,7 +200,7 @@ class Landscape(Block):
     variants: Mapping[str, tuple[str, str, Sequence[str]]]  # to colour, symbol, tunables' names
     titles: Mapping[str, str]  # of the tunables
     most_points: int  # drawn at most
-    steps: int  # of a time: launchwise.report.landscape_rows.STEPS
+    steps: int  # of a time: launchwise.report.answer.landscape_rows.STEPS
 
 
 @dataclass(frozen=True)

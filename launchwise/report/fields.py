@@ -17,10 +17,12 @@ from launchwise.report.numbers import records
 
 THEIRS = "theirs"
 """Role of a cell with a figure of the paper."""
+
 FROM_PAPER = "from_paper"
 """Key of records whose every cell is the paper's."""
 
 Shown = Callable[[Any], str]
+
 Value = str | int | Callable[[Any], Any]
 """Key of a record, place in it, or name of its attribute; or a function of the record."""
 

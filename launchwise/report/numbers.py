@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,24 +19,6 @@ from launchwise.workloads.spec import Spec
 
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
-
-
-FIGURES = {
-    "fraction": ("fraction_geometric_mean", 1),
-    "fraction_p5": ("fraction_p5", 1),
-    "worst": ("fraction_worst", 1),
-    "improved": ("percent_improved", 0.01),
-    "improved_runs": ("percent_runs_improved", 0.01),
-    "coefficient": ("improvement_coefficient", 1),
-    "gain": ("gain_geometric_mean", 1),
-    "exact": ("accuracy", 1),
-    "accuracy": ("accuracy_near_best", 1),
-    "mape": ("mape_percent", 1),
-    "spearman": ("spearman", 1),
-}
-"""Columns of :func:`scores_on`: what the evaluation calls each, and the factor to a share."""
-INTERVALS = ("fraction_interval", "beside_best_model", "beside_best_heuristic")
-"""Columns of :func:`scores_on` with intervals, by the evaluation's names."""
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -230,95 +210,6 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
         kind="stable",
     )
     return found.drop_duplicates(list(by)).reset_index(drop=True)
-
-
-@remembered
-def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
-    """The evaluation's figures of one split on one GPU, or on ``all`` of them.
-
-    Returns
-    -------
-    DataFrame
-        One row a model, sorted from the best fraction of the best: ``model``, ``role``,
-        ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-        ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs;
-        None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.
-        Empty when nothing was evaluated.
-    """
-    given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
-    known = study.facts.get("models", {})
-    found = []
-    for model, figures in given.items():
-        row = {
-            "model": model,
-            "role": known.get(model, {}).get("role", "model"),
-            "problems": figures["problems"],
-            "unmeasured": figures["without_time"],
-            "harmed": figures["harmed"],
-            **{name: figures[name] for name in INTERVALS},
-        }
-        for column, (name, factor) in FIGURES.items():
-            value = figures[name]
-            row[column] = float("nan") if value is None else factor * value
-        found.append(row)
-    # The oracle first where a model is just as good, then by name: the same order every time.
-    found.sort(key=lambda row: (row["role"] != "oracle", row["model"]))
-    found.sort(key=lambda row: np.inf if np.isnan(row["fraction"]) else -row["fraction"])
-    columns = ["model", "role", "problems", "unmeasured", "harmed", *INTERVALS, *FIGURES]
-    return pd.DataFrame(found, columns=columns)
-
-
-def null_accuracy(study: StudyData, split: str, part: str) -> float:
-    """Share of the test problems that the most frequent best configuration is the best of."""
-    found = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("null_accuracy")
-    return float("nan") if found is None else float(found)
-
-
-def best_model(table: pd.DataFrame) -> str | None:
-    """First model (no baseline, no oracle) of :func:`scores_on`."""
-    models = table[(table["role"] == "model") & table["fraction"].notna()]
-    return None if models.empty else str(models["model"].iloc[0])
-
-
-def transfer(study: StudyData) -> pd.DataFrame:
-    """Loss from using GPU ``source``'s best configuration on GPU ``target``.
-
-    Returns
-    -------
-    DataFrame
-        One row an ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss``
-        (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
-        the target has no time for that configuration).
-    """
-    best, rows = winners(study), fractions(study)
-    problem, everything = study.problem_columns, study.spec.key_columns[1:]
-    problems = _by_gpu(best, row_numbers(best, problem))
-    both = row_numbers(pd.concat([best[everything], rows[everything]]), everything)
-    chosen = _by_gpu(best, both[: len(best)])
-    tried = _by_gpu(rows, both[len(best) :])
-    reached = _by_gpu(rows, rows["fraction"].to_numpy())
-    found = []
-    for source, target in itertools.permutations(study.gpus, 2):
-        common = np.isin(problems[source], problems[target])
-        places = pd.Index(tried[target]).get_indexer(chosen[source][common])
-        fraction = reached[target][places[places >= 0]]
-        found.append(
-            {
-                "source": source,
-                "target": target,
-                "problems": int(common.sum()),
-                "impossible": int((places < 0).sum()),
-                "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
-                "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
-            }
-        )
-    return pd.DataFrame(found)
-
-
-def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
-    """GPU to the values of its rows, in their order; none where it has no row."""
-    places = table.groupby("gpu").indices
-    return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})
 
 
 def by_problem(study: StudyData, table: pd.DataFrame) -> pd.DataFrame:

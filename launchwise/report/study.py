@@ -1,4 +1,4 @@
-"""The tables of one study, side by side."""
+"""The tables of one study, side by side, and the facts of the run that shows them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import digest
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
+from launchwise.report import wording
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -27,16 +30,16 @@ UNREAD = (
 """Columns that say how a sweep was measured: texts are slow to carry about. Who asks for them reads
 the sweep itself."""
 
-
 P = ParamSpec("P")
-R = TypeVar("R")
 
+R = TypeVar("R")
 
 OF_GPUS = (
     *("profiles", "sweeps", "sweep_facts", "counters", "pairs", "peers"),
     *("blind", "scores", "tested"),
 )
 """Fields of a study that map a GPU to something."""
+
 TABLES = ("training", "removed", "evaluation", "predictions")
 """Fields of a study that are tables with rows of several GPUs."""
 
@@ -205,3 +208,31 @@ def remembered(
         return known
 
     return once
+
+
+@dataclass(frozen=True)
+class Run:
+    """Facts of the run that wrote the report."""
+
+    commit: str
+    written_at: str
+    settings_hash: str
+    seed: int
+    packages: Mapping[str, str]
+    least_gain: float | None = None  # that must be sure; None where the expected one decides
+    settings_files: Sequence[str] = ()  # none where config.yaml is all
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], files: Sequence[str] = ()) -> Run:
+        """This run, of settings that hold ``seed`` and ``least_gain`` among others."""
+        known = commit(), now(), digest(settings)
+        return cls(*known, settings["seed"], versions(), settings["least_gain"], files)
+
+    @property
+    def citation(self) -> str:
+        """Citation of this run's report."""
+        return (
+            "launchwise: launch parameters of CUDA kernels, measured, learnt and recommended "
+            f"(software). Commit {wording.short(self.commit)}, report of "
+            f"{wording.moment(self.written_at)}."
+        )

@@ -15,16 +15,24 @@ import numpy as np
 from launchwise.report.blocks import Key
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+
 SKY, AMBER, GREY, INK = "#56B4E9", "#E69F00", "#8a8f98", "#1d2733"
+
 BROWN, VIOLET = "#7a4a1e", "#5d3a9b"
+
 CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY, BROWN, VIOLET)
+
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 
 GRID = "#e4e7eb"
+
+
 # Light to dark in lightness as well as in hue, so they survive print and colour blindness.
 REGRETS = ((0.1, "#f0c674"), (0.03, "#8fc1ad"), (0.01, "#3a86a8"), (0.0, "#0b3c5d"))
 """Regret (1 - fraction of the best) to colour: the steps of a log scale, dark is good."""
+
 BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]
 
 

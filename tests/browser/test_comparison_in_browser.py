@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from launchwise.report.blocks import Compared, Section
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 
 rng = np.random.default_rng(1)
 PROBLEMS = 12

@@ -16,8 +16,8 @@ from launchwise.base.expressions import evaluate
 from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.learning.answering import answers
 from launchwise.learning.splits import Case
-from launchwise.report import finder
 from launchwise.report.blocks import Page, Section
+from launchwise.report.front import finder
 from launchwise.workloads.limits import nested
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import folder_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from harness.many_gpus import copied, write_report
 
-from launchwise.report.assemble import MOST_GPUS
-from launchwise.report.page import MOST_ROWS
+from launchwise.report.site.assemble import MOST_GPUS
+from launchwise.report.site.rendering import MOST_ROWS
 from tests.support.browsing import at_desktop, load
 from tests.support.report_study import study
 

@@ -15,7 +15,7 @@ from launchwise.experiment.elements import FILE, Element, check_places, read_ele
 from tests.support.samples import ROOT
 
 STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
-SECTIONS = [*ROOT.glob("launchwise/report/*.py"), *ROOT.glob("kernels/*/studies/*/*.py")]
+SECTIONS = [*ROOT.glob("launchwise/report/**/*.py"), *ROOT.glob("kernels/*/studies/*/*.py")]
 MOST_LINES = 60
 """Lines of a paper's list: longer ones go stale."""
 

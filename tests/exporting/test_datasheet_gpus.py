@@ -31,7 +31,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.product import fit_final
 from launchwise.learning.splits import Case
-from launchwise.report import finder
+from launchwise.report.front import finder
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study

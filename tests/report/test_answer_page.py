@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from launchwise.report.answer_page import page
+from launchwise.report.sweep_page import answers_page
 from launchwise.tables.answers import answers
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import Spec
@@ -19,7 +19,7 @@ def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec: Spec) 
     rows = measurements(stencil_spec, [{"n": [24], "dtype": ["float32"], "order": [2]}])
     rows = rows.sort_values("time_ms", ascending=False, ignore_index=True)
     rows.loc[is_baseline(rows, stencil_spec), "time_ms"] *= 1.5
-    text = page(stencil_spec, profile("test"), rows, answers(rows, stencil_spec))
+    text = answers_page(stencil_spec, profile("test"), rows, answers(rows, stencil_spec))
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text)
     assert found
     every, default = json.loads(found[1])["plot-every-0"]["data"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from launchwise.report.blocks import Fold, Table, Text
-from launchwise.report.goals import goals
-from launchwise.report.models import answering, leader, seconds_to_train
-from launchwise.report.origin import provenance
+from launchwise.report.health.provenance import provenance
+from launchwise.report.models.headline import goals
+from launchwise.report.scores import answering, leader, seconds_to_train
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN
 from tests.support.report_study import study

@@ -14,9 +14,8 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Fold, Section, Table, Text
-from launchwise.report.datasheet_only import described
-from launchwise.report.gpu_comparison import entries
-from launchwise.report.spread import spread
+from launchwise.report.gpus.datasheet_only import described, spread
+from launchwise.report.gpus.gpu_comparison import entries
 from launchwise.report.study import StudyData
 from tests.support.described_gpus import described_gpus
 from tests.support.report_study import settings, study

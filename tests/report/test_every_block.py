@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.report import theme
 from launchwise.report.blocks import MISSING, Block, Drawing, Figure, Page, Table
-from launchwise.report.page import every_block
+from launchwise.report.site.rendering import every_block
 from tests.report.test_report_pairs import paired
 from tests.support.report_pages import pages
 from tests.support.report_study import study

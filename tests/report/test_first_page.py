@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
-from launchwise.report.first_page import SHOWN, write_first_page
+from launchwise.report.site.stand_ins import SHOWN, write_first_page
 
 
 def answer(gpu: str, n: int, basis: str = "measured", gain: float | None = 1.25) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report import fixed_choice
+from launchwise.report.answer import fixed_choice
 from launchwise.report.blocks import Figure, Fold, Text
 from tests.support.report_study import study
 

@@ -14,7 +14,8 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Compared, Text
-from launchwise.report.gpu_comparison import (
+from launchwise.report.gpus.datasheet_only import UNKNOWN, Spread
+from launchwise.report.gpus.gpu_comparison import (
     NO_PRICES,
     csv_rows,
     csv_text,
@@ -23,7 +24,6 @@ from launchwise.report.gpu_comparison import (
     section,
     tdp_w,
 )
-from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import study

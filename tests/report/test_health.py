@@ -15,8 +15,9 @@ import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.extension import named
-from launchwise.report import health, health_section, theme
+from launchwise.report import theme
 from launchwise.report.blocks import Figure, Fold, Notice, Table
+from launchwise.report.health import health_section, sweep_health
 from launchwise.workloads.statuses import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
@@ -33,8 +34,8 @@ def sweep() -> pd.DataFrame:
     return made.assign(n=100 + np.arange(100) // 10, temperature_c=50.0, power_w=300.0)
 
 
-def of(rows: pd.DataFrame) -> health.Health:
-    return health.health_of("big", rows, study().spec)
+def of(rows: pd.DataFrame) -> sweep_health.Health:
+    return sweep_health.health_of("big", rows, study().spec)
 
 
 def capped(rows: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -75,7 +76,7 @@ def test_an_older_major_version_of_the_driver_is_a_complaint(driver: str, said: 
         gpu: rows.assign(driver=driver if gpu == "big" else "580.2")
         for gpu, rows in made.sweeps.items()
     }
-    big, other = health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
+    big, other = sweep_health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
     assert (big.complaints, other.complaints) == (said, [])
 
 
@@ -96,7 +97,7 @@ def test_a_sound_sweep_is_well() -> None:
     found = of(sweep())
     assert (found.verdict, found.complaints) == ("sound", [])
     assert (found.rows, found.cards, found.clocks_mhz) == (100, 1, (1980.0, 1980.0))
-    assert health.notice([found]) is None
+    assert sweep_health.notice([found]) is None
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_each_limit_is_a_complaint(
     found = of(change(sweep()))
     assert found.complaints == [complaint]
     assert found.verdict == "doubtful"
-    notice = health.notice([of(sweep()), found])
+    notice = sweep_health.notice([of(sweep()), found])
     assert isinstance(notice, Notice)
     assert notice.text == f"1 of 2 sweeps is doubtful. stencil on big: {complaint}."
 
@@ -188,7 +189,7 @@ def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep() -> None:
         gpu: rows.assign(driver="570.1" if gpu == "big" else "580.2")
         for gpu, rows in made.sweeps.items()
     }
-    big, _ = health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
+    big, _ = sweep_health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
     assert len(big.worst_problems) == big.problems == 2
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
-from launchwise.report import gpu_comparison
 from launchwise.report.blocks import Notice
-from launchwise.report.invariants import NONE, section, violations
+from launchwise.report.gpus import gpu_comparison
+from launchwise.report.health.invariants import NONE, section, violations
 from launchwise.report.study import StudyData
 from tests.support.report_pages import html_of, pages, visible
 from tests.support.report_study import study

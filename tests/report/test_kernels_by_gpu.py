@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from launchwise.gpus.prices import Price
-from launchwise.report import kernels_by_gpu
 from launchwise.report.blocks import Fold, Table
-from launchwise.report.kernels_by_gpu import FEWEST_PROBLEMS, column, section
+from launchwise.report.front import kernels_by_gpu
+from launchwise.report.front.kernels_by_gpu import FEWEST_PROBLEMS, column, section
 from launchwise.report.study import StudyData
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import TIMES_MS, study

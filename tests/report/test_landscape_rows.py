@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report import landscape_rows, sections
+from launchwise.report.answer import landscape, landscape_rows
 from launchwise.report.blocks import Figure, Fold, Landscape
 from tests.support.report_study import TIMES_MS, study
 
@@ -45,7 +45,7 @@ def test_a_configuration_without_a_time_has_none() -> None:
 
 
 def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
-    section = sections.landscape(study())
+    section = landscape.landscape(study())
     controls = next(block for block in section.blocks if isinstance(block, Landscape))
     figure = next(block for block in section.blocks if isinstance(block, Figure))
     assert controls.figure == figure.id

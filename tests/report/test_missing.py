@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from launchwise.report.missing import MissingStudy
+from launchwise.report.site.stand_ins import MissingStudy
 from tests.support.report_pages import folder_of, pages, visible
 from tests.support.report_study import study
 

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import figures
+from launchwise.report.answer import sizes
+from launchwise.report.answer.sizes import NO_SHARES, compared
+from launchwise.report.answer.study_answer import choices, clocks_apart
 from launchwise.report.blocks import Figure, Table, Text
 from launchwise.report.numbers import winners
-from launchwise.report.overview import choices, clocks_apart
-from launchwise.report.sections import NO_SHARES, compared
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import sized_study, study, sweep
@@ -28,7 +29,7 @@ def changed(**times: float) -> StudyData:
 
 
 def drawn(made: StudyData, gpu: str = "big") -> Figure:
-    found = figures.best_against_size(made, winners(made), gpu)
+    found = sizes.best_against_size(made, winners(made), gpu)
     assert found is not None
     return found
 
@@ -91,11 +92,11 @@ def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
         assert ("tiny-share" in ids) is shown
         said = [block.text for block in found.blocks if isinstance(block, Text)]
         assert (NO_SHARES in said) != shown
-    figure = figures.throughput(fast, winners(fast), share=True, name="share")
+    figure = sizes.throughput(fast, winners(fast), share=True, name="share")
     (panel,) = figure.panels
     # 128 MB in 0.4 ms.
     assert next(trace["y"] for trace in panel.data if trace["name"] == "big") == [16, 32]
-    rates = figures.throughput(fast, winners(fast), share=False, name="rate").panels[0]
+    rates = sizes.throughput(fast, winners(fast), share=False, name="rate").panels[0]
     titles = [one.layout["yaxis"]["title"]["text"] for one in (panel, rates)]
     assert ["%" in title for title in titles] == [True, False]
 

@@ -7,8 +7,8 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from launchwise.report import outliers
 from launchwise.report.blocks import Table
+from launchwise.report.models import outliers
 from launchwise.report.study import StudyData
 from launchwise.tables.folds import named_folds
 from tests.support.report_study import study
@@ -54,7 +54,7 @@ def test_no_filter_stands_beside_those_of_both_scopes() -> None:
 
 
 def test_the_section_shows_all_three() -> None:
-    tables = [one for one in outliers.blocks(filtered([0], [5])) if isinstance(one, Table)]
+    tables = [one for one in outliers.outliers(filtered([0], [5])) if isinstance(one, Table)]
     (table,) = (one for one in tables if "with and without" in one.caption)
     names = [row.cells[0].text for row in table.rows]
     assert names == ["no filter", *outliers.SCOPES.values()]

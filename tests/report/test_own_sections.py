@@ -9,10 +9,10 @@ import pytest
 from report_study import study
 
 from launchwise.base.errors import UserError
-from launchwise.report.assemble import of_study
 from launchwise.report.blocks import Section
-from launchwise.report.own_sections import FAILED, own_sections
-from launchwise.report.page import every_block
+from launchwise.report.site.assemble import of_study
+from launchwise.report.site.own_sections import FAILED, own_sections
+from launchwise.report.site.rendering import every_block
 from tests.support.report_pages import page_of
 
 GOOD = """

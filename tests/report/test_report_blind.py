@@ -6,8 +6,11 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import assemble, blind, finder, overview
+from launchwise.report import blind_tests
+from launchwise.report.answer import study_answer
 from launchwise.report.blocks import Bullets, Table
+from launchwise.report.front import finder, index_page
+from launchwise.report.site import assemble
 from launchwise.report.study import StudyData
 from tests.support.report_study import SCORE, study
 
@@ -20,7 +23,7 @@ def with_tests() -> StudyData:
 
 def table_of(made: StudyData) -> Table:
     """The table of the front page."""
-    section = blind.section([made])
+    section = index_page.blind_tests([made])
     assert section is not None
     return next(block for block in section.blocks if isinstance(block, Table))
 
@@ -31,14 +34,14 @@ def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
     assert own.cells[3].detail == "0.969 to 0.979"
     assert [cell.text for cell in other.cells[1:4]] == ["other, new", "40", "0.910"]
     assert [cell.text for cell in own.cells[7:10]] == ["2", "6", "4 of 22"]
-    assert blind.section([study()]) is None
+    assert index_page.blind_tests([study()]) is None
 
 
 def test_a_gpu_that_was_new_may_have_rows_now() -> None:
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"
-    assert blind.only_tested([made]) == []
-    said = str(blind.sentence(made, "big"))
+    assert blind_tests.only_tested([made]) == []
+    said = str(blind_tests.sentence(made, "big"))
     assert said.startswith("in a blind test of 40 problems, when the study had no row of this GPU,")
 
 
@@ -56,13 +59,13 @@ def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
 
 
 def test_it_is_named_where_the_gpus_are() -> None:
-    assert blind.only_tested([with_tests(), with_tests()]) == ["other"]
+    assert blind_tests.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "Blind tests only: other." in assemble._whose([with_tests()])
     assert "blind" not in assemble._whose([study()])
 
 
 def test_the_answer_of_a_study_has_a_sentence_for_it() -> None:
-    blocks = overview.answer(with_tests()).blocks
+    blocks = study_answer.answer(with_tests()).blocks
     items = next(block for block in blocks if isinstance(block, Bullets)).items
     said = {str(lead): str(text) for lead, text in items}
     assert said["other:"] == (

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from launchwise.report import assemble, maps, overview, sections
+from launchwise.report.answer import sizes, study_answer
 from launchwise.report.blocks import Block, Bullets, Figure, Fold, Section
+from launchwise.report.models import model_tables
+from launchwise.report.site import assemble
 from tests.support.report_study import study
 
 
@@ -19,7 +21,7 @@ def blocks_of(section: Section) -> Iterator[Block]:
 
 
 def test_methods_against_size_are_those_of_their_gpu() -> None:
-    figures = [block for block in blocks_of(sections.tiles(study())) if isinstance(block, Figure)]
+    figures = [block for block in blocks_of(sizes.tiles(study())) if isinstance(block, Figure)]
     lines = {
         figure.id: {trace["name"]: trace["y"] for trace in figure.panels[0].data}
         for figure in figures
@@ -49,7 +51,7 @@ def test_a_size_that_one_model_lacks_stays_on_the_map() -> None:
     made = study()
     rows = made.evaluation
     few = rows[(rows["model"] != "knn") | (rows["n"] != 202)]
-    (trace,) = maps.fraction_heat(made, few, ["knn", "tree"], "x").panels[0].data
+    (trace,) = model_tables.fraction_heat(made, few, ["knn", "tree"], "x").panels[0].data
     assert trace["x"] == ["102", "202"]
     assert trace["z"] == [[1.0, None], [0.625, 1.0]]
 
@@ -72,7 +74,7 @@ def test_without_a_model_one_configuration_stands_for_the_answers() -> None:
     possible = (rows["n"] == 202) == (rows["bx"] == 64)
     sweeps = {"big": rows[possible], "big.sm4": slice_rows[slice_rows["n"] == 102]}
     plain = dataclasses.replace(made, evaluation=made.evaluation.iloc[:0], sweeps=sweeps, _known={})
-    (listed,) = (block for block in overview.answer(plain).blocks if isinstance(block, Bullets))
+    (listed,) = (block for block in study_answer.answer(plain).blocks if isinstance(block, Bullets))
     said = dict(listed.items)
     assert "reaches 100 % of the best speed (possible for 1 of 2 problems)" in said["big:"]
     assert said["big.sm4:"].startswith(

@@ -10,7 +10,7 @@ import pytest
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
 from launchwise.report.blocks import Figure, Fold, Section, Table
-from launchwise.report.curves import learning_curves
+from launchwise.report.models.learning_curves import learning_curves
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
 

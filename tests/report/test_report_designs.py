@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from launchwise.experiment.study import Design
-from launchwise.report import designs
+from launchwise.report.answer import in_pairs
 from launchwise.report.blocks import Fold, Table
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
@@ -39,7 +39,7 @@ def paired(roles: list[str], sweep_ms: list[float], **columns: Any) -> StudyData
 
 def cells_of(data: StudyData) -> tuple[list[list[str]], list[list[str]]]:
     """Cells of the table and of the fold's table."""
-    found = designs.section(data)
+    found = in_pairs.gains_over_parts(data)
     assert found is not None
     (table,) = (block for block in found.blocks if isinstance(block, Table))
     (fold,) = (block for block in found.blocks if isinstance(block, Fold))
@@ -75,4 +75,4 @@ def test_rounds_on_a_hindered_card_give_no_gain() -> None:
 def test_without_a_design_or_its_rows_there_is_no_section(settings: dict[str, Design]) -> None:
     data = paired(["baseline+usual", "design", "best"], [3.0, 1.6, 1.0])
     none = data.settings.model_copy(update={"designs": settings})
-    assert designs.section(dataclasses.replace(data, settings=none, _known={})) is None
+    assert in_pairs.gains_over_parts(dataclasses.replace(data, settings=none, _known={})) is None

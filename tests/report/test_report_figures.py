@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from launchwise.report import figures
+from launchwise.report.answer import sizes
+from launchwise.report.answer.sizes import compared, tiles
+from launchwise.report.answer.tunables import tunables
 from launchwise.report.blocks import Drawing, Figure, Section
 from launchwise.report.numbers import winners
-from launchwise.report.page import every_block
-from launchwise.report.sections import compared, tiles
+from launchwise.report.site.rendering import every_block
 from launchwise.report.study import StudyData
-from launchwise.report.tunables import tunables
 from tests.support.report_study import study, sweep
 
 
@@ -50,7 +51,7 @@ def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing() -> None:
 def test_the_axis_of_tunables_begins_near_the_least_value() -> None:
     made = study()
     best = winners(made)
-    found = figures.best_against_size(made, best, "big")
+    found = sizes.best_against_size(made, best, "big")
     assert found is not None
     low, high = found.panels[0].layout["yaxis"]["range"]
     own = best[best["gpu"] == "big"]
@@ -62,7 +63,7 @@ def test_the_axis_of_tunables_begins_near_the_least_value() -> None:
 
 def test_points_of_a_figure_say_whose_rows_they_are() -> None:
     made = study()
-    found = figures.best_against_size(made, winners(made), "big")
+    found = sizes.best_against_size(made, winners(made), "big")
     assert found is not None
     metas = [trace["meta"] for panel in found.panels for trace in panel.data]
     # The size stands on the axis.

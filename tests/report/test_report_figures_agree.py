@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 
 from launchwise.experiment.study import TransferSplit
-from launchwise.report import finder, overview, sections, wording
+from launchwise.report import wording
+from launchwise.report.answer import sizes, study_answer
 from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
+from launchwise.report.front import finder
+from launchwise.report.models import transfer
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import load_spec
@@ -34,7 +37,7 @@ def fastest_ms(made: StudyData, gpu: str) -> dict[tuple[object, ...], float]:
 
 
 def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
-    (lookup,) = (block for block in overview.answer(made).blocks if isinstance(block, Lookup))
+    (lookup,) = (block for block in study_answer.answer(made).blocks if isinstance(block, Lookup))
     assert lookup.columns[2].unit == "ms"
     count = 0
     for gpu in made.gpus:
@@ -67,7 +70,7 @@ def test_the_lookup_launches_a_template_with_its_arguments(made: StudyData) -> N
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
-    section = sections.compared(made)
+    section = sizes.compared(made)
     (fold,) = (block for block in section.blocks if isinstance(block, Fold))
     (best,) = fold.blocks
     assert isinstance(best, Table)
@@ -95,20 +98,20 @@ def texts(section: Section) -> str:
 
 
 def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> None:
-    section = sections.transferred(made)
+    section = transfer.transferred(made)
     assert section is not None
     assert made.cards == 1
     assert "are one model of card: big.sm4 is a slice" in texts(section)
-    assert sections.ONE_CARD in texts(section)
+    assert transfer.ONE_CARD in texts(section)
     # The same rows, of two models of cards.
     profiles = {
         gpu: profile.model_copy(update={"device_name": f"Card {gpu}"})
         for gpu, profile in made.profiles.items()
     }
-    other = sections.transferred(dataclasses.replace(made, profiles=profiles, _known={}))
+    other = transfer.transferred(dataclasses.replace(made, profiles=profiles, _known={}))
     assert other is not None
     assert "are 2 models of cards: big.sm4 is a slice" in texts(other)
-    assert sections.ONE_CARD not in texts(other)
+    assert transfer.ONE_CARD not in texts(other)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_an_answer_says_what_its_model_did_not_see(
     if split:
         settings = made.settings.model_copy(update={"splits": {"sizes": split}})
         made = dataclasses.replace(made, settings=settings, _known={})
-    (bullets,) = (each for each in overview.answer(made).blocks if isinstance(each, Bullets))
+    (bullets,) = (each for each in study_answer.answer(made).blocks if isinstance(each, Bullets))
     sentences = [each[1] for each in bullets.items if each[0] == "big:"]
     assert [words in each for each in sentences] == [True]
 
@@ -149,7 +152,9 @@ def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made: StudyData
         }  # fmt: skip
         asked = settings(splits={"sizes": split})
         both = dataclasses.replace(made, sweeps=sweeps, settings=asked, _known={})
-        (bullets,) = (each for each in overview.answer(both).blocks if isinstance(each, Bullets))
+        (bullets,) = (
+            each for each in study_answer.answer(both).blocks if isinstance(each, Bullets)
+        )
         (text,) = (each[1] for each in bullets.items if each[0] == "Fastest GPU:")
         return str(text)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
-from launchwise.report import gpus
 from launchwise.report.blocks import Fold, Table
+from launchwise.report.gpus import gpu_attributes
 from tests.support.described_gpus import described_gpus
 from tests.support.samples import profile
 
@@ -12,7 +12,7 @@ FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
 
 def folds(**profiles: GpuProfile) -> list[Fold]:
-    return [block for block in gpus.section(profiles).blocks if isinstance(block, Fold)]
+    return [block for block in gpu_attributes.section(profiles).blocks if isinstance(block, Fold)]
 
 
 def test_micro_benchmarks_stand_beside_each_other_in_units_to_read() -> None:
@@ -40,12 +40,14 @@ def test_profiles_from_before_micro_benchmarks_have_no_such_table() -> None:
 
 
 def test_every_ceiling_has_a_unit() -> None:
-    assert {name.rpartition("_")[2] for name in Ceilings.model_fields} == gpus.UNITS.keys()
+    assert {
+        name.rpartition("_")[2] for name in Ceilings.model_fields
+    } == gpu_attributes.UNITS.keys()
 
 
 def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
     known, unknown = profile(driver="580.1", toolkit="13.0"), profile(driver="", toolkit="")
-    shown = gpus.section({"known": known, "unknown": unknown}).blocks[0]
+    shown = gpu_attributes.section({"known": known, "unknown": unknown}).blocks[0]
     assert isinstance(shown, Table)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
@@ -53,7 +55,7 @@ def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
 
 def test_sizes_of_memories_are_in_the_units_of_their_rows() -> None:
     sizes = {"memory_bytes": 80 * 10**9, "l2_bytes": 50 * 2**20, "shared_per_sm_bytes": 228 * 2**10}
-    shown = gpus.section({"own": profile(**sizes)}).blocks[0]
+    shown = gpu_attributes.section({"own": profile(**sizes)}).blocks[0]
     assert isinstance(shown, Table)
     rows = {row.cells[0].text: row.cells[1].text for row in shown.rows}
     found = [rows[name] for name in ("memory (GB)", "L2 cache (MB)", "shared memory per SM (KB)")]
@@ -63,7 +65,7 @@ def test_sizes_of_memories_are_in_the_units_of_their_rows() -> None:
 def test_estimated_ceilings_are_not_called_measured() -> None:
     own = profile()
     profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
-    shown = gpus.section(profiles).blocks[0]
+    shown = gpu_attributes.section(profiles).blocks[0]
     assert isinstance(shown, Table)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
     measured = [cells for title, cells in rows.items() if "measured" in title]
@@ -73,22 +75,22 @@ def test_estimated_ceilings_are_not_called_measured() -> None:
 
 def test_many_gpus_have_a_row_each() -> None:
     profiles = {f"gpu{place}": profile() for place in range(7)}
-    shown = gpus.section(profiles).blocks[0]
+    shown = gpu_attributes.section(profiles).blocks[0]
     assert isinstance(shown, Table)
     assert [row.cells[0].text for row in shown.rows] == list(profiles)
     titles = {column.title: column.unit for column in shown.columns}
     assert titles["SM clock"] == "MHz"
     assert titles["GPU"] == ""
-    few = gpus.section(dict(list(profiles.items())[:6])).blocks[0]
+    few = gpu_attributes.section(dict(list(profiles.items())[:6])).blocks[0]
     assert isinstance(few, Table)
     assert [column.title for column in few.columns][1:] == list(profiles)[:6]
 
 
 def test_datasheet_only_gpus_are_folded_below() -> None:
-    section = gpus.section({"known": profile()}, described_gpus("a100", "v100"))
+    section = gpu_attributes.section({"known": profile()}, described_gpus("a100", "v100"))
     last = section.blocks[-1]
     assert isinstance(last, Fold)
     (shown,) = last.blocks
     assert isinstance(shown, Table)
     assert len(shown.rows) == 2
-    assert not isinstance(gpus.section({"known": profile()}, {}).blocks[-1], Fold)
+    assert not isinstance(gpu_attributes.section({"known": profile()}, {}).blocks[-1], Fold)

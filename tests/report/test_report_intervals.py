@@ -10,10 +10,10 @@ import pytest
 from report_study import study
 
 from launchwise.report import wording
+from launchwise.report.answer.study_answer import answer
 from launchwise.report.blocks import Bullets, Table, Text
-from launchwise.report.goals import goals
-from launchwise.report.models import tables_of
-from launchwise.report.overview import answer
+from launchwise.report.models.headline import goals
+from launchwise.report.models.model_tables import tables_of
 from launchwise.report.study import StudyData
 
 Ratio = tuple[float, float] | None

@@ -8,19 +8,17 @@ import math
 import pandas as pd
 import pytest
 
-from launchwise.report import outliers
 from launchwise.report.blocks import Fold, Table
-from launchwise.report.goals import goals, problems_tested, verdicts
-from launchwise.report.models import dropped_features, score_table
-from launchwise.report.numbers import (
-    DEFAULT_ERROR,
+from launchwise.report.models import outliers
+from launchwise.report.models.headline import goals, problems_tested, verdicts
+from launchwise.report.models.transfer import losses_by_transfer
+from launchwise.report.numbers import DEFAULT_ERROR, single_best, statuses, winners
+from launchwise.report.scores import (
     best_model,
+    dropped_features,
     null_accuracy,
+    score_table,
     scores_on,
-    single_best,
-    statuses,
-    transfer,
-    winners,
 )
 from launchwise.report.study import StudyData
 from tests.support.report_study import NARROW, WIDE, settings, study
@@ -132,7 +130,7 @@ def test_dropped_features_are_those_of_the_gpu() -> None:
 
 
 def test_transfer_loss_of_both_directions() -> None:
-    pairs = transfer(study())
+    pairs = losses_by_transfer(study())
     out = row(pairs, source="big", target="big.sm4")
     assert out["loss"] == pytest.approx(1 / math.sqrt(0.4 * 1.0) - 1)
     assert out["worst"] == pytest.approx(1.5)
@@ -147,7 +145,7 @@ def test_transfer_counts_what_the_target_cannot_do() -> None:
     sweep = tiny.sweeps["big.sm4"]
     gone = (sweep["n"] == 102) & (sweep["bx"] == NARROW["bx"])
     tiny.sweeps = {**tiny.sweeps, "big.sm4": sweep[~gone]}
-    out = row(transfer(tiny), source="big", target="big.sm4")
+    out = row(losses_by_transfer(tiny), source="big", target="big.sm4")
     assert out["impossible"] == 1
     assert out["loss"] == pytest.approx(0.0)
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from launchwise.report import wording
+from launchwise.report.answer.occupancy import MOST_PANELS, folded, occupancy, outermost
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
-from launchwise.report.occupancy import MOST_PANELS, folded, occupancy, outermost
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema

@@ -21,10 +21,11 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
-from launchwise.report import assemble, site, wording
+from launchwise.report import wording
 from launchwise.report.blocks import Column, Page, Section, Table
-from launchwise.report.outliers import NO_ROWS
-from launchwise.report.page import embedded, render, with_shared_texts
+from launchwise.report.models.outliers import NO_ROWS
+from launchwise.report.site import assemble, writing
+from launchwise.report.site.rendering import embedded, render, with_shared_texts
 from tests.support.report_pages import RUN, files_of, folder_of, html_of, page_of
 from tests.support.report_study import study
 from tests.support.spaces import LARGE, large
@@ -143,7 +144,7 @@ def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path: Path) -> No
     (folder / "index.html").write_text("front")
     (folder / "one" / "index.html").write_text("study")
     for name in ("a.zip", "b.zip"):
-        site.pack(folder, ["one/index.html", "index.html"], tmp_path / name)
+        writing.pack(folder, ["one/index.html", "index.html"], tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         assert packed.namelist() == ["report/index.html", "report/one/index.html"]
@@ -306,9 +307,9 @@ def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
 
 def test_summaries_hold_every_model_and_gpu() -> None:
     tiny = study()
-    models = assemble.model_summary(tiny)
+    models = writing.model_summary(tiny)
     assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
-    chosen = assemble.configuration_summary(tiny)
+    chosen = writing.configuration_summary(tiny)
     assert list(chosen["gpu"]) == ["big", "big.sm4"]
     assert isinstance(chosen, pd.DataFrame)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from launchwise.base.paired import FASTER, UNDECIDED
-from launchwise.report import pairs
+from launchwise.report.answer import in_pairs
 from launchwise.report.blocks import Fold, Section, Table
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
@@ -37,7 +37,7 @@ def paired() -> StudyData:
 @pytest.fixture(scope="module")
 def section() -> Section:
     """Its section."""
-    found = pairs.section(paired())
+    found = in_pairs.gains_in_pairs(paired())
     assert found is not None
     return found
 
@@ -65,4 +65,4 @@ def test_every_problem_has_its_fastest_and_the_verdict(section: Section) -> None
 
 
 def test_without_pairs_there_is_no_section() -> None:
-    assert pairs.section(study()) is None
+    assert in_pairs.gains_in_pairs(study()) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from launchwise.experiment.study import ModelEntry
 from launchwise.report.blocks import Block, Figure, Fold, Section, Table, Text
-from launchwise.report.predictions import overall, predictions
+from launchwise.report.models.predicted_times import overall, predictions
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
 

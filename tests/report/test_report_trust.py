@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import trust
 from launchwise.report.blocks import MISSING, Fold
+from launchwise.report.health import provenance
 from launchwise.workloads.metrics import absent, named
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements
@@ -16,7 +16,7 @@ from tests.support.samples import measurements
 
 def told(sweep: pd.DataFrame, facts: dict[str, Any] | None = None) -> dict[str, list[str]]:
     """What is told of one sweep: first cell of every row to the others."""
-    (fold,) = trust.blocks("stencil", {"g": sweep}, {"g": facts or {}})
+    (fold,) = provenance.quality("stencil", {"g": sweep}, {"g": facts or {}})
     assert isinstance(fold, Fold)
     found = {}
     for block in fold.blocks:
@@ -58,5 +58,5 @@ def test_seconds_of_all_shards_are_added(stencil_spec: Spec) -> None:
     assert found["timing"] == ["1.0"]
     assert found["pauses for a throttled card"] == ["0.5"]
     assert found["energy loops"] == [MISSING]
-    assert trust.spent_s({"seconds": {"total": 1.5}}) == {"total": 1.5}
-    assert np.isclose(sum(trust.spent_s({}).values()), 0)
+    assert provenance.spent_s({"seconds": {"total": 1.5}}) == {"total": 1.5}
+    assert np.isclose(sum(provenance.spent_s({}).values()), 0)

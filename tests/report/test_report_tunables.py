@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
+from launchwise.report.answer.tunables import Sensitivity, drawing, fixed_values, tunables
 from launchwise.report.blocks import Drawing, Fold, Table
-from launchwise.report.page import render
-from launchwise.report.sensitivity import Sensitivity, drawing
-from launchwise.report.tunables import fixed_values, tunables
+from launchwise.report.site.rendering import render
 from tests.support.report_study import configurations, study
 
 

@@ -8,8 +8,8 @@ from io import StringIO
 import pandas as pd
 import pytest
 
-from launchwise.report import assemble, writing
-from launchwise.report.missing import MissingStudy
+from launchwise.report.site import assemble, writing
+from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
@@ -30,9 +30,9 @@ def test_it_is_the_folder_made_at_once(processes: int) -> None:
     assert len(tables) == 4
     for study_ in two():
         wanted = pd.read_csv(StringIO(tables[f"{study_.name}.models.csv"]))
-        assert list(wanted["model"]) == list(assemble.model_summary(study_)["model"])
+        assert list(wanted["model"]) == list(writing.model_summary(study_)["model"])
         chosen = pd.read_csv(StringIO(tables[f"{study_.name}.configurations.csv"]))
-        assert len(chosen) == len(assemble.configuration_summary(study_))
+        assert len(chosen) == len(writing.configuration_summary(study_))
     # Ways to pages of other studies are there: nothing is left to fill in.
     assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
     assert not {letter for text in found.values() for letter in text} & {"\x02", "\x03"}

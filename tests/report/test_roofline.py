@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report import roofline
+from launchwise.report.answer import roofline
 from launchwise.report.study import StudyData
 from tests.support.report_study import profile, study
 

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from launchwise.measuring.extension import named
-from launchwise.report import health_section, wording
-from launchwise.report.anew import anew_settings
+from launchwise.report import wording
+from launchwise.report.answer.landscape import landscape
 from launchwise.report.blocks import Block, Fold, Table, Text
+from launchwise.report.health import health_section
+from launchwise.report.measure_again import anew_settings, listed, of_one_launch, used_rows
 from launchwise.report.numbers import shown_problem
-from launchwise.report.sections import landscape
-from launchwise.report.single_launches import listed, of_one_launch, used_rows
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
 

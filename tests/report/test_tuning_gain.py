@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import tuning_gain
 from launchwise.report.blocks import Drawing, Fold, Table
+from launchwise.report.front import tuning_gain
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
 

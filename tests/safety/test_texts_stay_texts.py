@@ -31,7 +31,8 @@ from launchwise.exporting.macros import macros_text
 from launchwise.exporting.python import python_module
 from launchwise.gpus.prices import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
-from launchwise.report import gpu_comparison, writing
+from launchwise.report.gpus import gpu_comparison
+from launchwise.report.site import writing
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of

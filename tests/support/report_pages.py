@@ -8,13 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from launchwise.gpus.datasheets import Datasheet
-from launchwise.report import assemble, finder, gpu_comparison, landscape_rows, site, writing
+from launchwise.report.answer import landscape_rows
 from launchwise.report.blocks import Page
-from launchwise.report.missing import MissingStudy, failed, notices
-from launchwise.report.overview import Run
-from launchwise.report.page import assets
-from launchwise.report.spread import spread
-from launchwise.report.study import StudyData
+from launchwise.report.front import finder
+from launchwise.report.gpus import gpu_comparison
+from launchwise.report.gpus.datasheet_only import spread
+from launchwise.report.site import assemble, writing
+from launchwise.report.site.rendering import assets
+from launchwise.report.site.stand_ins import MissingStudy, failed, notices
+from launchwise.report.study import Run, StudyData
 
 RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
 
@@ -44,7 +46,7 @@ def folder_of(
     rows: Mapping[tuple[str, str], Any] | None = None,
 ) -> dict[str, str]:
     """Every file of a folder of these pages: path to text, the pages first and in their order."""
-    shared = {**site.scripts(answers or {}, comparisons or {}, rows or {}), **assets()}
+    shared = {**writing.scripts(answers or {}, comparisons or {}, rows or {}), **assets()}
     parts = [writing.Part(shared)]
     for page in made:
         parts.append(writing.Part())

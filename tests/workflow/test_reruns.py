@@ -59,7 +59,7 @@ EDITED = {
     "what a script imports inside a function": ("launchwise/learning/blind/scoring.py", {DATA}),
     "what an import imports": ("launchwise/workloads/spec_checks.py", {DATA}),
     "what both scripts import": ("launchwise/base/work.py", {DATA, PROFILES}),
-    "what neither imports": ("launchwise/report/page.py", set()),
+    "what neither imports": ("launchwise/report/site/rendering.py", set()),
     "the file with the version": ("launchwise/__init__.py", set()),
 }
 

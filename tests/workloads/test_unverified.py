@@ -22,8 +22,8 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, make_splits
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.report import wording
+from launchwise.report.answer.landscape import STATUS_WORDS
 from launchwise.report.numbers import statuses, winners
-from launchwise.report.sections import STATUS_WORDS
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema

@@ -143,7 +143,7 @@ def test_which_features_of_the_gpu_vary_is_told_from_the_training(
 
     def said(*dropped: str) -> str:
         names = [name.removeprefix("gpu_") for name in dropped]
-        monkeypatch.setattr(paper_tables.models, "dropped_features", lambda *_: names)
+        monkeypatch.setattr(paper_tables.scores, "dropped_features", lambda *_: names)
         return paper_tables.unvaried(data, published)
 
     count = len(own_features)

@@ -10,9 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report import predictions
 from launchwise.report.blocks import Bullets, Fold, Table, Text
-from launchwise.report.published_times import FIGURES, Judged, overall, parts, published_times
+from launchwise.report.models import predicted_times
+from launchwise.report.publication.published_times import (
+    FIGURES,
+    Judged,
+    overall,
+    parts,
+    published_times,
+)
 from launchwise.report.study import StudyData
 from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.space import baseline
@@ -114,7 +120,7 @@ def test_they_lead_the_section_on_predicted_times() -> None:
     assert begin.startswith("Worst of tiny")
     assert "0.500 × the published 2.00 ms" in rest
     assert rest.endswith("limit; the copy rate of the paper's host is assumed.")
-    section = predictions.overall([study(kernel=KERNEL)], [lead])
+    section = predicted_times.overall([study(kernel=KERNEL)], [lead])
     assert section is not None
     assert section.blocks[0] is lead
 

@@ -27,7 +27,7 @@ from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.experiment.published import Records, facts_of
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.learning.analytical import PARTS
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 

@@ -18,7 +18,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.published import read_tables
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Block, Fold, Table, Text
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec

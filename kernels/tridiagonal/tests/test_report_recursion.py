@@ -25,7 +25,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_
 from launchwise.experiment.published import read_tables
 from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec

@@ -31,7 +31,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
 )
 from launchwise.experiment.published import facts_of, read_tables
 from launchwise.report.blocks import Block, Bullets, Figure, Fold, Section, Table
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec

@@ -21,7 +21,7 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections a
 from launchwise.experiment.published import read_tables
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Block, Figure, Fold, Table, Text
-from launchwise.report.page import render
+from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec

@@ -80,7 +80,7 @@ def write(
     from launchwise.measuring.gathering import gather
     from launchwise.measuring.journal import counted_rows, read_journal, read_notes
     from launchwise.measuring.visit import Measured, write_shard
-    from launchwise.report.answer_files import write_answers
+    from launchwise.report.sweep_page import write_answers
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
@@ -103,7 +103,7 @@ def main() -> None:
 
     import launchwise.measuring.gathering
     import launchwise.measuring.visit
-    import launchwise.report.answer_files  # noqa: F401
+    import launchwise.report.sweep_page  # noqa: F401
 
     line = sys.stdin.readline()
     if not line:

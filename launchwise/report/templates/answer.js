@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  // Places in an entry of a study's answers, see launchwise/report/finder.py.
+  // Places in an entry of a study's answers, see launchwise/report/front/finder.py.
   const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, , , BASELINE] = [...Array(12).keys()];
   const [PAIRED, BLIND, OTHERS] = [14, 15, 16];
   const EQUAL = window.launchwiseEqual;

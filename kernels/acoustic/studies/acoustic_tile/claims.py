@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
-from launchwise.report import models, wording
-from launchwise.report.numbers import scores_on
+from launchwise.report import scores, wording
+from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
 from . import paper_tables
@@ -129,7 +129,7 @@ def _losses(gpus: Mapping[str, Any], results: Records, place: str) -> Statement:
 
 
 def _speed_up(study: StudyData, published: Mapping[str, Records]) -> list[Statement]:
-    split = models.first_split(study)
+    split = scores.first_split(study)
     theirs = wording.listed(
         f"{float(record['improvement_coefficient']):.2f} ({record['title']})"
         for record in published["results"]
@@ -171,22 +171,22 @@ def _earlier_gain(study: StudyData, facts: Mapping[str, str]) -> list[Statement]
 
 
 def _few_trials(study: StudyData) -> list[Statement]:
-    split = models.first_split(study)
+    split = scores.first_split(study)
     parts = []
     for gpu in study.whole:
-        scores = paper_tables.scores_by_model(scores_on(study, split, gpu))
+        own = paper_tables.scores_by_model(scores_on(study, split, gpu))
         draws = {
             int(name.removeprefix("random_")): one["fraction"]
-            for name, one in scores.items()
+            for name, one in own.items()
             if name.startswith("random_")
         }
-        if "tree" in scores and draws:
+        if "tree" in own and draws:
             tried = ", ".join(
                 f"{100 * draws[count]:.1f} % after {count}" for count in sorted(draws)
             )
             parts.append(
                 f"on {gpu} the tree of our default settings reaches "
-                f"{100 * scores['tree']['fraction']:.1f} "
+                f"{100 * own['tree']['fraction']:.1f} "
                 f"% of best without a trial; random trials reach {tried}"
             )
     if not parts:

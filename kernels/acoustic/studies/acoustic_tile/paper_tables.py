@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.experiment.published import Records
 from launchwise.measuring import openmp
 from launchwise.measuring.compile import FLAGS
-from launchwise.report import models, wording
+from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import (
     THEIRS,
@@ -24,8 +24,8 @@ from launchwise.report.fields import (
     of_texts,
     table_of,
 )
+from launchwise.report.measure_again import of_one_launch
 from launchwise.report.numbers import records
-from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import selected
 from launchwise.tables.times import by_sweep
@@ -266,7 +266,7 @@ def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
 
 def features(study: StudyData, published: Mapping[str, Records]) -> Table:
     """Table 2: the paper's features, our names, and whether they vary here."""
-    dropped = set(models.dropped_features(study, models.first_split(study)))
+    dropped = set(scores.dropped_features(study, scores.first_split(study)))
     listed = published.get("features", [])
     rows = [
         [
@@ -285,7 +285,7 @@ def features(study: StudyData, published: Mapping[str, Records]) -> Table:
 
 def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
     """Which of the paper's features of the GPU training drops, as all training rows agree."""
-    dropped = set(models.dropped_features(study, models.first_split(study)))
+    dropped = set(scores.dropped_features(study, scores.first_split(study)))
     own = [record for record in published.get("features", []) if record["ours"].startswith("gpu_")]
     same = [one["feature"] for one in own if one["ours"].removeprefix("gpu_") in dropped]
     rows = f"Training rows are of {wording.listed(study.gpus)}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
-from launchwise.report import models, wording
+from launchwise.report import scores, wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Fold, Section, Table, Text
 from launchwise.report.fields import (
     Field,
@@ -18,8 +18,8 @@ from launchwise.report.fields import (
     percents,
     table_of,
 )
-from launchwise.report.numbers import scores_on
-from launchwise.report.single_launches import settings_to_repeat
+from launchwise.report.measure_again import settings_to_repeat
+from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe
@@ -142,7 +142,7 @@ def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list
 
 def _beside(study: StudyData, results: Records) -> Table:
     """Tables 4 and 5: theirs, and ours with all variants."""
-    split, limit = models.first_split(study), paper_tables.LIMIT
+    split, limit = scores.first_split(study), paper_tables.LIMIT
     names = list(dict.fromkeys(record["model"] for record in results))
     most: dict[str, str] = {}
     for one in results:
@@ -156,10 +156,10 @@ def _beside(study: StudyData, results: Records) -> Table:
     )
     ours = []
     for gpu in study.whole:
-        scores = paper_tables.scores_by_model(scores_on(study, split, gpu))
-        if scores:
-            limits = {limit: scores["oracle"]} if "oracle" in scores else {}
-            ours.append((_ours(gpu, scores, names), {**scores, **limits}))
+        own = paper_tables.scores_by_model(scores_on(study, split, gpu))
+        if own:
+            limits = {limit: own["oracle"]} if "oracle" in own else {}
+            ours.append((_ours(gpu, own, names), {**own, **limits}))
     return beside(
         "The paper's tables 4 and 5 beside ours, test sizes of the paper",
         field("model", lambda name: limit if name == limit else study.title(name)),
@@ -201,8 +201,8 @@ def _examples(found: Mapping[str, Any]) -> str:
 
 
 def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | None) -> Table:
-    split = models.first_split(study)
-    folds = models.folds_of(study, "c45", split)
+    split = scores.first_split(study)
+    folds = scores.folds_of(study, "c45", split)
     ours: Mapping[str, Any] = folds[0] if folds else {}
     counted = recipe.classifier(recorded)
     rare = ours.get("rare_classes")

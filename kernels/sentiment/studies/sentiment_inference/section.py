@@ -11,7 +11,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import field, of_texts, significant, table_of
-from launchwise.report.single_launches import settings_to_repeat
+from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.measure_again import anew_settings
 
 if TYPE_CHECKING:
     from .series import RecursionSeries

@@ -10,15 +10,7 @@ import pandas as pd
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Fold
-from launchwise.report.fields import (
-    THEIRS,
-    Field,
-    decimals,
-    field,
-    grouped,
-    significant,
-    table_of,
-)
+from launchwise.report.fields import THEIRS, Field, decimals, field, grouped, significant, table_of
 
 from ...recommenders.stream_law.choice import compare_optima
 from .gains import ABOVE, NOT_WELL, ROWS, SIZE

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.anew import anew_settings
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, significant, table_of
+from launchwise.report.measure_again import anew_settings
 
 from ..disturbed import APART, DISAGREE, LEAST_ERROR, LEAST_EXCESS, OUTER
 from .series import CHOICE, SIZE, SubsystemSeries

@@ -1,0 +1,348 @@
+"""The fastest configuration against size, and the GPUs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import figures, scores, theme, wording
+from launchwise.report.answer import roofline
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.fields import (
+    beside,
+    by_key,
+    decimals,
+    field,
+    grouped,
+    significant,
+    table_of,
+)
+from launchwise.report.figures import (
+    copies_matter,
+    has_sizes,
+    kinds_of,
+    own_scales,
+    row_of,
+    size_layout,
+    slug,
+)
+from launchwise.report.numbers import (
+    by_problem,
+    fractions_on,
+    single_best,
+    winners,
+)
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline
+
+
+def tiles(study: StudyData) -> Section:
+    """Fastest configuration against size, and the loss of simpler choices."""
+    best = winners(study)
+    found: list[Block] = []
+    for gpu in study.gpus:
+        drawn = [
+            best_against_size(study, best, gpu),
+            choices_against_size(study, _choices(study, gpu), gpu),
+        ]
+        parts: list[Block] = [figure for figure in drawn if figure is not None]
+        listed = _winners_table(study, best, gpu)
+        if gpu in study.whole:
+            title = f"{gpu}: the fastest configuration of every problem"
+            found += [*parts, Fold(title, [listed])]
+        else:
+            found.append(Fold(f"{gpu}: figures and table", [*parts, listed]))
+    return Section(f"{study.name}-tiles", "Best configuration against size", found)
+
+
+def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
+    own = fractions_on(study, gpu)
+    baseline = own[is_baseline(own, study.spec)]
+    one = single_best(study, ["gpu", *study.kinds])
+    one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
+    same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
+    found = [("baseline", baseline), ("one fixed configuration", same)]
+    split = scores.first_split(study)
+    name = scores.leader(study, split, gpu)
+    if name is not None:
+        rows = study.evaluated(split, gpu, name)
+        unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
+        found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
+    return [(title, rows) for title, rows in found if len(rows)]
+
+
+def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
+    own = best[best["gpu"] == gpu]
+    parts = [
+        ([field(kind or "configuration", "configuration")], by_key(rows, study.size))
+        for kind, rows in figures.kinds_of(study, own)
+    ]
+    sizes = sorted({size for _, rows in parts for size in rows})
+    unit = study.spec.problem[study.size].unit
+    heading = field(study.size, lambda size: size, unit=unit, number=True)
+    return beside(f"Fastest configuration measured on {gpu}", heading, sizes, *parts)
+
+
+LIMITS = (
+    "The copy limit is the time to move the least bytes of the problem (every array once) at "
+    "{copies}. Problems that fit the L2 cache can pass 100 %. FLOP are those "
+    "of the problem at the measured rate of their type; tensor cores can pass it."
+)
+
+NO_SHARES = (
+    "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
+    "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
+    "problem at the measured rate of their type; tensor cores can pass it."
+)
+
+
+def compared(study: StudyData) -> Section:
+    """The GPUs beside each other."""
+    best = winners(study)
+    item = study.spec.work.item
+    found: list[Block] = [_slices(study)] if len(study.whole) < len(study.gpus) else []
+    sized = figures.has_sizes(study, best)
+    if sized:
+        found.append(throughput(study, best, share=False, name="rate"))
+    shares = figures.copies_matter(best)
+    if shares and sized:
+        found.append(throughput(study, best, share=True, name="share"))
+    if (drawn := roofline.figure(study)) is not None:
+        found.append(drawn)
+    fields = [
+        field("problem", lambda row: wording.problem(row, study.problem_columns)),
+        field("GPU", "gpu"),
+        field("best configuration", "configuration"),
+        field("time", "best_ms", significant(4), "ms"),
+        field("baseline", "baseline_ms", significant(4), "ms"),
+        field("gain", "gain", decimals(2), "× baseline"),
+        field("rate", "rate", significant(4), f"1e9 {item}/s"),
+        *grouped(
+            "physical limit",
+            field("bytes", "bytes_ms", wording.number, "ms"),
+            field("FLOP", "flop_ms", wording.number, "ms"),
+        ),
+        *([field("of copy limit", "limit_share", wording.percent, "%")] if shares else []),
+    ]
+    every = table_of("Best time of every problem", fields, by_problem(study, best))
+    note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
+    found += [
+        Text(note, "note"),
+        Fold("Every problem on every GPU", [every]),
+    ]
+    return Section(f"{study.name}-gpus", "The GPUs compared", found)
+
+
+def _slices(study: StudyData) -> Text:
+    slices = [gpu for gpu in study.gpus if gpu not in study.whole]
+    first = study.profiles[slices[0]]
+    return Text(
+        f"{wording.listed(slices)}: slices of a card with the number of SMs that their names end "
+        f"with, such as {first.sms} of {first.whole_card_sms} SMs for {slices[0]}; memory and "
+        "caches are those of the card.",
+        "note",
+    )
+
+
+def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
+    """Best rate, or share of the copy bandwidth, of every GPU against size."""
+    item = study.spec.work.item
+    title = "% of copy bandwidth" if share else f"1e9 {item} / s"
+    top = 100 * best["limit_share"].max() if share else best["rate"].max()
+    panels = []
+    for kind, rows in kinds_of(study, best):
+        if share and not copies_matter(rows):
+            continue
+        traces = []
+        for place, gpu in enumerate(study.gpus):
+            own = rows[rows["gpu"] == gpu].sort_values(study.size)
+            if own.empty:
+                continue
+            values = 100 * own["limit_share"] if share else own["rate"]
+            hover = own["configuration"].tolist()
+            template = (
+                f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
+            )
+            trace = theme.line(
+                own[study.size], values, name=gpu, place=place, hover=hover, template=template
+            )
+            traces.append({**trace, "meta": row_of(study, own, gpu)})
+        # Rates of kinds of problems differ by far: on one scale most of them would be flat.
+        end = top if share else rows["rate"].max()
+        y = theme.axis(title, range=[0, float(f"{1.06 * end:.4g}")])
+        panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
+    what = "the share of its copy bandwidth" if share else "the rate"
+    return Figure(
+        id=f"{study.name}-{name}",
+        caption=(
+            f"Bandwidth of the best configuration in % of {wording.copies(study.profiles)}. Near "
+            "100 %, memory is the limit; far below, something else. Kinds of problems below 10 % "
+            "are left out."
+            if share
+            else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
+            f"{own_scales(panels)}"
+        ),
+        alt=f"Lines: {what} of the best configuration against {study.size}, one line per GPU.",
+        panels=panels,
+        keys=theme.keys(study.gpus),
+    )
+
+
+def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure | None:
+    """Tunables of the fastest configuration against size, on a logarithmic scale."""
+    own = best[best["gpu"] == gpu]
+    drawn = [
+        name
+        for name, tunable in study.spec.tunables.items()
+        if all(isinstance(value, int) for value in tunable.values)
+        and own.loc[own[name].map(_is_positive), name].nunique() > 1
+    ]
+    if own.empty or not drawn or not has_sizes(study, own):
+        return None
+    every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
+    least = every[every > 0].min()
+    ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
+    titles = [_with_unit(study, name) for name in drawn]
+    y = theme.axis(
+        # A single line has no legend.
+        titles[0] if len(drawn) == 1 else "value of the tunable",
+        type="log",
+        tickvals=ticks,
+        ticktext=[f"{tick:g}" for tick in ticks],
+        range=[
+            round(float(np.log10(0.8 * least)), 4),
+            round(float(np.log10(1.35 * every.max())), 4),
+        ],
+    )
+    panels = [
+        Panel(kind, _lines(study, rows, drawn, gpu), theme.layout(size_layout(study, rows), y))
+        for kind, rows in kinds_of(study, own)
+    ]
+    return Figure(
+        id=f"{study.name}-best-{slug(gpu)}",
+        caption=(
+            f"{gpu}: the fastest configuration at every size. A flat line: one choice serves all "
+            "sizes; a gap: another variant is faster. The next figure shows what a jump gains. "
+            f"{_at_the_edge(study, own, drawn, gpu)}"
+        ).rstrip(),
+        alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
+        panels=panels,
+        keys=theme.keys(titles),
+    )
+
+
+def _is_positive(value: Any) -> bool:
+    return value > 0
+
+
+def _with_unit(study: StudyData, name: str) -> str:
+    unit = study.spec.tunables[name].unit
+    return f"{name} ({unit})" if unit else name
+
+
+THICKEST = 5.0
+"""Extra width of the first of many lines over the last, pixels."""
+
+FEWEST_OF_A_LINE = 3
+"""Fewest points that a line joins: two points show no trend."""
+
+
+def _lines(
+    study: StudyData, rows: pd.DataFrame, drawn: Sequence[str], gpu: str
+) -> list[dict[str, Any]]:
+    """A line per tunable, each thinner than the one before it: equal values stay visible."""
+    variants = study.spec.variants
+    rows = rows.sort_values(study.size)
+    hover = rows["configuration"].tolist()
+    found = []
+    step = min(2.2, THICKEST / max(len(drawn) - 1, 1))
+    for place, name in enumerate(drawn):
+        # A gap where the winning variant does not have this tunable, or has it switched off.
+        used = rows["variant"].map(lambda variant, name=name: name in variants[variant].tunables)
+        values = rows[name].astype(float).where(used & (rows[name] > 0))
+        template = f"{study.size}=%{{x}}<br>%{{text}}"
+        trace = theme.line(
+            rows[study.size], values, name=name, place=place, hover=hover, template=template
+        )
+        after = len(drawn) - 1 - place
+        trace["line"]["width"] += step * after
+        trace["marker"]["size"] += 1.8 * step * after
+        if len(rows) < FEWEST_OF_A_LINE:
+            trace["mode"] = "markers"
+        found.append({**trace, "meta": row_of(study, rows, gpu)})
+    return found
+
+
+def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
+    """Tunables whose largest measured value is the fastest."""
+    measured = study.measured.loc[study.measured["gpu"] == gpu, list(drawn)].max()
+    said = []
+    for name in drawn:
+        last = int(measured[name])
+        count = int((own[name] == last).sum())
+        if count:
+            said.append(f"{name} = {last} (at {count} of {wording.plural(len(own), 'problem')})")
+    if not said:
+        return ""
+    return (
+        f"The largest value measured is the fastest for {wording.listed(said)}: a larger one may "
+        "be faster still."
+    )
+
+
+def choices_against_size(
+    study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
+) -> Figure | None:
+    """Speed of several methods in % of the best measured speed, against size.
+
+    Parameters
+    ----------
+    lines
+        (name, rows with problem columns and ``fraction``), in the order of the legend.
+
+    Returns
+    -------
+    Figure or None
+        None where there is a single size.
+    """
+    every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
+    if not has_sizes(study, every):
+        return None
+    panels = []
+    parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
+    x = size_layout(study, every)
+    for kind, shown in kinds_of(study, every):
+        traces = []
+        for place, (name, rows_of) in enumerate(parts):
+            own = rows_of.get(kind)
+            if own is None:
+                continue
+            own = own.sort_values(study.size)
+            template = f"{study.size}=%{{x}}: %{{y:.1f}} % of the best speed"
+            traces.append(
+                theme.line(
+                    own[study.size],
+                    100 * own["fraction"],
+                    name=name,
+                    place=place,
+                    template=template,
+                )
+            )
+        lowest = 100 * float(shown["fraction"].min())
+        pad = max(0.06 * (100 - lowest), 0.2)
+        ends = [float(f"{lowest - pad:.4g}"), float(f"{100 + pad:.5g}")]
+        y = theme.axis("% of the best speed", range=ends)
+        panels.append(Panel(kind, traces, theme.layout(x, y)))
+    return Figure(
+        id=f"{study.name}-choices-{slug(gpu)}",
+        caption=(
+            f"{gpu}: speed of each method in % of the best configuration measured. "
+            f"Regret: 100 minus this value.{own_scales(panels)}"
+        ),
+        alt=f"Lines: percent of the best speed against {study.size}, one line per method.",
+        panels=panels,
+        keys=theme.keys(name for name, _ in lines),
+    )

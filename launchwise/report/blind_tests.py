@@ -1,0 +1,47 @@
+"""Blind tests: answers that were written down before their problems were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from launchwise.report import wording
+from launchwise.report.fields import decimals, field, grouped
+from launchwise.report.study import StudyData
+
+AGAINST_USUAL = grouped(
+    "relative to the usual choice",
+    field("speed-up", "gain_geometric_mean", decimals(2), "× usual"),
+    field("slower", "harmed", wording.count, "problems"),
+    field("kept", "kept_usual", wording.count, "problems"),
+    field(
+        "missed", lambda got: f"{got['missed']} of {got['worthwhile']}", str, "of improvable", True
+    ),
+)
+"""Columns of the figures of a model on one split or GPU."""
+
+
+def of_mean(got: Mapping[str, Any]) -> str:
+    """Interval of the mean fraction of the best; empty without one."""
+    ends = got["fraction_interval"]
+    return wording.interval(tuple(ends)) if ends else ""
+
+
+def sentence(study: StudyData, gpu: str) -> str | None:
+    """Result of a blind test as a clause; None without one."""
+    got = study.blind.get(gpu)
+    if got is None:
+        return None
+    between = f" ({interval})" if (interval := of_mean(got)) else ""
+    new = ", when the study had no row of this GPU," if got["new_gpu"] else ","
+    return (
+        f"in a blind test of {got['problems']} problems{new} its answers reach "
+        f"{wording.fixed(got['fraction_geometric_mean'])} of the best speed{between}"
+    )
+
+
+def only_tested(studies: Sequence[StudyData]) -> list[str]:
+    """GPUs that blind tests alone have measured, in order."""
+    swept = {gpu for study in studies for gpu in study.gpus}
+    tested = dict.fromkeys(gpu for study in studies for gpu in study.blind)
+    return [gpu for gpu in tested if gpu not in swept]

@@ -1,0 +1,292 @@
+"""The lookup of the front page: an answer for any size on any GPU, with its basis.
+
+Answers come from the study's product (``results/lookup/``) with times, gains and intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
+from launchwise.report import scores, wording
+from launchwise.report.blocks import Finder
+from launchwise.report.health import sweep_health
+from launchwise.report.numbers import records
+from launchwise.report.scores import scores_on
+from launchwise.report.study import StudyData
+from launchwise.workloads import limits as problem_limits
+from launchwise.workloads.launch_shapes import launch_expressions
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import baseline, used
+from launchwise.workloads.templates import cpp_text, template_arguments, template_names
+
+WORDS = {
+    "measured": "measured on this GPU",
+    "within": "between measured sizes, by the answering model",
+    "beyond": "beyond the measured sizes, by the answering model",
+    "new_gpu": "no measurement on this GPU: by the answering model",
+    "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
+}
+"""Basis of an answer to words."""
+
+assert WORDS.keys() == {*BASES, "datasheet"}
+
+Values = Mapping[str, Value]
+
+
+def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> Finder | None:
+    """The lookup over all studies; None where none has answers.
+
+    Parameters
+    ----------
+    settings_files
+        Files of the settings; none where config.yaml is all.
+    """
+    known = [study for study in studies if study.answers]
+    if not known:
+        return None
+    verdicts: dict[str, dict[str, str]] = {}
+    for each in sweep_health.of_studies(studies):
+        said = f": {'; '.join(each.complaints)}" if each.complaints else ""
+        verdicts.setdefault(each.workload, {})[each.gpu] = f"{each.verdict}{said}"
+    return Finder(
+        id="find",
+        studies=[(study.name, study.settings.title) for study in known],
+        first=chosen_problem(known[0]),
+        workloads={study.name: study.spec.workload for study in known},
+        verdicts=verdicts,
+        options=[word for path in settings_files for word in ("--configfile", path)],
+    )
+
+
+def chosen_problem(study: StudyData) -> Mapping[str, Any]:
+    """The study, the GPU and the problem that the lookup begins with: one in the middle."""
+    gpu = study.whole[0]
+    found = [entry for entry in study.answers or () if entry["gpu"] == gpu]
+    measured = [entry for entry in found if entry["basis"] == MEASURED] or found
+    middle = measured[len(measured) // 2]["problem"]
+    problem = {name: middle[name] for name in study.problem_columns}
+    return {"study": study.name, "gpu": gpu, "problem": problem}
+
+
+def data(study: StudyData) -> dict[str, Any]:
+    """Data of the lookup for the page's script, as JSON values.
+
+    Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
+    configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
+    limits, whether the gains were measured in pairs, whether a blind test alone measured it, and
+    the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
+    configurations are places in their lists. Values that the page offers as a choice have no limit
+    among ``limits``. ``hosted`` says whether host code names macros; ``launches``, ``macros``,
+    ``tested`` and ``heldOut`` are what the functions of these names return.
+    """
+    answers = study.answers or ()
+    keys = [tuple(each["problem"][name] for name in study.problem_columns) for each in answers]
+    gpus, problems, bases = Places(), Places(), Places(WORDS)
+    configurations = Places()
+
+    def place(values: Values) -> int:
+        return configurations.of(tuple(used(neutral(values, study), study.spec).items()))
+
+    of_baseline = place(baseline(study.spec))
+    entries = [
+        [
+            gpus.of(each["gpu"]),
+            problems.of(key),
+            bases.of("datasheet" if each["gpu"] in study.described else each["basis"]),
+            *_choices_and_times(each, place),
+        ]
+        for each, key in zip(answers, keys, strict=True)
+    ]
+    return {
+        "title": study.settings.title,
+        "workload": study.spec.workload,
+        "parameters": _parameters(study, keys),
+        "gpus": list(gpus),
+        "problems": [list(key) for key in problems],
+        "first": list(keys[0]) if keys else [],
+        "bases": list(WORDS.values()),
+        "percents": [percent_of(name) for name in bases],
+        "measured": bases.of(MEASURED),
+        "configurations": [
+            {
+                "words": wording.configuration(neutral(dict(items), study), study.spec),
+                "values": [list(item) for item in items],
+            }
+            for items in configurations
+        ],
+        "usual": usual_reasons(study),
+        "words": {"order": UNORDERED, "link": UNKNOWN_LINK},
+        "heldOut": held_out(study),
+        "limits": limits(study),
+        "launches": launches(study),
+        "hosted": study.spec.has_host_code,
+        "macros": macros(study),
+        "neutral": dict(study.spec.neutral),
+        "baseline": of_baseline,
+        "tested": tested(study),
+        "entries": entries,
+    }
+
+
+class Places(dict[Any, int]):
+    """Things in the order in which they were met, to their places."""
+
+    def __init__(self, met: Iterable[Any] = ()) -> None:
+        super().__init__((each, place) for place, each in enumerate(met))
+
+    def of(self, each: Any) -> int:
+        """Its place, the next one if it is new."""
+        return self.setdefault(each, len(self))
+
+
+TIMES = ("time_ms", "time_low_ms", "time_high_ms")
+
+RATIOS = tuple(f"{name}{end}" for name in ("gain", "improvement") for end in ("", "_low", "_high"))
+
+
+def _choices_and_times(each: Mapping[str, Any], place: Callable[[Values], int]) -> list[Any]:
+    """An answer after its basis; ``place`` numbers configurations."""
+    others = []
+    for other in each["others"]:
+        shown = TIMES if other["time_low_ms"] is not None else TIMES[:1]
+        others.append([place(other["configuration"]), *(_rounded(other[name]) for name in shown)])
+    return [
+        place(each["configuration"]),
+        place(each["usual"]),
+        *(_rounded(each[name]) for name in (*TIMES, *RATIOS)),
+        int(each["paired"]),
+        int(each["blind"]),
+        others,
+    ]
+
+
+def _parameters(study: StudyData, keys: Sequence[tuple[Value, ...]]) -> list[dict[str, Any]]:
+    """Name, unit, values of each problem parameter, and whether a reader may give others."""
+    return [
+        {
+            "name": name,
+            "unit": study.spec.problem[name].unit,
+            "free": study.spec.problem[name].values is None,
+            "values": sorted({key[place] for key in keys}),
+        }
+        for place, name in enumerate(study.problem_columns)
+    ]
+
+
+def limits(study: StudyData) -> list[tuple[str, Any]]:
+    """Limits of the problems that a configuration may run: as text, and as nested lists."""
+    every = problem_limits.Limits.of(study.spec)
+    numbers = replace(every, ranges=tuple(replace(one, values=None) for one in every.ranges))
+    return [(text, problem_limits.nested(text)) for text in numbers.texts]
+
+
+def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
+    """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
+
+    Expressions over the problem and the configuration (:func:`problem_limits.nested`); None where
+    host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
+    template is a list of its name and its arguments.
+    """
+    found = {}
+    for name, variant in study.spec.variants.items():
+        found[name] = [
+            {
+                "kernel": _kernel(one.kernel, study),
+                "block": [_nested(text, study) for text in one.block],
+                "grid": [_nested(text, study) for text in one.grid],
+                "shared": None if one.shared_bytes is None else _nested(one.shared_bytes, study),
+            }
+            for one in launch_expressions(variant)
+        ]
+    return found
+
+
+def _kernel(text: str, study: StudyData) -> Any:
+    arguments = [_argument(each, study) for each in template_arguments(text)]
+    return text if None in arguments or not arguments else [text.partition("<")[0], *arguments]
+
+
+def _argument(text: str, study: StudyData) -> Any:
+    """A template argument as a page writes it; None where a page cannot compute it."""
+    spec = study.spec
+    named: dict[str, Any] = {**spec.problem, **spec.tunables}
+    if text in named:
+        # Names of types are those of C++ there.
+        kinds = [each for each in named[text].values or [] if isinstance(each, str)]
+        cases = "".join(f"{cpp_text(each)!r} if {text} == {each!r} else " for each in kinds)
+        return _nested(f"{cases}{text}", study)
+    if text in spec.macros:
+        return _nested(spec.macros[text], study)
+    used = set(template_names(f"k<{text}>"))
+    if used.isdisjoint({*named, *spec.derived, *spec.macros}):
+        return text
+    return None if used & {*spec.macros} else _nested(text, study)
+
+
+def macros(study: StudyData) -> list[tuple[str, Any]]:
+    """Macros of the spec, whose values are nested lists as in :func:`launches`.
+
+    Those whose expression needs what a page cannot compute are left out.
+    """
+    written = {name: _nested(text, study) for name, text in study.spec.macros.items()}
+    return [(name, value) for name, value in written.items() if value is not None]
+
+
+def _nested(text: str, study: StudyData) -> Any:
+    try:
+        whole = problem_limits.inlined(text, study.spec.derived)
+    except ValueError:
+        return None
+    return problem_limits.nested(whole) if problem_limits.is_simple(whole) else None
+
+
+def tested(study: StudyData) -> dict[str, list[list[Any]]]:
+    """GPU to the answers that a blind test checked: problem, fraction of the best speed, gain over
+    the usual choice and its limits, whether it was that."""
+    columns = ("fraction", "gain", "gain_low", "gain_high", "is_usual")
+    found = {}
+    for gpu, table in study.scores.items():
+        found[gpu] = [
+            [
+                [row[name] for name in study.problem_columns],
+                *(_rounded(float(row[name])) for name in columns),
+            ]
+            for row in records(table[table["status"] == "ok"])
+        ]
+    return found
+
+
+def held_out(study: StudyData) -> str:
+    """How answers of this model did on GPUs without measurements, in words; empty if unknown."""
+    name = scores.answering(study)
+    for split, asked in study.settings.splits.items():
+        if name is None or asked.kind != "leave_one_gpu_out":
+            continue
+        got = {row["model"]: row for row in records(scores_on(study, split, scores.ALL_GPUS))}
+        if name in got:
+            cards = "GPUs" if study.cards > 1 else "slices of one card"
+            return (
+                f"On {cards} that were left out of training, answers of this model reached "
+                f"{wording.fixed(got[name]['fraction'])} of the best speed in the geometric mean "
+                f"over {wording.plural(got[name]['problems'], 'problem')}."
+            )
+    return ""
+
+
+def neutral(configuration: Values, study: StudyData) -> dict[str, Value]:
+    """A configuration with every tunable: those that its variant lacks at their neutral value."""
+    return study.spec.neutral | dict(configuration)
+
+
+def usual_reasons(study: StudyData) -> str:
+    """Why the usual choice is usual; empty where the study has none but the baseline."""
+    rules = study.settings.usual or study.spec.usual
+    return "; ".join(dict.fromkeys(rule.reason for rule in rules))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")

@@ -1,0 +1,139 @@
+"""The GPUs of a report: attributes and measured ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.fields import by_gpu, field, grouped, of_texts, significant, table_of
+
+UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
+"""Suffix of a ceiling's name -> unit in which it is shown, and factor to that unit."""
+
+_four = significant(4)
+
+CAPABILITY = field("compute capability", "capability_text", number=True)
+
+CORES = field("CUDA cores", "cores", wording.count)
+
+CLOCK = field("SM clock", "clock_mhz", _four, "MHz")
+
+MEMORY = field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB")
+
+L2 = field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB")
+
+ATTRIBUTES = [
+    field("device", "device_name"),
+    CAPABILITY,
+    field("SMs used", lambda p: f"{p.sms} of {p.whole_card_sms}", unit="of the card's"),
+    CORES,
+    CLOCK,
+    MEMORY,
+    field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
+    field(
+        "copy bandwidth, measured",
+        lambda p: p.ceilings.copy_bandwidth_gbs if p.has_measured_ceilings else None,
+        _four,
+        "GB/s",
+    ),
+    field(
+        "launch overhead, measured",
+        lambda p: p.ceilings.launch_overhead_us if p.has_measured_ceilings else None,
+        wording.number,
+        "µs",
+    ),
+    L2,
+    field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
+    field("registers per SM", "registers_per_sm", wording.count),
+    field("driver / CUDA", lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or MISSING),
+]
+
+
+def section(
+    profiles: Mapping[str, GpuProfile], described: Mapping[str, GpuProfile] | None = None
+) -> Section:
+    """Attributes and measured ceilings of the GPUs; datasheet-only GPUs in a fold."""
+    caption = "GPUs: attributes and measured ceilings"
+    found: list[Block] = [by_gpu(caption, "attribute", ATTRIBUTES, profiles)]
+    found += _micro_benchmarks(profiles)
+    by_card: dict[str, list[str]] = {}
+    for name, profile in profiles.items():
+        by_card.setdefault(profile.card_model, []).append(name)
+    for names in by_card.values():
+        if len(names) > 1:
+            found.append(
+                Text(
+                    f"{wording.listed(names)} are one model of card, used whole or in part: a "
+                    "name that ends with sm and a number is a slice with so many SMs.",
+                    "note",
+                )
+            )
+    if described:
+        found.append(Fold("Datasheet-only GPUs", [_datasheets(described)]))
+    return Section("gpus", "GPUs", found)
+
+
+def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
+    groups = by_generation(described, described).values()
+    first = {gpus[0] for gpus in groups}
+    fields = [
+        field("generation", lambda p: p.generation if p.name in first else ""),
+        field("GPU", "name"),
+        CAPABILITY,
+        field("SMs", "sms", wording.count),
+        CORES,
+        CLOCK,
+        MEMORY,
+        field("bandwidth", "memory_bandwidth_gbs", _four, "GB/s"),
+        L2,
+        *grouped(
+            "ceilings, estimated",
+            field("copies", lambda p: p.ceilings.copy_bandwidth_gbs, _four, "GB/s"),
+            field("FP32", lambda p: p.ceilings.float32_gflops, _tera, "TFLOP/s"),
+            field("FP64", lambda p: p.ceilings.float64_gflops, _tera, "TFLOP/s"),
+        ),
+    ]
+    caption = "Datasheet-only GPUs: figures of data/cards.csv, and estimated ceilings"
+    return table_of(caption, fields, [described[gpu] for gpus in groups for gpu in gpus])
+
+
+def _tera(rate: float | None) -> str:
+    return wording.number(None if rate is None else rate / 1e3)
+
+
+def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> dict[str, list[str]]:
+    """Generation to its GPUs: the newest first, GPUs of a generation in the order given."""
+    known = sorted(gpus, key=lambda gpu: profiles[gpu].compute_capability, reverse=True)
+    found: dict[str, list[str]] = {}
+    for gpu in known:
+        found.setdefault(profiles[gpu].generation, []).append(gpu)
+    return found
+
+
+def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
+    reached = {
+        gpu: profile.ceilings.model_dump() if profile.has_measured_ceilings else {}
+        for gpu, profile in profiles.items()
+    }
+    fields, meanings = [], []
+    for name, one in Ceilings.model_fields.items():
+        if all(own.get(name) is None for own in reached.values()):
+            continue
+        title, _, ending = name.rpartition("_")
+        unit, factor = UNITS[ending]
+        words = title.replace("_", " ")
+        fields.append(field(words, partial(_in_unit, name=name, factor=factor), _four, unit))
+        meanings.append((words, one.description or ""))
+    if len(fields) <= sum(one.is_required() for one in Ceilings.model_fields.values()):
+        return []
+    table = by_gpu("Measured ceilings per GPU", "what", fields, reached)
+    meaning = of_texts("What was measured", ("what", "of"), meanings, role="")
+    return [Fold("Micro-benchmarks", [table, meaning])]
+
+
+def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> float | None:
+    value = reached.get(name)
+    return None if value is None else value / factor

@@ -1,0 +1,300 @@
+"""GPU comparison: what the page's script compares, and the same as one table.
+
+A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU the
+answer of the lookup. The script keeps to problems that all shown GPUs have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.literals import csv_table
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.gpus.prices import Price
+from launchwise.learning.rooflines import least_ms
+from launchwise.learning.row_arrays import keys_of
+from launchwise.report.blocks import Block, Compared, Section, Text
+from launchwise.report.gpus.datasheet_only import UNKNOWN, Spread, predicted_choices
+from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.pairs import fastest_in_pairs
+from launchwise.tables.rows import is_baseline
+from launchwise.workloads.parts import Value
+
+MOST_POWER = 1.4
+"""Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
+
+Z95 = 1.96
+"""Half a 95 % interval of a mean in standard errors."""
+
+TABLE = "data/gpus.csv"
+"""Path of every row as CSV, below the report's folder."""
+
+NO_PRICES = "No prices: the settings name no table of them (prices)."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem on one GPU; times in ms, None where something is unknown."""
+
+    gpu: str
+    basis: str
+    problem: tuple[Value, ...]
+    best_ms: float
+    low_ms: float | None  # 95 % of a measured time by its repeats, 90 % of a predicted one
+    high_ms: float | None
+    baseline_ms: float | None
+    least_ms: float  # the roofline
+    gain: float | None = None  # time of the usual choice / that of the fastest, in pairs
+    gain_low: float | None = None
+    gain_high: float | None = None
+    energy_j: float | None = None  # of one run; None where the sweep has none of just that row
+    baseline_energy_j: float | None = None
+
+
+NUMBERS = [field.name for field in fields(Entry) if field.name not in ("gpu", "basis", "problem")]
+"""Fields of an entry that are numbers, in the order in which the script gets them."""
+
+
+@remembered
+def entries(study: StudyData, apart: Spread | None) -> list[Entry]:
+    """Every problem of a study on every GPU that has a time for it."""
+    return [*_measured(study), *_predicted(study, apart)]
+
+
+def _measured(study: StudyData) -> Iterator[Entry]:
+    columns = study.problem_columns
+    best = winners(study)
+    least = least_ms(best, study.spec, study.profiles)
+    energies, of_baseline = _energies(study)
+    gains = {
+        (gpu, *(row[name] for name in columns)): row
+        for gpu, pairs in study.pairs.items()
+        for row in records(fastest_in_pairs(pairs, study.problem_columns))
+    }
+    errors = _errors(study)
+    for row, shortest in zip(records(best), least.tolist(), strict=True):
+        problem = tuple(row[name] for name in columns)
+        key = (row["gpu"], *problem)
+        width = Z95 * errors.get(key, DEFAULT_ERROR) * row["best_ms"]
+        pair = gains.get(key, {})
+        yield Entry(
+            gpu=row["gpu"],
+            basis="measured",
+            problem=problem,
+            best_ms=row["best_ms"],
+            low_ms=row["best_ms"] - width,
+            high_ms=row["best_ms"] + width,
+            baseline_ms=_known(row["baseline_ms"]),
+            gain=_known(pair.get("gain")),
+            gain_low=_known(pair.get("gain_low")),
+            gain_high=_known(pair.get("gain_high")),
+            least_ms=shortest,
+            energy_j=energies.get(key),
+            baseline_energy_j=of_baseline.get(key),
+        )
+
+
+def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
+    """Relative standard error of each GPU's fastest row, by GPU and problem."""
+    key = ["gpu", *study.problem_columns]
+    fast = fractions(study)["fraction"] == 1
+    rows = study.measured[fast & study.measured["relative_error"].notna()].drop_duplicates(key)
+    return dict(zip(keys_of(rows, key), rows["relative_error"].tolist(), strict=True))
+
+
+def _energies(study: StudyData) -> tuple[dict[tuple[Value, ...], float], ...]:
+    """Joule of the fastest configuration, and of the baseline, each by GPU and problem.
+
+    The energy of another row, which would be there more often, is no energy of these.
+    """
+    rows = study.measured
+    if "energy_j" not in rows:
+        return {}, {}
+    key = ["gpu", *study.problem_columns]
+    rows = rows[rows["energy_j"].notna()]
+    fast = rows.merge(winners(study)[study.spec.key_columns], on=study.spec.key_columns)
+    start = rows[is_baseline(rows, study.spec)]
+    fast_j, start_j = (
+        dict(zip(keys_of(each, key), each["energy_j"].tolist(), strict=True))
+        for each in (fast, start)
+    )
+    return fast_j, start_j
+
+
+def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:
+    for row in records(predicted_choices(study)):
+        time, shortest = row["predicted_ms"], row["roofline_ms"]
+        low, high = (None, None) if apart is None else apart.limits(time, shortest)
+        yield Entry(
+            gpu=row["gpu"],
+            basis="predicted",
+            problem=tuple(row[name] for name in study.problem_columns),
+            best_ms=time,
+            low_ms=low,
+            high_ms=high,
+            baseline_ms=_known(row["baseline_ms"]),
+            least_ms=shortest,
+        )
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def impossible_power(
+    study: StudyData, cards: Mapping[str, Datasheet]
+) -> Iterator[tuple[Entry, float, float]]:
+    """Entries whose energy over time is a power that the card cannot have, with it and the TDP, W.
+
+    Sensors err and kernels have short peaks: up to :data:`MOST_POWER` times the TDP is possible.
+    """
+    for each in entries(study, None):
+        profile = study.profiles.get(each.gpu)
+        if profile is None or each.energy_j is None:
+            continue
+        most = tdp_w(each.gpu, profile.card_model, cards)
+        watts = 1e3 * each.energy_j / each.best_ms
+        if most is not None and watts > MOST_POWER * most:
+            yield each, watts, most
+
+
+def data(
+    study: StudyData, apart: Spread | None, cards: Mapping[str, Datasheet] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Data of a study for the script, as JSON values.
+
+    ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`; ``doubted``
+    the two places of entries with :func:`impossible_power`. ``kind`` of a GPU: whole, slice or
+    predicted.
+    """
+    found = entries(study, apart)
+    basis = {each.gpu: each.basis for each in found}
+    problems = list(dict.fromkeys(each.problem for each in found))
+    gpus = {gpu: place for place, gpu in enumerate(basis)}
+    places = {problem: place for place, problem in enumerate(problems)}
+    return {
+        "parameters": [
+            {"name": name, "unit": study.spec.problem[name].unit} for name in study.problem_columns
+        ],
+        "gpus": [
+            {"name": gpu, "basis": basis[gpu], "kind": _kind(study, gpu, basis[gpu])}
+            for gpu in gpus
+        ],
+        "problems": [list(problem) for problem in problems],
+        "entries": [
+            [gpus[each.gpu], places[each.problem], *(_short(each, name) for name in NUMBERS)]
+            for each in found
+        ],
+        "doubted": [
+            [gpus[each.gpu], places[each.problem]] for each, *_ in impossible_power(study, cards)
+        ],
+    }
+
+
+def _kind(study: StudyData, gpu: str, basis: str) -> str:
+    if basis == "predicted":
+        return basis
+    return "slice" if study.profiles[gpu].is_slice else "whole"
+
+
+def _short(entry: Entry, name: str) -> float | None:
+    value = getattr(entry, name)
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
+    """Thermal design power of a GPU's whole card, W; None where no datasheet states it.
+
+    A measured GPU or slice begins with the name of its card, a datasheet-only one says it.
+    """
+    for name in (gpu, gpu.partition(".")[0], card_model):
+        if name in cards and "tdp_w" in cards[name].figures:
+            return cards[name].figures["tdp_w"]
+    return None
+
+
+def section(
+    studies: Sequence[StudyData],
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> Section | None:
+    """The comparison; None where nothing was measured."""
+    shown = [study for study in studies if len(study.measured)]
+    if not shown:
+        return None
+    profiles = {
+        gpu: profile
+        for study in shown
+        for gpu, profile in {**study.profiles, **study.described}.items()
+    }
+    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
+    first = shown[0]
+    block = Compared(
+        id="compare",
+        studies=[(study.name, study.settings.title) for study in shown],
+        first={"study": first.name, "beside": first.whole[0]},
+        tdp_w={gpu: watt for gpu, watt in power.items() if watt is not None},
+        prices={gpu: _costs(price) for gpu, price in prices.items()},
+        table=TABLE,
+    )
+    notes = [
+        "Every GPU runs its own fastest configuration. Means over problems are geometric. The gain "
+        "is over the usual choice, where both ran in turn on one card. Intervals: 95 % over "
+        "problems (Student's t of the logarithms, five problems or more); of one problem, 95 % by "
+        "the repeats of both times. Energy: one run, as the card's own sensor counts it; recorded "
+        "for the fastest configuration of a whole sweep and its baseline, so that the fastest of a "
+        "study may have none. TDP: of the whole card, also shown for its slices.",
+        UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
+    ]
+    if not prices:
+        notes.append(NO_PRICES)
+    blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
+    return Section("gpu-against-gpu", "GPU comparison", blocks)
+
+
+PRICE_COLUMNS = ("euro", "euro_per_hour", "price_date", "price_source")
+
+
+def csv_rows(
+    study: StudyData,
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> list[dict[str, Any]]:
+    """Rows of one study's entries in the table of all, as texts."""
+    profiles = {**study.profiles, **study.described}
+    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
+    rows = []
+    for each in entries(study, apart):
+        named = zip(study.problem_columns, each.problem, strict=True)
+        problem = " ".join(f"{name}={value}" for name, value in named)
+        row = {"study": study.name, "gpu": each.gpu, "basis": each.basis, "problem": problem}
+        row |= {name: _text(getattr(each, name)) for name in NUMBERS}
+        row["tdp_w"] = _text(power[each.gpu])
+        if price := prices.get(each.gpu):
+            row |= dict(zip(PRICE_COLUMNS, _costs(price), strict=True))
+        rows.append(row)
+    return rows
+
+
+def _costs(price: Price) -> list[Any]:
+    return [price.euro, price.euro_per_hour, price.date, price.source]
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], prices: Mapping[str, Price]) -> str:
+    """The table of all entries as CSV, with columns of prices where there are some."""
+    columns = ["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w"]
+    columns += PRICE_COLUMNS if prices else ()
+    return str(csv_table(pd.DataFrame(rows, columns=columns, dtype=object)).to_csv(index=False))

@@ -1,0 +1,258 @@
+"""The page of health: verdicts on the sweeps, what to measure again, conditions against time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from launchwise.base.provenance import changes_since
+from launchwise.measuring.source_states import watched_paths
+from launchwise.report import measure_again, theme, wording
+from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.health.sweep_health import (
+    LARGEST_DRIFT,
+    MEDIAN_DRIFT,
+    MOST_HELD_BACK,
+    MOST_HUNG,
+    MOST_MIXED,
+    Health,
+    of_studies,
+    worst_first,
+)
+from launchwise.report.measure_again import anew_settings
+from launchwise.report.site.rendering import MOST_ROWS
+from launchwise.report.study import StudyData
+from launchwise.workloads.metrics import SWEEP
+
+LIMITS = (
+    f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
+    f"power or heat, the reference kernel drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
+    f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
+    f"hung or ran out of memory, no result was wrong, at most {100 * MOST_MIXED:g} % of the "
+    "problems mix rows of several cards, and no other sweep of the report has a newer major "
+    "version of the driver. The reference kernel is one configuration that is timed repeatedly "
+    "between the others. Imported sweeps do not record their conditions."
+)
+
+MOST_POINTS = 200
+"""Most rows of a sweep per figure; of more the extremes are drawn."""
+
+MOST_FIGURES = 40
+"""Sweeps whose conditions are drawn, the doubtful first."""
+
+
+def section(studies: Sequence[StudyData], at: str) -> Section:
+    """Verdicts, what to measure again, and conditions against time.
+
+    Parameters
+    ----------
+    at
+        When the report is written, ISO 8601: for the ages of sweeps.
+    """
+    found = sorted(of_studies(studies), key=worst_first)
+    ages_ = ages(found, studies, at)
+    blocks: list[Block] = [Text(LIMITS, "note")]
+    if len(found) > MOST_ROWS:
+        counted = Counter(each.verdict for each in found)
+        said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
+        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
+        first = f"The first {MOST_ROWS} sweeps"
+        blocks.append(_table(found[:MOST_ROWS], ages_, first))
+    blocks.append(_table(found, ages_))
+    again = [each for each in found if each.complaints]
+    if again:
+        blocks += [_again(again, studies), _settings(again, studies)]
+    blocks += measure_again.listed(studies)
+    specs = {study.spec.workload: study for study in studies}
+    known = [each for each in found if each.is_known]
+    figures = [
+        figure
+        for each in known[:MOST_FIGURES]
+        if (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
+    ]
+    if figures:
+        blocks.append(Fold("Clock, temperature, power and drift against time", figures))
+    return Section("verdicts", "Verdicts", blocks)
+
+
+@dataclass(frozen=True)
+class Age:
+    """Days since the last row of a sweep, and commits that changed its kernels since the first.
+
+    None where it is not known.
+    """
+
+    days: int | None
+    changes: int | None
+
+
+def ages(
+    found: Sequence[Health], studies: Sequence[StudyData], at: str
+) -> dict[tuple[str, str], Age]:
+    """GPU and workload of each sweep to its age."""
+    folders = {study.spec.workload: study.folder.parents[1] for study in studies if study.folder}
+    today = pd.to_datetime(at, utc=True, errors="coerce")
+    changes: dict[tuple[str, str], int | None] = {}
+    ages_: dict[tuple[str, str], Age] = {}
+    for each in found:
+        last = pd.to_datetime(each.last, utc=True, errors="coerce")
+        days = None if pd.isna(last) or pd.isna(today) else max(0, (today - last).days)
+        folder = folders.get(each.workload)
+        counts = []
+        for one in each.commits:
+            if folder is not None and (each.workload, one) not in changes:
+                changes[each.workload, one] = changes_since(one, watched_paths(folder))
+            counts.append(changes.get((each.workload, one)))
+        known = [count for count in counts if count is not None]
+        ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
+    return ages_
+
+
+ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
+
+
+def _table(
+    found: Sequence[Health],
+    ages_: Mapping[tuple[str, str], Age],
+    caption: str = "Sweeps and their verdicts",
+) -> Table:
+    """A row per sweep; what is rarely asked for is the second line of a cell."""
+
+    def age(each: Health) -> Age:
+        return ages_[each.gpu, each.workload]
+
+    fields = [
+        field("sweep", "workload"),
+        field("GPU", "gpu", detail=_drivers),
+        field(
+            "verdict",
+            "verdict",
+            role=lambda each: ROLES[each.verdict],
+            detail=lambda each: "; ".join(each.complaints),
+        ),
+        field("age", lambda each: age(each).days, wording.count, "days", role="days", detail=_days),
+        field("kernels changed", lambda each: age(each).changes, wording.count, "commits since"),
+        field("rows", "rows", wording.count, "count"),
+        field("throttled", "held_back", wording.percent, "% of timed"),
+        *grouped(
+            "drift of reference",
+            field("median", "median_drift", wording.percent, "%"),
+            field("largest", "largest_drift", wording.percent, "%"),
+        ),
+        field("stopped early", "slow", wording.count, "rows"),
+        field(
+            "no time",
+            "no_time",
+            wording.count,
+            "rows",
+            detail=lambda each: f"{each.wrong} wrong" if each.wrong else "",
+        ),
+        field("SM clock", "clocks_mhz", _clocks, "MHz"),
+        field("cards", lambda each: each.cards or None, wording.count, "count"),
+        field("commits", lambda each: len(each.commits) or None, wording.count, "count"),
+    ]
+    return table_of(caption, fields, found)
+
+
+def _drivers(each: Health) -> str:
+    drivers = ", ".join(filter(None, each.drivers))
+    return f"driver {drivers}" if drivers else ""
+
+
+def _days(each: Health) -> str:
+    return " to ".join(dict.fromkeys(filter(None, (each.first, each.last))))
+
+
+def _clocks(limits: tuple[float, float] | None) -> str:
+    return MISSING if limits is None else f"{limits[0]:.0f} to {limits[1]:.0f}"
+
+
+def _named(each: Health, columns: Sequence[str]) -> str:
+    worst = [
+        wording.problem(dict(zip(columns, problem, strict=True)), columns)
+        for problem in each.worst_problems
+    ]
+    if len(worst) == each.problems:
+        return f"all {wording.count(len(worst))}"
+    which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
+    return f"{which}; of {wording.count(each.problems)}"
+
+
+def anew(each: Health, columns: Sequence[str]) -> str:
+    """The settings that name the problems of a sweep to measure again, as YAML."""
+    return anew_settings(each.gpu, each.workload, each.worst_problems, columns)
+
+
+def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
+    """Problems to measure again, the most affected first, and the command."""
+    columns_of = {study.spec.workload: study.problem_columns for study in studies}
+
+    def resting(each: Health) -> str:
+        return wording.listed(
+            study.name
+            for study in studies
+            if study.spec.workload == each.workload and each.gpu in study.sweeps
+        )
+
+    fields = [
+        field("sweep", "workload"),
+        field("GPU", "gpu"),
+        field("why", lambda each: "; ".join(each.complaints)),
+        field("problems", lambda each: _named(each, columns_of[each.workload])),
+        field("answers that rest on it", resting),
+        field("about", lambda each: each.repair_s / 60, wording.seconds, "min of the GPU"),
+        field(
+            "command, with the settings below",
+            lambda each: (
+                f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
+            ),
+        ),
+    ]
+    return table_of("What to measure again", fields, found, "words")
+
+
+def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
+    """What the settings must say for the commands of :func:`_again`."""
+    columns_of = {study.spec.workload: study.problem_columns for study in studies}
+    blocks: list[Block] = []
+    for each in found:
+        count = wording.plural(len(each.worst_problems), "problem")
+        blocks.append(Text(f"{each.workload} on {each.gpu}: {count}", "label"))
+        blocks.append(Text(anew(each, columns_of[each.workload]), "code"))
+    return Fold("Problems to measure again, as settings to copy", blocks)
+
+
+def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
+    if sweep is None:
+        return None
+    drawn = {each.name: each.shown for each in SWEEP if each.shown and each.shown.history}
+    timed = sweep.loc[sweep["status"] == "ok", ["measured_at", *drawn]]
+    timed = timed.sort_values("measured_at", kind="stable")
+    panels = []
+    for column, shown in drawn.items():
+        own = timed[timed[column].notna()]
+        if own.empty:
+            continue
+        title = f"{shown.title} ({shown.unit})" if shown.unit else shown.title
+        at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
+        # In the order of measuring: pauses of days between sessions would hide everything else.
+        trace = theme.dots(
+            at.tolist(),
+            own[column].iloc[at],
+            name=title,
+            colour_=theme.BLUE,
+            template="row %{x}: %{y:.4~g}",
+        )
+        axes = theme.axis("rows in the order of measuring"), theme.axis(title)
+        panels.append(Panel(title, [trace], theme.layout(*axes)))
+    if not panels:
+        return None
+    caption = (
+        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows"
+        + (", the least and the largest of each stretch." if len(timed) > MOST_POINTS else ".")
+    )
+    return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)

@@ -1,0 +1,170 @@
+"""What no figure may contradict, whatever was measured: checked whenever a report is made.
+
+A violation is a mistake of a stage or of a workload's own code, an error of a sensor, or of a
+recorded file. It is told with its row, in the log and on the page of health; the front page counts
+them, and all else stands.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Notice, Section, Text
+from launchwise.report.fields import field, table_of
+from launchwise.report.gpus import gpu_comparison
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.times import PAIRS
+
+log = logging.getLogger("launchwise")
+
+ROUNDING = 1e-9
+
+CAUSES = (
+    "The cause may be an error of a sensor, a recorded file, a stage, or a workload's own code."
+)
+
+NONE = "No figure of this report contradicts another."
+
+MOST_SHOWN = 50
+"""Most violations of one report that are listed."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A figure that cannot be."""
+
+    study: str
+    rule: str  # what it contradicts
+    row: str  # that holds it, in words
+
+
+def _evaluated(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+    """No answer beats the fastest of its own set; shares lie between 0 and 1."""
+    rows = study.evaluation
+    shares = ("fraction", "best_of_5", "best_of_20", "improved_runs")
+    for name in [each for each in shares if each in rows]:
+        for row in records(rows[_outside(rows[name])]):
+            value = f"{name} {wording.number(row[name], 4)}"
+            rule = "a share lies between 0 and 1, and nothing beats the fastest of its own set"
+            yield _violation(study, rule, f"{row['model']}, {row['split']}: {value}", row)
+
+
+def _outside(values: pd.Series) -> pd.Series:
+    return (values < -ROUNDING) | (values > 1 + ROUNDING)
+
+
+def _curves(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+    """Measuring more reaches no less."""
+    if study.curves is None:
+        return
+    key = ["split", "gpu", "model"]
+    ordered = study.curves.sort_values([*key, "measured"], kind="stable")
+    falls = ordered.groupby(key)["fraction"].diff() < -ROUNDING
+    for row in records(ordered[falls]):
+        rule = "after more measurements no less is reached"
+        yield _violation(study, rule, f"{row['model']}, {row['split']}: {row['measured']}", row)
+
+
+def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+    """A ratio lies in its interval, and a judged time has the ratio of its pairs."""
+    keys = study.spec.key_columns
+    for gpu, pairs in study.pairs.items():
+        low, value, high = (pairs[f"gain{end}"] for end in ("_low", "", "_high"))
+        for row in records(pairs[(low > value * (1 + ROUNDING)) | (value > high * (1 + ROUNDING))]):
+            yield _violation(study, "a gain lies in its interval", f"gain {row['gain']}", row)
+        sweep = study.sweeps.get(gpu)
+        if sweep is None or "basis" not in sweep:
+            continue
+        judged = sweep.loc[sweep["basis"] == PAIRS, [*keys, "time_ms"]]
+        both = pairs.loc[value.notna(), [*keys, "gain"]].merge(judged, on=keys)
+        usual_ms = both["time_ms"] * both["gain"]
+        level = usual_ms.groupby([both[name] for name in study.problem_columns]).transform("median")
+        for row in records(both[(usual_ms / level - 1).abs() > 1e-6]):
+            yield _violation(study, "a judged time has the ratio of its pairs", "", row)
+
+
+def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+    """Energy over time is a power that the card can have."""
+    for each, watts, most in gpu_comparison.impossible_power(study, cards):
+        problem = dict(zip(study.problem_columns, each.problem, strict=True))
+        rule = (
+            f"power is at most {gpu_comparison.MOST_POWER:g} times the card's thermal design power"
+        )
+        row = {"gpu": each.gpu, **problem}
+        yield _violation(study, rule, f"{watts:.0f} W of {most:.0f} W", row)
+
+
+def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
+    """Intervals have their ends in order; what is called measured was."""
+    key = ["gpu", *study.problem_columns]
+    tables = [table[key].drop_duplicates() for table in (study.rows, *study.tested.values())]
+    measured = {case for table in tables for case in table.itertuples(index=False, name=None)}
+    for answer in study.answers or ():
+        row = {"gpu": answer["gpu"], **answer["problem"]}
+        for ends in (("time_low_ms", "time_high_ms"), ("gain_low", "gain_high")):
+            low, high = (answer[end] for end in ends)
+            if None not in (low, high) and low > high * (1 + ROUNDING):
+                what = f"{ends[0]} {low}, {ends[1]} {high}"
+                yield _violation(study, "an interval has its ends in order", what, row)
+        if answer["basis"] == "measured" and tuple(row[name] for name in key) not in measured:
+            yield _violation(study, "what is called measured was measured", "", row)
+
+
+RULES: tuple[Callable[[StudyData, Mapping[str, Datasheet]], Iterator[Violation]], ...] = (
+    _evaluated,
+    _curves,
+    _pairs,
+    _energies,
+    _answers,
+)
+
+
+def _violation(study: StudyData, rule: str, what: str, row: Mapping[str, Any]) -> Violation:
+    where = f"{row['gpu']}: {wording.problem(row, study.problem_columns)}"
+    if "variant" in row:
+        where += f", {wording.configuration(row, study.spec)}"
+    return Violation(study.name, rule, f"{where}{f': {what}' if what else ''}")
+
+
+@remembered
+def _of_study(study: StudyData, cards: Mapping[str, Datasheet]) -> list[Violation]:
+    return [each for rule in RULES for each in rule(study, cards)]
+
+
+def violations(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> list[Violation]:
+    """Every violation, study by study."""
+    return [each for study in studies for each in _of_study(study, cards)]
+
+
+def notice(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Notice | None:
+    """What the front page says of violations; None where there are none."""
+    count = len(violations(studies, cards))
+    if not count:
+        return None
+    said = wording.plural(count, "figure contradicts", "figures contradict")
+    return Notice(f"{said} another.", "#invariants", "Which")
+
+
+def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Section:
+    """What was checked, and what does not hold; each violation goes into the log, too."""
+    found = violations(studies, cards)
+    for each in found[:MOST_SHOWN]:
+        log.warning("%s: %s: %s", each.study, each.rule, each.row)
+    named = [rule.__doc__ or "" for rule in RULES]
+    blocks: list[Block] = [Text(f"Checked of every study: {' '.join(named)}", "note")]
+    if not found:
+        blocks.append(Text(NONE))
+    else:
+        said = wording.plural(len(found), "figure contradicts", "figures contradict")
+        blocks.append(Text(f"{said} another. {CAUSES}"))
+        fields = [field("study", "study"), field("what must hold", "rule"), field("row", "row")]
+        blocks.append(table_of("Figures that contradict others", fields, found[:MOST_SHOWN]))
+    return Section("invariants", "Contradictions", blocks)

@@ -1,0 +1,268 @@
+"""Health of the sweeps: a verdict per sweep by stated limits, and what to measure again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.measuring.telemetry import THROTTLED, reasons_in
+from launchwise.report import wording
+from launchwise.report.blocks import Notice
+from launchwise.report.study import StudyData, remembered
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import UNKNOWN
+
+MOST_HELD_BACK = 0.05
+"""Share of timed rows below full clocks (power, heat) above which a sweep is not well."""
+
+MEDIAN_DRIFT, LARGEST_DRIFT = 0.02, 0.10
+"""Limits of the reference kernel's drift: median over the rows, and largest."""
+
+MOST_HUNG = 0.05
+"""Share of rows that hung or ran out of memory. A failed launch is its configuration's fault."""
+
+MOST_MIXED = 0.05
+"""Share of problems whose timed rows come from several cards: their comparison mixes cards."""
+
+Problem = tuple[Value, ...]
+"""Values of a problem, in the order of the workload's problem columns."""
+
+HUNG = ("timeout", "out_of_memory")
+
+NO_TIME = ("failed", "wrong", *HUNG)
+
+
+@dataclass(frozen=True)
+class Health:
+    """Size, conditions and failures of one sweep."""
+
+    gpu: str
+    workload: str
+    rows: int  # with or without a time
+    held_back: float  # share of timed rows on a throttled card; NaN if it was not recorded
+    median_drift: float  # of the reference kernel, relative to its first time; NaN without one
+    largest_drift: float
+    slow: int  # rows that were stopped early, with the time of one launch
+    no_time: int  # rows; hung and wrong are among them
+    hung: int  # or ran out of memory
+    wrong: int
+    clocks_mhz: tuple[float, float] | None  # lowest and highest of the SMs; None where unknown
+    cards: int  # with commits and drivers: none where they were not recorded
+    commits: tuple[str, ...]  # in the order of the rows
+    drivers: tuple[str, ...]
+    first: str  # day of the first row
+    last: str
+    problems: int
+    # Beyond a limit that the whole sweep exceeds, the furthest first; all where the driver is old.
+    worst_problems: tuple[Problem, ...] = ()
+    mixed: float = 0.0  # share of problems whose timed rows come from several cards
+    repair_s: float = float("nan")  # to measure the worst (or all) problems again; NaN if unknown
+    newest_driver: str = ""  # of the report, if its major version is above all of these
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the sweep recorded its conditions."""
+        return not (np.isnan(self.held_back) and np.isnan(self.median_drift))
+
+    @property
+    def complaints(self) -> list[str]:
+        """Limits that the sweep exceeds, in words."""
+        found = []
+        if self.held_back > MOST_HELD_BACK:
+            found.append(f"{wording.percent(self.held_back, 0)} % of the rows throttled")
+        if self.median_drift > MEDIAN_DRIFT or self.largest_drift > LARGEST_DRIFT:
+            found.append(
+                f"drift of {wording.percent(self.median_drift)} % (median), "
+                f"{wording.percent(self.largest_drift)} % (largest)"
+            )
+        if self.hung > MOST_HUNG * self.rows:
+            share = wording.percent(self.hung / self.rows)
+            found.append(f"{share} % of the rows hung or ran out of memory")
+        if self.wrong:
+            found.append(f"{wording.plural(self.wrong, 'wrong result')}")
+        if self.mixed > MOST_MIXED:
+            share = wording.percent(self.mixed, 0)
+            found.append(f"{share} % of the problems with rows of several cards")
+        if self.newest_driver:
+            found.append(f"driver {', '.join(self.drivers)}, others have {self.newest_driver}")
+        return found
+
+    @property
+    def severity(self) -> float:
+        """The largest of its figures relative to its limit, which is 1; 0 if unknown."""
+        shares = (
+            self.held_back / MOST_HELD_BACK,
+            self.median_drift / MEDIAN_DRIFT,
+            self.largest_drift / LARGEST_DRIFT,
+            self.mixed / MOST_MIXED,
+            self.hung / (MOST_HUNG * self.rows) if self.rows else 0.0,
+        )
+        return float(np.nanmax([*shares, 0.0]))
+
+    @property
+    def verdict(self) -> str:
+        """``sound``, ``doubtful``, or ``unknown`` if the sweep did not record its conditions."""
+        if self.complaints:
+            return "doubtful"
+        return "sound" if self.is_known else "unknown"
+
+
+def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
+    """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
+    read = ["card", "throttle", "control_ratio", "sm_clock_mhz", *spec.problem_columns]
+    timed = sweep.loc[sweep["status"] == "ok", read]
+    held = held_back(timed)
+    drift = (timed["control_ratio"] - 1).abs().dropna()
+    clocks = timed["sm_clock_mhz"].dropna()
+    ended = sweep["status"].value_counts()
+    found = Health(
+        gpu=gpu,
+        workload=spec.workload,
+        rows=len(sweep),
+        held_back=float(held.mean()),
+        median_drift=float(drift.median()),
+        largest_drift=float(drift.max()),
+        slow=int(ended.get("slow", 0)),
+        no_time=int(sum(ended.get(name, 0) for name in NO_TIME)),
+        hung=int(sum(ended.get(name, 0) for name in HUNG)),
+        wrong=int(ended.get("wrong", 0)),
+        clocks_mhz=(float(clocks.min()), float(clocks.max())) if len(clocks) else None,
+        # Imported sweeps have neither.
+        cards=len({*sweep["card"].unique()} - {""}),
+        commits=tuple(str(each) for each in sweep["commit"].unique() if each),
+        drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
+        first=str(sweep["measured_at"].min())[:10],
+        last=str(sweep["measured_at"].max())[:10],
+        problems=len(sweep[spec.problem_columns].drop_duplicates()),
+        mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
+        if timed["card"].nunique() > 1
+        else 0.0,
+    )
+    worst = _worst(found, sweep, spec)
+    return replace(found, worst_problems=worst, repair_s=_repair_s(sweep, spec, {*worst}))
+
+
+def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> tuple[Problem, ...]:
+    """Problems beyond a limit that the whole sweep exceeds, those furthest beyond it first."""
+    timed = sweep.loc[sweep["status"] == "ok", ["card", "throttle", "control_ratio"]]
+    drift = (timed["control_ratio"] - 1).abs()
+
+    def by_problem(values: pd.Series) -> Any:
+        return values.groupby([sweep.loc[values.index, name] for name in spec.problem_columns])
+
+    # Each beyond its limit above 1.
+    parts: list[pd.Series] = []
+    if found.held_back > MOST_HELD_BACK:
+        parts.append(by_problem(held_back(timed)).mean() / MOST_HELD_BACK)
+    if found.median_drift > MEDIAN_DRIFT:
+        parts.append(by_problem(drift).median() / MEDIAN_DRIFT)
+    if found.largest_drift > LARGEST_DRIFT:
+        parts.append(by_problem(drift).max() / LARGEST_DRIFT)
+    if found.hung > MOST_HUNG * found.rows:
+        parts.append(by_problem(sweep["status"].isin(HUNG)).mean() / MOST_HUNG)
+    if found.wrong:
+        parts.append(by_problem(sweep["status"] == "wrong").sum() * 2.0)
+    if found.mixed > MOST_MIXED:
+        parts.append(by_problem(timed["card"]).nunique().astype(float))
+    if not parts:
+        return ()
+    most = pd.concat(parts, axis=1).max(axis=1).sort_index()
+    beyond = most[most > 1].sort_values(ascending=False, kind="stable")
+    return tuple(
+        tuple(
+            value if isinstance(value, str) else int(value)
+            for value in (key if isinstance(key, tuple) else (key,))
+        )
+        for key in beyond.index
+    )
+
+
+LONGEST_ROW_S = 120.0
+"""More between two rows is a pause between sessions."""
+
+
+def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
+    """Time between rows and those before them, over the rows of some problems, s."""
+    ordered = sweep[["measured_at", *spec.problem_columns]]
+    ordered = ordered.sort_values("measured_at", kind="stable")
+    times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
+    taken = times.diff().dt.total_seconds().clip(lower=0.0)
+    own = taken[taken <= LONGEST_ROW_S]
+    if own.empty or own.sum() == 0:
+        return float("nan")
+    if worst:
+        problems = ordered.loc[own.index, spec.problem_columns]
+        own = own[[each in worst for each in problems.itertuples(index=False, name=None)]]
+    return float(own.sum())
+
+
+def held_back(rows: pd.DataFrame) -> pd.Series:
+    """1 for rows on a throttled card, 0 for others, NaN where it is unknown."""
+    shares = {
+        throttle: np.nan if throttle == UNKNOWN else float(bool(THROTTLED & reasons_in(throttle)))
+        for throttle in rows["throttle"].dropna().unique()
+    }
+    return rows["throttle"].map(shares).astype(float)
+
+
+@remembered
+def _of_sweep(study: StudyData, gpu: str) -> Health:
+    return health_of(gpu, study.sweeps[gpu], study.spec)
+
+
+def of_studies(studies: Sequence[StudyData]) -> list[Health]:
+    """Every sweep once, in the order of the studies."""
+    found: dict[tuple[str, str], Health] = {}
+    for study in studies:
+        for gpu in study.sweeps:
+            if (gpu, study.spec.workload) not in found:
+                found[gpu, study.spec.workload] = _of_sweep(study, gpu)
+    newest = max((one for each in found.values() for one in each.drivers), key=_major, default="")
+    of = {(gpu, study.spec.workload): study for study in studies for gpu in study.sweeps}
+    return [
+        _outdated(each, of[key], newest)
+        if 0 < max(map(_major, each.drivers), default=0) < _major(newest)
+        else each
+        for key, each in found.items()
+    ]
+
+
+def _outdated(each: Health, study: StudyData, newest: str) -> Health:
+    """A sweep of an old driver, all of whose problems must be measured again."""
+    sweep, columns = study.sweeps[each.gpu], study.spec.problem_columns
+    every = sweep[columns].itertuples(index=False, name=None)
+    return replace(
+        each,
+        newest_driver=newest,
+        worst_problems=tuple(dict.fromkeys([*each.worst_problems, *every])),
+        repair_s=_repair_s(sweep, study.spec, ()),
+    )
+
+
+def _major(driver: str) -> int:
+    first = driver.partition(".")[0]
+    return int(first) if first.isdecimal() else 0
+
+
+def worst_first(each: Health) -> tuple[bool, bool, float]:
+    """Key of an order: wrong results first, then by the limit that is exceeded most."""
+    return (not each.complaints, not each.wrong, -each.severity)
+
+
+def notice(found: Sequence[Health]) -> Notice | None:
+    """The strip of the front page: which sweeps are doubtful; None where none is."""
+    unwell = sorted((each for each in found if each.complaints), key=worst_first)
+    if not unwell:
+        return None
+    said = "; ".join(
+        f"{each.workload} on {each.gpu}: {', '.join(each.complaints)}" for each in unwell[:3]
+    )
+    more = f"; and {len(unwell) - 3} more" if len(unwell) > 3 else ""
+    are = "is" if len(unwell) == 1 else "are"
+    counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} {are} doubtful."
+    return Notice(f"{counted} {said}{more}.", "#verdicts", "Health")

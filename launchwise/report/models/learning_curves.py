@@ -1,0 +1,177 @@
+"""Quality after measuring a few recommendations, and how rare good configurations are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
+from launchwise.learning.evaluate import NEEDLE_PERCENT, ORACLE
+from launchwise.report import scores, theme, wording
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.study import StudyData
+
+SHOWN = (1, 2, 3, 5, 10, 20, 50)
+"""Numbers of measurements that the table has columns for."""
+
+DRAWN_MODELS = 4
+"""Models that are drawn beside the answering one: the best at first choice."""
+
+LEAST_REGRET = 0.01
+"""Least regret that is drawn, %: no measurement tells smaller ones from 0."""
+
+MARKERS = 9
+"""Markers of a line: one per point would hide the dashes."""
+
+DRAWN_HEURISTICS = ("best_on_average", "nearest_size", "nearest_gpu")
+
+
+def learning_curves(study: StudyData) -> Section | None:
+    """Quality against number of measurements in the first split; None without such a table."""
+    if study.curves is None:
+        return None
+    split = scores.first_split(study)
+    rows = study.curves
+    rows = rows[(rows["split"] == split) & (rows["gpu"] == ALL_GPUS)]
+    if rows.empty:
+        return None
+    curves = rows.pivot(index="model", columns="measured", values="fraction")
+    curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
+    problems = wording.plural(int(rows["problems"].max()), "problem")
+    asked = f"Split “{split}”, {problems}"
+    searches = (
+        " Search: the answer is measured first, then what a search proposes from the rows so far, "
+        "from what the answering model expects and from the training problems, as recommend "
+        "--measure does."
+    )
+    blocks: list[Block] = [
+        Text(
+            "What a few measurements on the GPU itself gain. The first k recommendations for each "
+            "test problem are measured and the fastest is kept; k is the number of measured "
+            "configurations per problem. No model was fitted to these problems. Fraction of the "
+            "best: best time divided by the time kept (geometric mean over the problems). Random: "
+            "the mean over all orders." + (searches if SEARCH in curves.index else "")
+        ),
+        _figure(study, rows, curves, asked),
+        Fold("All methods", [_table(study, curves, asked)]),
+        *_needles(study, split),
+    ]
+    return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
+
+
+def _title(study: StudyData, model: str) -> str:
+    return {RANDOM: "random order", SEARCH: "search"}.get(model) or study.title(model)
+
+
+def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: str) -> Figure:
+    roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
+    fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
+    answering = scores.answering(study)
+    first = [answering] if answering in fitted else []
+    others = [name for name in fitted if name not in first]
+    heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]
+    searches = [name for name in (SEARCH,) if name in curves.index]
+    drawn = [*first, *others[:DRAWN_MODELS], *heuristics, *searches, RANDOM]
+    counts = [int(count) for count in curves.columns]
+    titles = [_title(study, name) for name in drawn]
+    regrets = 100 * (1 - curves.loc[drawn].to_numpy(dtype=float))
+    # No axis has a log of 0: a line ends where every problem has its best.
+    regrets = np.where(regrets >= LEAST_REGRET, regrets, np.nan)
+    traces = [
+        _line(counts, row, title, place)
+        for place, (row, title) in enumerate(zip(regrets, titles, strict=True))
+    ]
+    tail = rows[rows["model"] == drawn[0]].sort_values("measured")["fraction_p5"]
+    traces.append(_tail(counts, tail.to_numpy(dtype=float), titles[0]))
+    every = [*regrets.ravel(), *(value for value in traces[-1]["y"] if value)]
+    layout = theme.layout(
+        theme.log_axis("configurations measured per problem", counts),
+        theme.log_axis("regret (%)", every),
+    )
+    return Figure(
+        id=f"{study.name}-learning-curves",
+        caption=(
+            f"{asked}: regret after 1 to {LONGEST} measurements, of the answering model, the "
+            "search, the models that are best at first choice, heuristics and random order. Thin "
+            f"line: regret of {titles[0]} that 95 % of the problems stay below. Regret: 100 % "
+            "minus % of the best speed (geometric mean), on a log axis; a line ends where it is "
+            f"below {LEAST_REGRET:g} %."
+        ),
+        alt="Lines: regret against number of configurations measured, one line per method.",
+        panels=[Panel("", traces, layout)],
+        keys=theme.keys(titles, markers=True),
+        height=360,
+        width=420,
+        limit=760,
+    )
+
+
+def _line(counts: list[int], regrets: np.ndarray, title: str, place: int) -> dict[str, Any]:
+    trace = theme.line(
+        counts, regrets, name=title, place=place, template="%{x} measured: regret %{y:.3~g} %"
+    )
+    trace["marker"]["maxdisplayed"] = MARKERS
+    return trace
+
+
+def _tail(counts: list[int], fractions: np.ndarray, title: str) -> dict[str, Any]:
+    """A thin line of the 5th percentile of the fractions of the model that is drawn first."""
+    regrets = 100 * (1 - fractions)
+    trace = theme.line(
+        counts,
+        np.where(regrets >= LEAST_REGRET, regrets, np.nan),
+        name=f"{title}, 95 % of the problems",
+        place=0,
+        template="%{x} measured: regret of 95 % of the problems below %{y:.3~g} %",
+        markers=False,
+    )
+    trace["line"]["width"] = 0.8
+    return trace
+
+
+def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
+    fields = [
+        field("method", lambda row: _title(study, row["model"])),
+        # A search may end before.
+        *grouped("configurations measured", *(field(f"{k}", k, wording.fixed) for k in SHOWN)),
+    ]
+    rows = [{"model": str(name), **row.to_dict()} for name, row in curves.iterrows()]
+    return table_of(f"{asked}: fraction of the best, geometric mean", fields, rows)
+
+
+NEEDLES = [
+    field("GPU", "gpu"),
+    field("problems", "problems", wording.count),
+    field("configurations", "configurations", wording.number, "median"),
+    *grouped(
+        "needle index",
+        field("median", "median", wording.number, "count"),
+        field("least", "least", wording.count, "count"),
+        field("share", "share", wording.percent, "%"),
+    ),
+]
+
+
+def _needles(study: StudyData, split: str) -> list[Block]:
+    rows = study.evaluation
+    rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
+    found = (
+        rows.assign(share=rows["needle_index"] / rows["configurations"])
+        .groupby("gpu", sort=False)
+        .agg(
+            problems=("needle_index", "size"),
+            configurations=("configurations", "median"),
+            median=("needle_index", "median"),
+            least=("needle_index", "min"),
+            share=("share", "median"),
+        )
+    )
+    note = (
+        f"Needle index: measured configurations within {NEEDLE_PERCENT:g} % of the best time of "
+        "their problem. Where it is small, a good one is hard to find by chance."
+    )
+    made = table_of("How rare good configurations are", NEEDLES, found.reset_index())
+    return [Text(note, "note"), made]

@@ -1,0 +1,281 @@
+"""Errors of predicted times: per study, and all studies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.prediction_errors import ALL
+from launchwise.report import scores, theme, wording
+from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
+from launchwise.report.fields import beside, decimals, field, grouped, table_of
+from launchwise.report.study import StudyData
+from launchwise.tables.learning import predicted_column
+
+Errors = Sequence[Mapping[str, Any]]
+"""Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
+
+NO_LEARNING = ("roofline", "analytical")
+"""Kinds that predict from the GPU's profile alone."""
+
+PREDICTORS = (*NO_LEARNING, "learnt")
+"""Kinds that are made to predict times; the others are made to choose."""
+
+NOTE = (
+    "The error of a row is |predicted / measured - 1|, over all candidates of the test problems "
+    "that were timed more than once; bias is the geometric mean of predicted over measured. Rho "
+    "is Spearman's rank correlation, over all rows and within problems (mean): choosing needs only "
+    "the latter."
+)
+
+FIGURES = [
+    field("rows", "rows", wording.count, "tested"),
+    *grouped(
+        "error",
+        field("median", "median_percent", decimals(1), "%"),
+        field("mean", "mape_percent", decimals(1), "%"),
+        field("90th", "p90_percent", decimals(1), "percentile, %"),
+    ),
+    field("bias", "ratio", decimals(2), "×"),
+    *grouped(
+        "order",
+        field("all", "spearman", wording.fixed, "rho"),
+        field("within", "spearman_within", wording.fixed, "rho"),
+    ),
+]
+
+
+def percent(value: Any) -> str:
+    """Percents to one decimal."""
+    return wording.fixed(value, 1)
+
+
+def _errors(study: StudyData) -> Errors:
+    found: Errors = study.facts.get("predictions", [])
+    return found
+
+
+def whole_split(study: StudyData, split: str, gpu: str = ALL) -> list[Mapping[str, Any]]:
+    """Errors over all rows of a split on a GPU, the best median first."""
+    own = [
+        one for one in _errors(study) if (one["split"], one["gpu"], one["by"]) == (split, gpu, "")
+    ]
+    return sorted(own, key=lambda one: (one["median_percent"], one["model"]))
+
+
+def predictions(study: StudyData) -> Section | None:
+    """Measured against predicted time; None where no model predicts any."""
+    split = scores.first_split(study)
+    whole = whole_split(study, split, ALL)
+    if not whole:
+        return None
+    found: list[Block] = [Text(_lead(study, whole), "lead"), Text(NOTE)]
+    splits = list(dict.fromkeys(one["split"] for one in _errors(study)))
+    found.append(_table(study, split, ALL))
+    gpus = list(dict.fromkeys(one["gpu"] for one in _errors(study) if one["gpu"] != ALL))
+    more: list[Block] = []
+    for name in splits:
+        parts = [*([ALL] if name != split else []), *(gpus if len(gpus) > 1 else [])]
+        more += [_table(study, name, gpu) for gpu in parts if whole_split(study, name, gpu)]
+    if more:
+        found.append(Fold("Other splits, and GPU by GPU", more))
+    found += _where(study, split)
+    found += _scatter(study, whole)
+    return Section(f"{study.name}-predicted", "Predicted against measured time", found)
+
+
+def _lead(study: StudyData, whole: Errors) -> str:
+    kinds = {name: entry.kind for name, entry in study.entries.items()}
+    learnt = [one for one in whole if kinds.get(one["model"]) not in NO_LEARNING]
+    said = []
+    if learnt:
+        best = learnt[0]
+        said.append(
+            f"{study.title(best['model'])} predicts times of problems that were not in training "
+            f"with a median error of {percent(best['median_percent'])} % "
+            f"(mean {percent(best['mape_percent'])} %)."
+        )
+    without = [one for one in whole if kinds.get(one["model"]) in NO_LEARNING]
+    if without:
+        words = [
+            f"{study.title(one['model'])} {percent(one['median_percent'])} %" for one in without
+        ]
+        said.append(f"Without any measurement of the kernels: {wording.listed(words)}.")
+    return " ".join(each[:1].upper() + each[1:] for each in said)
+
+
+def _table(study: StudyData, split: str, gpu: str) -> Table:
+    on = "all GPUs" if gpu == ALL else gpu
+    caption = f"Errors of predicted times, split “{split}”: {study.split_title(split)}, {on}"
+    fields = [field("model", lambda one: study.title(one["model"])), *FIGURES]
+    return table_of(caption, fields, whole_split(study, split, gpu))
+
+
+def _predictors(study: StudyData) -> list[str]:
+    """Models that are made to predict times."""
+    return [name for name, entry in study.entries.items() if entry.kind in PREDICTORS]
+
+
+def _where(study: StudyData, split: str) -> list[Block]:
+    known = {one["model"] for one in _errors(study)}
+    shown = [name for name in _predictors(study) if name in known]
+    parts: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for one in _errors(study):
+        if one["split"] == split and one["by"] and one["model"] in shown:
+            parts.setdefault((one["by"], one["value"]), {})[one["model"]] = one
+    if not parts:
+        return []
+    median = field("median", "median_percent", decimals(1), "%")
+    bias = field("bias", "ratio", decimals(2), "×")
+    rows = field(
+        "rows", lambda key: next(iter(parts[key].values()))["rows"], wording.count, "tested"
+    )
+    caption = (
+        "Where predictions fail: median error and bias of test rows with something in common. "
+        "“bound by” is what the cost model takes for the limit of a row."
+    )
+    made = beside(
+        caption,
+        field("rows with", lambda key: f"{key[0]}{' ' if ' ' in key[0] else '='}{key[1]}"),
+        parts,
+        ([rows], {key: key for key in parts}),
+        *(
+            (
+                grouped(study.title(name), median, bias),
+                {key: of[name] for key, of in parts.items() if name in of},
+            )
+            for name in shown
+        ),
+    )
+    return [Fold("Where predictions fail", [made])]
+
+
+def _scatter(study: StudyData, whole: Errors) -> list[Block]:
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    if study.predictions.empty:
+        return []
+    joined = study.predictions.merge(study.measured[[*key, "time_ms"]], on=key, how="inner")
+    if joined.empty:
+        return []
+    # One panel says how the points lie; the table has the errors of all models.
+    drawn = next((one for one in whole if predicted_column(str(one["model"])) in joined), None)
+    if drawn is None:
+        return []
+    others = {predicted_column(str(one["model"])) for one in whole if one is not drawn}
+    kept = joined.drop(columns=list(others & set(joined)))
+    said = {str(drawn["model"]): f"median {percent(drawn['median_percent'])} %"}
+    return [scatter(study, kept, said)]
+
+
+def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
+    """The predictors of every study side by side, every split on all its GPUs.
+
+    Parameters
+    ----------
+    first
+        What leads the section: predictions against published run times.
+    """
+    rows = [
+        {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}
+        for study in studies
+        for split in study.settings.splits
+        for whole in [{one["model"]: one for one in whole_split(study, split, ALL)}]
+        for name in _predictors(study)
+        if name in whole
+    ]
+    if not rows and not first:
+        return None
+    text = (
+        "On the GPUs that were measured: the roofline knows the problem's bytes and "
+        "FLOP and the GPU's measured ceilings; the cost model also what each kernel does, read off "
+        "its source, and micro-benchmarks of the GPU (estimates where its profile has none); trees "
+        "then learn from sweeps what the cost model gets wrong. " + NOTE
+    )
+    caption = "Errors of predicted times on test problems, all GPUs of a study together"
+    named = [field(name, name) for name in ("study", "split", "predictor")]
+    own = [Text(text), table_of(caption, [*named, *FIGURES], rows)] if rows else []
+    return Section("predicted", "Predicted run times", [*first, *own])
+
+
+def scatter(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str]) -> Figure:
+    """Predicted against measured time of every candidate, log-log, one panel per model.
+
+    Parameters
+    ----------
+    joined
+        ``gpu``, problem and configuration columns, ``time_ms``, and a column of predicted times
+        (:func:`launchwise.tables.learning.predicted_column`) per model that predicts them.
+    errors
+        Model -> what its title says beside the name.
+    """
+    panels = []
+    columns = {model: predicted_column(model) for model in study.settings.models}
+    columns = {model: name for model, name in columns.items() if name in joined}
+    every = joined[["time_ms", *columns.values()]].to_numpy()
+    ends = [float(np.nanmin(every)), float(np.nanmax(every))]
+    for model, predicted_ms in columns.items():
+        title = f"{study.title(model)}: {errors.get(model, '')}"
+        panels.append(_predicted_panel(title, study.gpus, joined, predicted_ms, ends))
+    present = set(joined["gpu"].unique())
+    gpus = [gpu for gpu in study.gpus if gpu in present]
+    return Figure(
+        id=f"{study.name}-predicted",
+        caption=(
+            "Predicted against measured time of the test problems' candidates; a perfect model "
+            "lies on the dotted line. An even sample of all points is drawn, errors use all."
+        ),
+        alt="Scatter plot: predicted against measured time of the model with the least error.",
+        panels=panels,
+        keys=[
+            Key(gpu, theme.colour(study.gpus.index(gpu)), theme.symbol(study.gpus.index(gpu)))
+            for gpu in gpus
+        ],
+        height=320,
+        limit=760,
+    )
+
+
+def _predicted_panel(
+    title: str, gpus: Sequence[str], joined: pd.DataFrame, predicted_ms: str, ends: list[float]
+) -> Panel:
+    """One model's predicted against measured times; ``ends``: shortest and longest time, ms."""
+    rows = joined[joined[predicted_ms].notna()]
+    rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": theme.rounded(ends),
+            "y": theme.rounded(ends),
+            "line": {"color": theme.INK, "width": 1, "dash": "dot"},
+            "hoverinfo": "skip",
+        }
+    ]
+    limit = max(40, 200 // max(1, rows["gpu"].nunique()))
+    for place, gpu in enumerate(gpus):
+        own = rows[rows["gpu"] == gpu]
+        if own.empty:
+            continue
+        own = own.iloc[theme.thinned(len(own), limit)]
+        traces.append(
+            theme.dots(
+                own["time_ms"],
+                own[predicted_ms],
+                name=gpu,
+                colour_=theme.colour(place),
+                shape=theme.symbol(place),
+                opacity=0.55,
+                template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
+            )
+        )
+    return Panel(
+        title,
+        traces,
+        theme.layout(
+            theme.log_axis("measured time (ms)", ends),
+            theme.log_axis("predicted time (ms)", ends),
+        ),
+    )

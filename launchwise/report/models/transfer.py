@@ -1,0 +1,189 @@
+"""Transfer between GPUs: loss of one GPU's best configurations on another."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.merit import geometric_mean
+from launchwise.learning.splits import MOST_TRANSFER_FOLDS
+from launchwise.report import scores, theme, wording
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
+from launchwise.report.fields import field, percents, table_of
+from launchwise.report.numbers import fractions, records, winners
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import row_numbers
+
+ONE_CARD = "So no claim about unmeasured GPUs rests on these figures."
+
+
+def transferred(study: StudyData) -> Section | None:
+    """Loss of one GPU's best configurations on other GPUs; None with a single GPU."""
+    if len(study.gpus) < 2:
+        return None
+    pairs = losses_by_transfer(study)
+    found: list[Block] = []
+    if pairs["loss"].notna().any():
+        worst = records(pairs.sort_values("loss", ascending=False))[0]
+        median = (
+            f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
+            if len(pairs) > 2
+            else ""
+        )
+        found.append(
+            Text(
+                f"Using {worst['source']}'s best configurations on {worst['target']} loses "
+                f"{wording.percent(worst['loss'])} % on average, the most of all pairs"
+                f"{median}."
+            )
+        )
+    found += [Text(text) for text in _left_out(study)]
+    found += [Text(text, "note") for text in _transfer_caveats(study)]
+    found.append(transfer_heat(study, pairs))
+    fields = [
+        field("best of", "source"),
+        field("used on", "target"),
+        field("problems", "problems", wording.count, "in common"),
+        field("mean loss", "loss", percents(2), "%"),
+        field("worst loss", "worst", wording.percent, "%"),
+        field("no time there", "impossible", wording.count, "problems"),
+    ]
+    caption = "Loss from using one GPU's best configuration on another"
+    found.append(Fold("Every pair", [table_of(caption, fields, pairs)]))
+    return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
+
+
+def _left_out(study: StudyData) -> list[str]:
+    found = []
+    for split, asked in study.settings.splits.items():
+        name = scores.leader(study, split, scores.ALL_GPUS)
+        if asked.kind != "leave_one_gpu_out" or name is None:
+            continue
+        got = scores.score_of(study, split, scores.ALL_GPUS, name)
+        found.append(
+            f"Split “{split}” leaves {_held_out(study)}: the answering model, "
+            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
+            f"and improves {wording.percent(got['improved'])} % of the problems."
+        )
+    return found
+
+
+def _held_out(study: StudyData) -> str:
+    """What a transfer split leaves out of training; as :func:`left_out_together` does."""
+    if study.cards == 1:
+        return "each GPU out of training in turn"
+    slices = any(study.profiles[gpu].is_slice for gpu in study.gpus)
+    each = "each card with its slices" if slices else "each card"
+    if study.cards <= MOST_TRANSFER_FOLDS:
+        return f"{each} out of training in turn"
+    return f"{each} out of training, in {MOST_TRANSFER_FOLDS} groups of cards"
+
+
+def _transfer_caveats(study: StudyData) -> list[str]:
+    found = [
+        f"The rows of {gpu} are kept out: {'; '.join(why)}." for gpu, why in study.kept_out.items()
+    ]
+    slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
+    if slices:
+        cards = "one model of card" if study.cards == 1 else f"{study.cards} models of cards"
+        found.append(
+            f"{wording.listed(study.gpus)} are {cards}: {wording.listed(slices)} "
+            f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
+            "cache, memory and clock as the card. "
+            + (
+                ONE_CARD
+                if study.cards == 1
+                else "Claims about unseen GPUs rest on whole cards only."
+            )
+        )
+    if dropped := scores.dropped_features(study, scores.first_split(study)):
+        found.append(
+            "GPU features that do not vary between these GPUs were dropped from the models: "
+            f"{wording.listed(dropped)}."
+        )
+    return found
+
+
+def transfer_heat(study: StudyData, pairs: pd.DataFrame) -> Figure:
+    """Loss from using one GPU's best configuration on another, as a matrix."""
+    grid = pairs.pivot(index="source", columns="target", values="loss").reindex(
+        index=study.gpus, columns=study.gpus
+    )
+    values = 100 * grid.to_numpy(dtype=float)
+    texts = [["" if not np.isfinite(value) else f"{value:.1f}" for value in row] for row in values]
+    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    trace = theme.heat(
+        study.gpus,
+        study.gpus,
+        values.tolist(),
+        low=0.0,
+        high=round(max(top, 1.0), 4),
+        scale=theme.BAD_IS_DARK,
+        template="best of %{y} used on %{x}: %{z:.2f} % slower",
+        texts=texts,
+    )
+    return Figure(
+        id=f"{study.name}-transfer",
+        caption=(
+            "Loss in percent (geometric mean) when the best configurations of the row's GPU are "
+            "used on the column's GPU."
+        ),
+        alt="Heat map: percent lost by using one GPU's best configuration on another.",
+        panels=[
+            Panel(
+                "",
+                [trace],
+                theme.layout(
+                    theme.axis("used on", type="category", showgrid=False),
+                    theme.axis("best of", type="category", autorange="reversed", showgrid=False),
+                ),
+            )
+        ],
+        height=110 + 40 * len(study.gpus),
+        width=320,
+        limit=180 + 110 * len(study.gpus),
+    )
+
+
+def losses_by_transfer(study: StudyData) -> pd.DataFrame:
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``.
+
+    Returns
+    -------
+    DataFrame
+        One row an ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss``
+        (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
+        the target has no time for that configuration).
+    """
+    best, rows = winners(study), fractions(study)
+    problem, everything = study.problem_columns, study.spec.key_columns[1:]
+    problems = _by_gpu(best, row_numbers(best, problem))
+    both = row_numbers(pd.concat([best[everything], rows[everything]]), everything)
+    chosen = _by_gpu(best, both[: len(best)])
+    tried = _by_gpu(rows, both[len(best) :])
+    reached = _by_gpu(rows, rows["fraction"].to_numpy())
+    found = []
+    for source, target in itertools.permutations(study.gpus, 2):
+        common = np.isin(problems[source], problems[target])
+        places = pd.Index(tried[target]).get_indexer(chosen[source][common])
+        fraction = reached[target][places[places >= 0]]
+        found.append(
+            {
+                "source": source,
+                "target": target,
+                "problems": int(common.sum()),
+                "impossible": int((places < 0).sum()),
+                "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
+                "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
+    """GPU to the values of its rows, in their order; none where it has no row."""
+    places = table.groupby("gpu").indices
+    return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})

@@ -1,0 +1,1 @@
+"""Pages as a folder of files: reading, order of sections, HTML."""

@@ -1,0 +1,248 @@
+"""Every page of the report, and every section in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.gpus.prices import Price
+from launchwise.report import blind_tests, wording
+from launchwise.report.answer import (
+    fixed_choice,
+    in_pairs,
+    landscape,
+    occupancy,
+    sizes,
+    study_answer,
+    tunables,
+)
+from launchwise.report.blocks import Notice, Page, Section, Text
+from launchwise.report.front import index_page
+from launchwise.report.front.index_page import named_gpus
+from launchwise.report.gpus import gpu_attributes, gpu_comparison
+from launchwise.report.gpus.datasheet_only import Spread, described
+from launchwise.report.health import health_section, invariants, provenance
+from launchwise.report.models import (
+    headline,
+    learning_curves,
+    model_tables,
+    outliers,
+    predicted_times,
+    transfer,
+)
+from launchwise.report.publication import published_times
+from launchwise.report.publication.elements import elements
+from launchwise.report.site.own_sections import own_sections
+from launchwise.report.site.stand_ins import MissingStudy, made
+from launchwise.report.study import Run, StudyData
+
+
+def outline(
+    studies: Sequence[StudyData], missing: Sequence[MissingStudy] = ()
+) -> dict[str, list[Page]]:
+    """Pages without their sections, for ways between them: of the whole report under ``""``.
+
+    Every study has its first page; which others it has is known once they are made.
+    """
+    found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
+    for study in studies:
+        found[study.name] = [_first_page(study, [])]
+    return found | {each.name: [each.page] for each in missing}
+
+
+FRONT, GPUS, HEALTH = (
+    ("index.html", "Overview"),
+    ("gpus.html", "GPUs"),
+    ("health.html", "Health"),
+)
+"""Path and name of the pages of the whole report."""
+
+
+def front_page(
+    studies: Sequence[StudyData],
+    run: Run,
+    missing: Sequence[MissingStudy],
+    said: Sequence[Notice],
+    cards: Mapping[str, Datasheet] = MappingProxyType({}),
+    prices: Mapping[str, Price] = MappingProxyType({}),
+) -> Page:
+    """The front page; ``said`` is what the reader must know first."""
+    lead = (
+        f"{wording.plural(len(studies), 'study', 'studies')}. {_whose(studies)} Written "
+        f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
+    )
+    title = "Launch parameters: measured, learnt, recommended"
+    told = [*said, *_contradictions(studies, cards)]
+    sections_ = index_page.sections(
+        studies, missing, told, run.least_gain, prices, run.settings_files
+    )
+    return Page(*FRONT, title, lead, sections_)
+
+
+def _contradictions(
+    studies: Sequence[StudyData], cards: Mapping[str, Datasheet]
+) -> Iterator[Notice]:
+    try:
+        found = invariants.notice(studies, cards)
+    except Exception:
+        # Their section on the page of health fails for the same reason, and says so.
+        return
+    if found is not None:
+        yield found
+
+
+def _whose(studies: Sequence[StudyData]) -> str:
+    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+    # Imported sweeps do not record the driver.
+    own = [gpu for gpu, profile in profiles.items() if profile.driver]
+    cards = [gpu for gpu in own if not profiles[gpu].is_slice]
+    slices = len(own) - len(cards)
+    others = [gpu for gpu in profiles if gpu not in own]
+    described = {gpu for study in studies for gpu in study.described}
+    said = []
+    if own:
+        of = [wording.plural(slices, "slice")] if slices else []
+        said.append(f"Measured here: {named_gpus([*cards, *of])}.")
+    if tested := blind_tests.only_tested(studies):
+        said.append(f"Blind tests only: {named_gpus(tested)}.")
+    if others:
+        said.append(f"Measured by others: {named_gpus(others)}.")
+    if described:
+        said.append(f"Predicted from datasheets: {wording.plural(len(described), 'GPU')}.")
+    return " ".join(said)
+
+
+def gpus_page(
+    studies: Sequence[StudyData],
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> Page:
+    """The page that compares the GPUs."""
+    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+    described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
+    title = "GPU comparison"
+    compared = _present(
+        made("gpu-against-gpu", title, gpu_comparison.section, studies, cards, prices, apart),
+        made("gpus", "GPUs", gpu_attributes.section, profiles, described_only),
+        made("predicted", "Predicted run times", _predicted, studies),
+    )
+    lead = "Best times per GPU, GPU attributes and measured ceilings."
+    return Page(*GPUS, "GPUs", lead, compared)
+
+
+def health_page(studies: Sequence[StudyData], run: Run, cards: Mapping[str, Datasheet]) -> Page:
+    """The page on the quality of the sweeps."""
+    found = _present(
+        made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
+        made("invariants", "Contradictions", invariants.section, studies, cards),
+        provenance.provenance(run, studies),
+    )
+    lead = "Quality of the sweeps, and provenance of every number."
+    return Page(*HEALTH, "Health of the measurements", lead, found)
+
+
+def _predicted(studies: Sequence[StudyData]) -> Section | None:
+    return predicted_times.overall(studies, published_times.overall(studies))
+
+
+def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
+    settings = study.settings
+    path = f"{study.name}/index.html"
+    return Page(path, "Answer", settings.title, settings.question, sections_, study.name)
+
+
+def _is_published(study: StudyData) -> bool:
+    own = study.folder is not None and any((study.folder / "published").glob("*"))
+    return own or study.settings.doi is not None
+
+
+MOST_GPUS = 24
+"""Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
+
+
+def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
+    """A study's pages, the first of them the one that other pages lead to."""
+    study = every
+    if len(every.gpus) > MOST_GPUS:
+        slices = [gpu for gpu in every.gpus if gpu not in every.whole]
+        study = every.limited_to([*every.whole, *slices][:MOST_GPUS])
+    answer = _all_made(study, ANSWERS)
+    if study is not every:
+        text = (
+            f"This page shows {MOST_GPUS} of the study's {wording.count(len(every.gpus))} GPUs. "
+            "The lookup of the front page and the GPU comparison have all of them."
+        )
+        left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
+        answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
+    learnt = _all_made(study, LEARNT)
+    if (
+        unmeasured := made(f"{study.name}-unmeasured", UNMEASURED, described, study, apart)
+    ) is not None:
+        answer.append(unmeasured)
+    beside = _all_made(
+        study, {"published-times": ("Published times", published_times.published_times)}
+    )
+    others = [*answer, *learnt, *beside]
+    own = own_sections(study, others)
+    if _is_published(study):
+        paper = [*own, *beside]
+    else:
+        answer, paper = [*answer, *own], beside
+    if (listed := elements(study, [*answer, *learnt, *paper])) is not None:
+        paper.append(listed)
+    title, lead = study.settings.title, study.settings.question
+    found = [
+        _first_page(study, answer),
+        Page(f"{study.name}/models.html", "Models", f"{title}: models", lead, learnt, study.name),
+    ]
+    if paper:
+        beside_title = f"{title}: comparison with the publication"
+        found.append(
+            Page(f"{study.name}/paper.html", "Publication", beside_title, lead, paper, study.name)
+        )
+    doi = study.settings.doi or ""
+    return [replace(page, doi=doi) for page in found]
+
+
+ANSWERS = {
+    "answer": ("Answer", study_answer.answer),
+    "landscape": ("All configurations of one problem", landscape.landscape),
+    "choices": ("One fixed configuration per kind of problem", study_answer.choices),
+    "fixed": ("One fixed configuration for all problems", fixed_choice.section),
+    "tunables": ("Sensitivity of the tunables", tunables.tunables),
+    "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
+    "designs": ("What choosing everything at once gains", in_pairs.gains_over_parts),
+    "peers": ("Comparison with libraries", in_pairs.gains_over_libraries),
+    "tiles": ("Best configuration against size", sizes.tiles),
+    "occupancy": ("Occupancy", occupancy.occupancy),
+    "gpus": ("The GPUs compared", sizes.compared),
+}
+"""Sections of a study's first page: end of the id to the title that stands where one fails, and
+what makes it."""
+
+LEARNT = {
+    "goals": ("Headline figures", headline.goals),
+    "models": ("Models and baselines", model_tables.tables_of),
+    "curves": ("Quality against number of measurements", learning_curves.learning_curves),
+    "predicted": ("Predicted against measured time", predicted_times.predictions),
+    "outliers": ("Filtered rows", outliers.filtered),
+    "transfer": ("Transfer between GPUs", transfer.transferred),
+}
+"""Sections of the page of models, in the same way."""
+
+UNMEASURED = "Datasheet-only GPUs"
+
+
+def _all_made(
+    study: StudyData, wanted: Mapping[str, tuple[str, Callable[[StudyData], Section | None]]]
+) -> list[Section]:
+    return _present(
+        *(made(f"{study.name}-{end}", title, make, study) for end, (title, make) in wanted.items())
+    )
+
+
+def _present(*sections_: Section | None) -> list[Section]:
+    return [one for one in sections_ if one is not None]

@@ -1,0 +1,72 @@
+"""Sections that a study brings along: ``section.py`` in its folder.
+
+It defines ``sections(study, published)``: a :class:`~launchwise.report.study.StudyData` and the
+tables of the folder's ``published/*.csv`` in, a list of :class:`~launchwise.report.blocks.Section`
+out. Their ids begin with the study's name and a hyphen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.published import read_tables
+from launchwise.report.blocks import Section, Text
+from launchwise.report.site.rendering import check_sections, every_section
+from launchwise.report.study import StudyData
+from launchwise.workloads.packages import import_from, own_error
+
+log = logging.getLogger("launchwise")
+
+SECTION_FILE = "section.py"
+
+FAILED = "The section that this study brings along could not be made."
+
+
+def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Section]:
+    """Sections of the study's ``section.py``; if it fails, a section with the reason.
+
+    Parameters
+    ----------
+    others
+        Sections of the study that every study has: no id of theirs may be used again.
+
+    Raises
+    ------
+    UserError
+        When a published table of the study cannot be read.
+    """
+    if study.folder is None or not (study.folder / SECTION_FILE).is_file():
+        return []
+    published = read_tables(study.folder)
+    workload = study.folder.parents[1]
+    path = study.folder / SECTION_FILE
+    try:
+        module = import_from(workload, f"studies.{study.folder.name}.section")
+        if not callable(getattr(module, "sections", None)):
+            raise UserError(path, "", "must define sections(study, published)")
+        made = list(module.sections(study, published))
+        _check(study, made, others)
+        return made
+    except UserError as error:
+        failure = error
+    except Exception as error:
+        failure = own_error(workload, error)
+    log.warning("%s", failure)
+    text = f"{FAILED} {failure}"
+    return [Section(f"{study.name}-own", "This study's own section", [Text(text, "note")])]
+
+
+def _check(study: StudyData, made: list[Section], others: Sequence[Section]) -> None:
+    path = study.folder / SECTION_FILE if study.folder else SECTION_FILE
+    if strange := [one for one in made if not isinstance(one, Section)]:
+        message = f"sections() must return Section objects, not {type(strange[0]).__name__}"
+        raise UserError(path, "", message)
+    for one in every_section(made):
+        if not one.id.startswith(f"{study.name}-"):
+            raise UserError(path, one.id, f"the id of a section must begin with {study.name}-")
+    try:
+        check_sections(made, others)
+    except Exception as error:
+        raise UserError(path, "", f"its sections cannot be shown: {error}") from error

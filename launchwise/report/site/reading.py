@@ -1,0 +1,220 @@
+"""Reads and checks the tables of studies, as the report's scripts are given them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_sealed_json
+from launchwise.experiment.study import ModelEntry, Study
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.learnt import read_learnt
+from launchwise.learning.splits import asked_about
+from launchwise.report.site.stand_ins import MissingStudy
+from launchwise.report.study import NEVER_SHOWN, StudyData
+from launchwise.tables import files as tables
+from launchwise.tables.folds import of_split
+from launchwise.tables.learning import (
+    curves_schema,
+    evaluation_schema,
+    removed_schema,
+    training_schema,
+)
+from launchwise.tables.measurements import counters_schema, measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
+from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.times import times_schema, with_judged_times
+from launchwise.workloads.spec import Spec, load_spec
+
+log = logging.getLogger("launchwise")
+
+
+@dataclass(frozen=True)
+class StudyFiles:
+    """Paths of the tables of one study.
+
+    Mappings go from GPU to path, and from model to path.
+    """
+
+    folder: Path
+    sweeps: Mapping[str, Path]
+    judged: Mapping[str, Path]
+    profiles: Mapping[str, Path]
+    training: Path
+    removed: Path
+    evaluation: Path
+    curves: Path
+    facts: Path
+    candidates: Path
+    models: Mapping[str, Path]
+    counters: Mapping[str, Path]
+    described: Mapping[str, Path]
+    pairs: Mapping[str, Path]
+    peers: Mapping[str, Path]
+    blind: Mapping[str, Path]
+    scores: Mapping[str, Path]
+    published: Path | None = None
+    answers: Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> StudyFiles:
+        """From the same names as plain texts; names that are no field are left alone."""
+
+        def paths(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name: Path(path) for name, path in value.items()}
+            return None if value is None else Path(value)
+
+        return cls(**{field_.name: paths(given[field_.name]) for field_ in fields(cls)})
+
+
+def read_study(
+    name: str,
+    settings: Study,
+    entries: Mapping[str, ModelEntry],
+    files: StudyFiles,
+    kept_out: Mapping[str, Sequence[str]],
+    sweeps: dict[Path, pd.DataFrame],
+) -> StudyData:
+    """Read and check every table of a study.
+
+    Parameters
+    ----------
+    kept_out
+        GPU to why its rows are flagged and not among the study's.
+    sweeps
+        Those that were read for other studies; those of this one are added.
+
+    Raises
+    ------
+    UserError
+        When a file is missing, truncated or does not fit its schema.
+    """
+    spec = load_spec(files.folder.parents[1])
+    measurements = measurement_schema(spec)
+    first = {"split": next(iter(settings.splits))}
+    learnt = read_learnt(files.candidates.parent, settings.models, spec, [first["split"]])
+    judged = _of_gpus(files.judged, times_schema(spec))
+    wanted = [name for name in measurements.columns if name not in NEVER_SHOWN]
+    for path in files.sweeps.values():
+        if path not in sweeps:
+            sweeps[path] = tables.read_table(path, measurements, wanted)
+    found = StudyData(
+        name=name,
+        folder=files.folder,
+        settings=settings,
+        spec=spec,
+        entries={model: entries[model] for model in settings.models},
+        profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
+        sweeps={
+            gpu: with_judged_times(sweeps[path], judged[gpu], spec, files.judged[gpu])
+            for gpu, path in files.sweeps.items()
+        },
+        pairs=_of_gpus(files.pairs, pairs_schema(spec)),
+        peers=_of_gpus(files.peers, peers_schema(spec)),
+        blind={gpu: read_sealed_json(path) for gpu, path in files.blind.items()},
+        scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
+        tested=_tested(judged),
+        training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
+        removed=tables.read_table(files.removed, removed_schema(spec), only=first),
+        evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
+        curves=tables.read_table(files.curves, curves_schema()),
+        predictions=learnt.predicted_times,
+        sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
+        models=learnt.facts,
+        facts=read_sealed_json(files.facts),
+        counters=_of_gpus(files.counters, counters_schema(spec)),
+        **_published(files.published, spec),
+        described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
+        kept_out=kept_out,
+        answers=_answers(files.answers),
+    )
+    return _of_measured(found)
+
+
+def _of_measured(study: StudyData) -> StudyData:
+    """Without GPUs whose sweeps hold problems of other studies alone, if there is another GPU."""
+    asked = [gpu for gpu, rows in study.sweeps.items() if asked_about(study.settings, rows).any()]
+    if 0 < len(asked) < len(study.sweeps):
+        return replace(study.limited_to(asked), left_out=())
+    return study
+
+
+def _tested(judged: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    return {gpu: rows[rows["blind"]] for gpu, rows in judged.items() if rows["blind"].any()}
+
+
+def _published(path: Path | None, spec: Spec) -> dict[str, Any]:
+    """Predictions of published run times, and times without one; empty where there are none."""
+    if path is None:
+        return {}
+    table = tables.read_table(path, published_times_schema(spec))
+    return {"published_times": table, "published_facts": tables.read_facts(path)}
+
+
+def _answers(path: Path | None) -> list[dict[str, Any]] | None:
+    if path is None:
+        return None
+    answers: list[dict[str, Any]] = read_sealed_json(path, "answers")["answers"]
+    return answers
+
+
+def _of_gpus(paths: Mapping[str, Path], schema: pa.DataFrameSchema) -> dict[str, pd.DataFrame]:
+    return {gpu: tables.read_table(path, schema) for gpu, path in paths.items()}
+
+
+def read_scores(path: Path, spec: Spec) -> pd.DataFrame:
+    """Scores of a blind test, problem by problem."""
+    texts = {
+        name: str
+        for name, one in spec.problem.items()
+        if any(isinstance(value, str) for value in one.values or ())
+    }
+    return pd.read_csv(path, dtype=texts)
+
+
+def read_studies(
+    files: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    kept_out: Mapping[str, Mapping[str, Sequence[str]]],
+) -> tuple[list[StudyData], list[MissingStudy]]:
+    """Studies that can be read, and those that cannot.
+
+    One after the other: to hand tables over from processes takes longer than to read them.
+
+    Parameters
+    ----------
+    files
+        Study to its files (:meth:`StudyFiles.of`).
+    settings
+        ``studies`` and ``models``, each by study, as plain values.
+    kept_out
+        Study to GPU to why its rows are not among the study's.
+    """
+    # Studies of a workload share most of its sweeps.
+    sweeps: dict[Path, pd.DataFrame] = {}
+
+    def read(name: str) -> StudyData | MissingStudy:
+        asked = Study.model_validate(settings["studies"][name])
+        models = settings["models"][name]
+        entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
+        try:
+            given = StudyFiles.of(files[name])
+            return read_study(name, asked, entries, given, kept_out[name], sweeps)
+        except UserError as error:
+            log.warning("%s is not in the report: %s", name, error)
+            return MissingStudy(name, asked.title, asked.question, str(error))
+
+    read_ones = [read(name) for name in files]
+    return (
+        [each for each in read_ones if isinstance(each, StudyData)],
+        [each for each in read_ones if isinstance(each, MissingStudy)],
+    )

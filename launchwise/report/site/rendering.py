@@ -1,0 +1,353 @@
+"""A page as HTML: complete by itself, or one of a folder of pages that share plotly.js."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from launchwise.base.literals import html_text, visible_json, visible_output
+from launchwise.report.blocks import (
+    Block,
+    Compared,
+    Figure,
+    Finder,
+    Fold,
+    Landscape,
+    Lookup,
+    Section,
+    Table,
+)
+from launchwise.report.theme import INK
+from launchwise.report.wording import count
+
+PLOTLY = "assets/plotly.js"
+"""Path of the compressed plotly.js in a folder of pages."""
+
+STYLE, SCRIPT = "assets/style.css", "assets/page.js"
+"""Other files that the pages of a folder share. A page with a lookup works without them."""
+
+BLOCK_SCRIPTS = {
+    Finder: ("answer.js", "finder.js"),
+    Compared: ("compare.js",),
+    Landscape: ("landscape.js",),
+}
+"""Kind of block to the scripts of its own that a page with such a block holds."""
+
+MOST_ROWS = 60
+"""Rows of a table that stands open; a longer one is folded."""
+
+FEW_SECTIONS = 2
+"""A page of so many sections needs no contents."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way to another page; ``current`` says that the reader is there already."""
+
+    name: str
+    href: str
+    current: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Frame of a page in a folder of pages."""
+
+    root: str  # way from the page to the folder
+    pages: Sequence[Link]  # of the whole report
+    studies: Sequence[Link]  # first page of every study
+    parts: Sequence[Link]  # of the study that this page belongs to
+    name: str  # of its study, or of all of them; files that it saves are named after it
+    citation: str  # of the report; empty for none
+
+    def href(self, link: str, inside: Collection[str]) -> str:
+        """A link to a section, from this page, which holds those ``inside``.
+
+        Ways to other pages are filled in by :func:`with_ways`, once all pages are known.
+        What does not begin with ``#`` is the path of a page, below the folder.
+        """
+        if not link.startswith("#"):
+            return f"{self.root}{link}"
+        name = link[1:]
+        if name in inside:
+            return link
+        return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
+
+
+OPEN, CLOSE = "\x02", "\x03"
+"""Around a way that is not known yet: characters that no other text of a page holds."""
+
+
+def with_ways(text: str, places: Mapping[str, str]) -> str:
+    """A page that was rendered without knowing the others, with ways to their sections.
+
+    Parameters
+    ----------
+    places
+        Id of a section on any page -> that page, below the folder.
+    """
+
+    def way(found: re.Match[str]) -> str:
+        root, name = found.groups()
+        return f"{root}{places[name]}#{name}" if name in places else f"#{name}"
+
+    return re.sub(f"{OPEN}([^{OPEN}]*){OPEN}([^{CLOSE}]*){CLOSE}", way, text)
+
+
+def render(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    figures: bool = True,
+    frame: Frame | None = None,
+    doi: str = "",
+) -> str:
+    """A page as HTML: it loads nothing from elsewhere, and no link but that of the DOI leaves it.
+
+    Parameters
+    ----------
+    figures
+        Whether to draw them; without figures and plotly.js the page is small.
+    frame
+        The folder that the page is in, with plotly.js beside it; None for a page that is complete
+        by itself and loads nothing.
+    doi
+        Below the lead; empty for none.
+
+    Raises
+    ------
+    ValueError
+        When two sections have one id: a link would find the first of them only.
+    """
+    _check_ids(sections)
+    drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
+    any_finder = any(isinstance(block, Finder) for block in every_block(sections))
+    ids = {each.id for each in every_section(sections)}
+    href = partial(frame.href, inside=ids) if frame else _same
+    return _template().render(
+        title=title,
+        lead=lead,
+        doi=doi,
+        sections=sections,
+        frame=frame,
+        figures=figures,
+        panel_id=panel_id,
+        ink=INK,
+        most_rows=MOST_ROWS,
+        count=count,
+        pairs=lambda names: [(name, name) for name in names],
+        table_rows=partial(table_rows, href=href),
+        href=href,
+        style=_asset("style.css"),
+        script=_script(),
+        block_scripts=_block_scripts(sections),
+        # Contents would stand in front of the controls of the lookup.
+        shortcuts=list(sections)[1:] if any_finder else [],
+        contents=not any_finder and len(ids) > FEW_SECTIONS,
+        **_beside(frame, drawn, any_finder),
+        data=Markup(embedded(_data(sections, figures, frame))),
+    )
+
+
+def _block_scripts(sections: Sequence[Section]) -> list[Markup]:
+    return [
+        _asset(name)
+        for kind, names in BLOCK_SCRIPTS.items()
+        if any(isinstance(block, kind) for block in every_block(sections))
+        for name in names
+    ]
+
+
+def _beside(frame: Frame | None, drawn: bool, any_finder: bool) -> dict[str, str]:
+    """plotly.js in the page, and links to what lies beside it; empty where none is loaded."""
+    return {
+        "plotly": Markup(plotly_script()) if drawn and not frame else "",
+        "plotly_beside": f"{frame.root}{PLOTLY}" if frame and drawn else "",
+        "style_beside": f"{frame.root}{STYLE}" if frame and not any_finder else "",
+        "script_beside": f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
+    }
+
+
+def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> dict[str, Any]:
+    """What scripts read: id of each panel and of each interactive block to its data."""
+    data: dict[str, Any] = {}
+    for block in every_block(sections):
+        if isinstance(block, Figure) and figures:
+            for place, panel in enumerate(block.panels):
+                drawn = with_shared_texts(panel.data)
+                data[panel_id(block, place)] = {**drawn, "layout": panel.layout}
+        elif isinstance(block, Finder):
+            names = ("first", "workloads", "verdicts")
+            data[block.id] = {name: getattr(block, name) for name in names}
+        elif isinstance(block, Compared):
+            data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
+        elif isinstance(block, Landscape):
+            data[block.id] = {
+                name: getattr(block, name)
+                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
+            } | {
+                "plot": f"plot-{block.figure}-0",
+                "most": block.most_points,
+                "root": frame.root if frame else "",
+            }
+        elif isinstance(block, Lookup):
+            data[block.id] = {
+                "answers": block.answers,
+                "numbers": [c.number for c in block.columns],
+            }
+    return data
+
+
+def with_shared_texts(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Traces of a plot, each text of their points once.
+
+    Traces of one plot often name the same configurations; their texts are most of a page.
+
+    Returns
+    -------
+    ``data`` holds the traces, whose ``text`` are places in the list ``texts``.
+    """
+    places: dict[str, int] = {}
+    found: list[dict[str, Any]] = []
+    for trace in traces:
+        texts = trace.get("text")
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            shared = [places.setdefault(text, len(places)) for text in texts]
+            found.append({**trace, "text": shared})
+        else:
+            found.append(dict(trace))
+    return {"data": found, "texts": list(places)} if places else {"data": found}
+
+
+def _same(link: str) -> str:
+    return link
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("launchwise.report", "templates"),
+        autoescape=True,
+        finalize=visible_output,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
+    """Rows of a table's body as HTML: a template takes ten times as long for so many cells."""
+    # Most cells are numbers, so that only texts say what they are.
+    columns = ["" if column.number else "text" for column in block.columns]
+    lines = []
+    for row in block.rows:
+        lines.append(f'<tr class="{html_text(row.role)}">' if row.role else "<tr>")
+        for place, cell in enumerate(row.cells):
+            text = html_text(cell.text)
+            if cell.best:
+                text = f"<strong>{text}</strong>"
+            if cell.link:
+                text = f'<a href="{html_text(href(cell.link))}">{text}</a>'
+            if cell.detail:
+                text += f'<span class="detail">{html_text(cell.detail)}</span>'
+            if place:
+                kinds = " ".join(filter(None, (columns[place], html_text(cell.role))))
+                lines.append(f'<td class="{kinds}">{text}</td>' if kinds else f"<td>{text}</td>")
+            else:
+                # A heading without words would be read as one.
+                lines.append(f'<th scope="row">{text}</th>' if text else "<td></td>")
+        lines.append("</tr>")
+    return Markup("".join(f"{line}\n" for line in lines))
+
+
+def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:
+    """Raise what :func:`render` would raise of these sections on a page with ``others``."""
+    _check_ids([*sections, *others])
+    render("", "", sections, figures=False)
+    for block in every_block(sections):
+        if isinstance(block, Figure):
+            embedded([[panel.data, panel.layout] for panel in block.panels])
+
+
+def _check_ids(sections: Sequence[Section]) -> None:
+    ids = [section.id for section in every_section(sections)]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
+
+
+def panel_id(figure: Figure, place: int) -> str:
+    """Id of one panel's element."""
+    return f"plot-{figure.id}-{place}"
+
+
+def every_section(sections: Sequence[Section]) -> Iterator[Section]:
+    """Every section with its children, in order."""
+    for section in sections:
+        yield section
+        yield from every_section(section.children)
+
+
+def every_block(sections: Sequence[Section]) -> Iterator[Block]:
+    """Every block of the page, those in folds included, in order."""
+    for section in every_section(sections):
+        yield from _inside(section.blocks)
+
+
+def _inside(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Fold):
+            yield from _inside(block.blocks)
+
+
+def embedded(value: Any) -> str:
+    """JSON that may stand inside a script element: no ``<`` can end it early, nothing hides."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
+    )
+    return visible_json(text).replace("<", "\\u003c")
+
+
+@cache
+def plotly_script() -> str:
+    """A script that holds plotly.js compressed; pages inflate it once a figure is near.
+
+    plotly's own package carries the full build and no smaller one. Deflated and in base64 it takes
+    40 % of that; its licence stays readable.
+    """
+    folder = resources.files("plotly") / "package_data"
+    source = (folder / "plotly.min.js").read_text(encoding="utf-8")
+    licence = source[: source.index("*/") + 2]
+    return f'{licence}\nwindow.launchwisePlotly = "{packed(source)}";\n'
+
+
+def packed(text: str, level: int = 9) -> str:
+    """A text deflated, in base64; a page's script inflates it."""
+    return base64.b64encode(zlib.compress(text.encode(), level)).decode()
+
+
+def assets() -> dict[str, str]:
+    """Files that the pages of a folder share: path below it to text."""
+    return {STYLE: _asset("style.css"), SCRIPT: _script(), PLOTLY: plotly_script()}
+
+
+def _script() -> Markup:
+    return _asset("literals.js") + _asset("page.js") + _asset("row.js") + _asset("save.js")
+
+
+@cache
+def _asset(name: str) -> Markup:
+    folder = resources.files("launchwise.report") / "templates"
+    return Markup((folder / name).read_text(encoding="utf-8"))

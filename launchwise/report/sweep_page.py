@@ -1,0 +1,253 @@
+"""The page of one workload on one GPU: what to use for each problem, and how the others ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.storage import write_json, write_text
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.learning.merit import geometric_mean
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Text
+from launchwise.report.fields import field, of_texts, printed, significant, table_of
+from launchwise.report.gpus import gpu_attributes
+from launchwise.report.numbers import configuration_names
+from launchwise.report.site.rendering import render
+from launchwise.tables.answers import Answer, answers
+from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.rows import is_baseline
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.statuses import TIMED
+
+MOST_PROBLEMS = 12
+"""Most problems per figure; more are thinned out evenly."""
+
+MOST_POINTS = 2000
+"""Most configurations per panel; more are thinned out evenly from fastest to slowest."""
+
+NONE_OK = "no configuration is ok"
+
+
+def answers_page(
+    spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[Answer]
+) -> str:
+    """A self-contained HTML page of a sweep of the GPU, and of the answers found in it."""
+    sections = [
+        Section("answers", "Fastest configurations", [*_answers(spec, profile, found)]),
+        Section("all", "Every configuration", [*_every(spec, rows)]),
+        Section("tunables", "Effect of each tunable", [*_tunables(spec, rows)]),
+        gpu_attributes.section({profile.name: profile}),
+    ]
+    lead = (
+        f"{spec.title} on {profile.device_name}: {wording.plural(len(found), 'problem')}, "
+        f"{wording.plural(len(rows), 'measurement')}, "
+        f"measured until {wording.moment(str(rows['measured_at'].max()))}, "
+        f"commit {wording.short(str(rows['commit'].iloc[-1]))}."
+    )
+    title = f"{spec.title}: fastest configurations"
+    return render(title, lead, [section for section in sections if section.blocks])
+
+
+def _parameter(row: Mapping[str, Any], name: str) -> Value:
+    value: Value = row["problem"][name]
+    return value
+
+
+def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterator[Block]:
+    most_gbs, of_what = profile.memory_bandwidth_gbs, "that of bus width and memory clock"
+    if not profile.has_attributes_alone:
+        most_gbs, of_what = profile.ceilings.copy_bandwidth_gbs, "a plain copy"
+    problem = [
+        field(name, partial(_parameter, name=name), unit=one.unit, number=True)
+        for name, one in spec.problem.items()
+    ]
+
+    def counted(timed: bool) -> Callable[[Mapping[str, Any]], int]:
+        """Configurations with a time, or without one."""
+        return lambda row: sum(n for name, n in row["statuses"].items() if (name in TIMED) == timed)
+
+    def chosen(row: Mapping[str, Any]) -> str:
+        configuration = row["configuration"]
+        return wording.configuration(configuration, spec) if configuration else NONE_OK
+
+    four = significant(4)
+    fields = [
+        *problem,
+        field("fastest configuration", chosen),
+        field("time", "time_ms", four, "ms"),
+        field("default", "baseline_ms", four, "ms"),
+        field("speed-up", "speedup", wording.number, "× default"),
+        field("in a tie", "tied", wording.count, "others"),
+        field("bandwidth", "bandwidth_gbs", four, "GB/s"),
+        field(
+            "of peak" if profile.has_attributes_alone else "of copies",
+            lambda row: row["bandwidth_gbs"] and most_gbs and row["bandwidth_gbs"] / most_gbs,
+            wording.percent,
+            "%",
+        ),
+        field("timed", counted(True), wording.count),
+        field("without a time", counted(False), wording.count),
+    ]
+    answers = [{**vars(each), "speedup": each.speedup} for each in found]
+    yield table_of("Fastest configuration of each problem", fields, answers)
+    yield Text(
+        "Times are medians of launches whose results were verified. A configuration ties with the "
+        "fastest if their times differ by less than the measurement error. Bandwidth: minimum "
+        f"traffic of the problem divided by the time; its share is relative to {of_what}.",
+        "note",
+    )
+    outcomes = [
+        {"problem": each.problem, "status": status, **vars(outcome)}
+        for each in found
+        for status, outcome in each.outcomes.items()
+    ]
+    if outcomes:
+        fields = [
+            *problem,
+            field("status", "status"),
+            field("configurations", "count", wording.count),
+            field("with this reason", "alike", wording.count),
+            field("most frequent reason", "reason", printed, number=False),
+            field("one of them", chosen),
+        ]
+        yield table_of("Configurations that are not ok", fields, outcomes)
+    titles = ("configuration", "what it is")
+    key = of_texts("Forms of configurations", titles, wording.configuration_key(spec), role="")
+    yield Fold("How to read a configuration", [key])
+
+
+def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
+    panels = []
+    for title, own in _problems(spec, rows):
+        timed = own[own["status"].isin(["ok", "slow"])].sort_values("time_ms", ignore_index=True)
+        if timed.empty:
+            continue
+        drawn = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
+        names = configuration_names(drawn, spec)
+        traces = [_dots(drawn, "", theme.BLUE, hover=names, template="%{text}<br>%{y:.4~g} ms")]
+        default = timed[is_baseline(timed, spec)]
+        if len(default):
+            style = {"size": 10, "shape": "diamond", "template": "%{y:.4~g} ms"}
+            traces.append(_dots(default, "default", theme.ORANGE, **style))
+        layout = theme.layout(
+            theme.axis("configuration, from the fastest"),
+            theme.log_axis("time (ms)", timed["time_ms"]),
+        )
+        panels.append(Panel(title, traces, layout))
+    if panels:
+        yield Figure(
+            id="every",
+            caption="Time of every configuration, sorted. Where few points lie at the left, the "
+            "fastest are hard to find by chance.",
+            alt="Points: times of all configurations in ascending order, the default marked.",
+            panels=panels,
+            keys=[Key("configuration", theme.BLUE, "dot"), Key("default", theme.ORANGE, "dot")],
+        )
+
+
+def _dots(rows: pd.DataFrame, name: str, colour: str, **style: Any) -> dict[str, Any]:
+    """Times of rows that are sorted by time, numbered."""
+    style |= {"name": name, "colour_": colour, "opacity": 1}
+    return theme.dots(rows.index + 1, rows["time_ms"], **style)
+
+
+def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
+    """Best time for each value of a tunable, divided by the overall best time."""
+    titles = ["variant", *spec.tunables] if len(spec.variants) > 1 else list(spec.tunables)
+    timed = rows[rows["status"] == "ok"]
+    if timed.empty:
+        return
+    best = timed.groupby(spec.problem_columns)["time_ms"].transform("min")
+    timed = timed.assign(excess=timed["time_ms"] / best)
+    effects = []
+    for name in titles:
+        having = timed
+        if name != "variant":
+            with_it = [each for each, one in spec.variants.items() if name in one.tunables]
+            having = timed[timed["variant"].isin(with_it)]
+        own = having.groupby([*spec.problem_columns, name])["excess"].min()
+        for value, losses in own.groupby(level=name):
+            mean = geometric_mean(losses.to_numpy())
+            effects.append((name, value, mean, float(losses.max()), len(losses)))
+    yield Text(
+        "Time of the fastest configuration with this value, divided by the best time. 1 means that "
+        "fixing the value costs nothing if all other tunables are tuned."
+    )
+    yield table_of("One value fixed, all others free", EFFECTS, effects)
+
+
+EFFECTS = [
+    field("tunable", 0),
+    field("value", 1),
+    field("mean", 2, significant(4), "× the best"),
+    field("worst", 3, significant(4), "× the best"),
+    field("problems", 4, wording.count),
+]
+
+
+def _problems(spec: Spec, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    grouped = list(rows.groupby(spec.problem_columns, sort=False))
+    for place in theme.thinned(len(grouped), MOST_PROBLEMS):
+        values, own = grouped[place]
+        named = dict(zip(spec.problem_columns, values, strict=True))
+        yield wording.problem(named, spec.problem_columns), own
+
+
+def write_answers(
+    folder: Path,
+    gpu: str,
+    sweep: str | Path,
+    profile: str | Path,
+    facts: str | Path,
+    page: str | Path,
+) -> None:
+    """Read a sweep of ``gpu`` and its profile; write the answers to ``facts`` and ``page``.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read.
+    """
+    spec = load_spec(folder)
+    known = read_profile(profile, gpu)
+    rows = read_table(sweep, measurement_schema(spec))
+    found = answers(rows, spec)
+    searches = searches_of(read_facts(sweep), len(rows))
+    about = {"workload": spec.workload, "gpu": gpu, "device_name": known.device_name}
+    listed = [each.as_facts() | searches.get(_of_problem(each.problem), {}) for each in found]
+    write_json(facts, {**about, "answers": listed})
+    write_text(page, answers_page(spec, known, rows, found))
+
+
+def searches_of(facts: Mapping[str, Any], rows: int) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Problem to ``search``: what its search said at its end, and the seconds that a row took.
+
+    From one row to the next, all that is done between them counted.
+
+    ``facts`` are those of a sweep, ``rows`` the number of its rows.
+    """
+    shards = facts.get("shards", [])
+    seconds = sum(each.get("seconds", {}).get("total", 0.0) for each in shards)
+    return {
+        _of_problem(each["problem"]): {
+            "search": {
+                "within_percent": each["within_percent"],
+                "chance_left": each["chance_left"],
+                "started_from": each.get("started_from", 0),
+                "seconds_per_row": seconds / rows,
+            }
+        }
+        for shard in shards
+        for each in shard.get("searched", [])
+    }
+
+
+def _of_problem(problem: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(problem.items()))
