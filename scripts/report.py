@@ -39,6 +39,7 @@ def main(
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report.site import writing
+    from launchwise.report.site.assemble import Report
     from launchwise.report.site.reading import read_studies
     from launchwise.report.study import Run
 
@@ -48,7 +49,7 @@ def main(
     facts = Run.of(settings, settings_files)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
-    texts = writing.folder(studies, facts, threads, datasheets, costs, missing)
+    texts = writing.folder(Report(studies, facts, datasheets, costs, missing), threads)
     # Written anew: pages of studies that are gone would stay.
     folder = new_folder(front.parent)
     for path, text in texts.items():

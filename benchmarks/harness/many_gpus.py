@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.report.site import writing
+from launchwise.report.site.assemble import Report
 from launchwise.report.study import Run, StudyData
 
 MOST_PROBLEMS = 6
@@ -100,7 +100,7 @@ def _few_problems(study: StudyData, gpu: str) -> pd.DataFrame:
 
 def write_report(studies: Sequence[StudyData], folder: Path, processes: int) -> dict[str, int]:
     """Write the report's folder: path below it to bytes."""
-    texts = writing.folder(studies, RUN, processes, MappingProxyType({}), MappingProxyType({}))
+    texts = writing.folder(Report(studies, RUN), processes)
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ from launchwise.report.blocks import Bullets, Table
 from launchwise.report.front import finder, index_page
 from launchwise.report.site import assemble
 from launchwise.report.study import StudyData
+from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study
 
 
@@ -60,8 +61,8 @@ def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
 
 def test_it_is_named_where_the_gpus_are() -> None:
     assert blind_tests.only_tested([with_tests(), with_tests()]) == ["other"]
-    assert "Blind tests only: other." in assemble._whose([with_tests()])
-    assert "blind" not in assemble._whose([study()])
+    assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
+    assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
 
 
 def test_the_answer_of_a_study_has_a_sentence_for_it() -> None:

@@ -125,7 +125,7 @@ def test_the_front_page_is_small_and_needs_no_plotly(files: dict[str, str]) -> N
 def test_the_front_page_says_which_gain_must_be_sure() -> None:
     said = "Where a gain of 1.05 is not sure, the answer is the usual choice."
     careful = dataclasses.replace(RUN, least_gain=1.05)
-    found = [assemble.front_page([study()], run, [], []) for run in (RUN, careful)]
+    found = [assemble.front_page(assemble.Report([study()], run), []) for run in (RUN, careful)]
     assert [said in str(page.sections[0]) for page in found] == [False, True]
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report.site import assemble, writing
+from launchwise.report.site.assemble import Report
 from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of
@@ -24,7 +25,7 @@ def two() -> list[StudyData]:
 
 @pytest.mark.parametrize("processes", first_of([2, 1]))
 def test_it_is_the_folder_made_at_once(processes: int) -> None:
-    found = writing.folder(two(), RUN, processes, {}, {})
+    found = writing.folder(Report(two(), RUN), processes)
     tables = {path: found.pop(path) for path in list(found) if path.endswith(CSV)}
     assert found == files_of(*two())
     assert len(tables) == 4
@@ -40,7 +41,7 @@ def test_it_is_the_folder_made_at_once(processes: int) -> None:
 
 def test_a_missing_study_has_its_page_and_its_place() -> None:
     lost = MissingStudy("lost", "A lost study", "Why?", "x.parquet: is missing")
-    found = writing.folder(two(), RUN, 1, {}, {}, [lost])
+    found = writing.folder(Report(two(), RUN, missing=[lost]), 1)
     assert "x.parquet: is missing" in found["lost/index.html"]
     assert found["lost.models.csv"].strip('\n"') == ""
     assert 'href="lost/index.html#lost-answer"' in found["index.html"]
@@ -51,7 +52,7 @@ def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.Mon
         raise ValueError("torn")
 
     monkeypatch.setitem(assemble.ANSWERS, "gpus", ("The GPUs compared", broken))
-    found = writing.folder(two(), RUN, 1, {}, {})
+    found = writing.folder(Report(two(), RUN), 1)
     assert "2 sections could not be made" in found["index.html"]
     assert 'href="tiny/index.html#tiny-gpus"' in found["index.html"]
     assert "ValueError: torn" in found["small/index.html"]
@@ -60,4 +61,4 @@ def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.Mon
 def test_two_studies_of_one_name_are_refused() -> None:
     twin = dataclasses.replace(study(), _known={})
     with pytest.raises(ValueError, match="share a path"):
-        writing.folder([study(), twin], RUN, 1, {}, {})
+        writing.folder(Report([study(), twin], RUN), 1)

@@ -33,6 +33,7 @@ from launchwise.gpus.prices import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report.gpus import gpu_comparison
 from launchwise.report.site import writing
+from launchwise.report.site.assemble import Report
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import RUN, files_of
@@ -245,7 +246,7 @@ def is_formula(cell: str) -> bool:
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "@x", "+1+cmd", "-1+cmd", "\t=1"])
 def test_tables_of_the_report_hold_no_formula(text: str) -> None:
     prices = {"big": Price(1.0, 1.0, text, text)}
-    found = writing.folder([planted(text)], RUN, 1, {}, prices)
+    found = writing.folder(Report([planted(text)], RUN, prices=prices), 1)
     csv_files = [path for path in found if path.endswith(".csv")]
     assert len(csv_files) == 3
     assert f"'{text}" in found[gpu_comparison.TABLE]

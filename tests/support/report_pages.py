@@ -12,7 +12,6 @@ from launchwise.report.answer import landscape_rows
 from launchwise.report.blocks import Page
 from launchwise.report.front import finder
 from launchwise.report.gpus import gpu_comparison
-from launchwise.report.gpus.datasheet_only import spread
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.rendering import assets
 from launchwise.report.site.stand_ins import MissingStudy, failed, notices
@@ -27,13 +26,13 @@ def pages(
     cards: Mapping[str, Datasheet] = MappingProxyType({}),
 ) -> list[Page]:
     """Every page of the report, the first page first."""
-    apart = spread(studies)
-    own = [page for study in studies for page in assemble.of_study(study, apart)]
+    report = assemble.Report(studies, RUN, cards, missing=missing)
+    own = [page for study in studies for page in assemble.of_study(study, report.apart)]
     said = notices(missing, list(failed(own)))
     return [
-        assemble.front_page(studies, RUN, missing, said, cards, {}),
-        assemble.gpus_page(studies, cards, {}, apart),
-        assemble.health_page(studies, RUN, cards),
+        assemble.front_page(report, said),
+        assemble.gpus_page(report),
+        assemble.health_page(report),
         *own,
         *(each.page for each in missing),
     ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
+from launchwise.gpus.profile import GpuProfile
 from launchwise.report import blind_tests, wording
 from launchwise.report.answer import (
     fixed_choice,
@@ -22,7 +23,7 @@ from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
 from launchwise.report.gpus import gpu_attributes, gpu_comparison
-from launchwise.report.gpus.datasheet_only import Spread, described
+from launchwise.report.gpus.datasheet_only import Spread, described, spread
 from launchwise.report.health import health_section, invariants, provenance
 from launchwise.report.models import (
     headline,
@@ -39,17 +40,40 @@ from launchwise.report.site.stand_ins import MissingStudy, made
 from launchwise.report.study import Run, StudyData
 
 
-def outline(
-    studies: Sequence[StudyData], missing: Sequence[MissingStudy] = ()
-) -> dict[str, list[Page]]:
-    """Pages without their sections, for ways between them: of the whole report under ``""``.
+@dataclass(frozen=True)
+class Report:
+    """What a report is made of."""
 
-    Every study has its first page; which others it has is known once they are made.
-    """
-    found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
-    for study in studies:
-        found[study.name] = [_first_page(study, [])]
-    return found | {each.name: [each.page] for each in missing}
+    studies: Sequence[StudyData]
+    run: Run
+    cards: Mapping[str, Datasheet] = field(default_factory=dict)  # for the power of the GPUs
+    prices: Mapping[str, Price] = field(default_factory=dict)  # by GPU
+    missing: Sequence[MissingStudy] = ()  # studies that cannot be read: named in their place
+
+    @cached_property
+    def apart(self) -> Spread | None:
+        """Errors of predicted times, of all studies."""
+        return spread(self.studies)
+
+    @cached_property
+    def outline(self) -> dict[str, list[Page]]:
+        """Pages without their sections, for ways between them: of the whole report under ``""``.
+
+        Every study has its first page; which others it has is known once they are made.
+        """
+        found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
+        found |= {study.name: [_first_page(study, [])] for study in self.studies}
+        return found | {each.name: [each.page] for each in self.missing}
+
+    @property
+    def profiles(self) -> dict[str, GpuProfile]:
+        """Measured GPUs of all studies."""
+        return {gpu: one for study in self.studies for gpu, one in study.profiles.items()}
+
+    @property
+    def described(self) -> dict[str, GpuProfile]:
+        """Datasheet-only GPUs of all studies."""
+        return {gpu: one for study in self.studies for gpu, one in study.described.items()}
 
 
 FRONT, GPUS, HEALTH = (
@@ -60,23 +84,17 @@ FRONT, GPUS, HEALTH = (
 """Path and name of the pages of the whole report."""
 
 
-def front_page(
-    studies: Sequence[StudyData],
-    run: Run,
-    missing: Sequence[MissingStudy],
-    said: Sequence[Notice],
-    cards: Mapping[str, Datasheet] = MappingProxyType({}),
-    prices: Mapping[str, Price] = MappingProxyType({}),
-) -> Page:
+def front_page(report: Report, said: Sequence[Notice]) -> Page:
     """The front page; ``said`` is what the reader must know first."""
+    studies, run = report.studies, report.run
     lead = (
-        f"{wording.plural(len(studies), 'study', 'studies')}. {_whose(studies)} Written "
+        f"{wording.plural(len(studies), 'study', 'studies')}. {_whose(report)} Written "
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
-    told = [*said, *_contradictions(studies, cards)]
+    told = [*said, *_contradictions(studies, report.cards)]
     sections_ = index_page.sections(
-        studies, missing, told, run.least_gain, prices, run.settings_files
+        studies, report.missing, told, run.least_gain, report.prices, run.settings_files
     )
     return Page(*FRONT, title, lead, sections_)
 
@@ -93,51 +111,45 @@ def _contradictions(
         yield found
 
 
-def _whose(studies: Sequence[StudyData]) -> str:
-    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+def _whose(report: Report) -> str:
+    profiles = report.profiles
     # Imported sweeps do not record the driver.
     own = [gpu for gpu, profile in profiles.items() if profile.driver]
     cards = [gpu for gpu in own if not profiles[gpu].is_slice]
     slices = len(own) - len(cards)
     others = [gpu for gpu in profiles if gpu not in own]
-    described = {gpu for study in studies for gpu in study.described}
     said = []
     if own:
         of = [wording.plural(slices, "slice")] if slices else []
         said.append(f"Measured here: {named_gpus([*cards, *of])}.")
-    if tested := blind_tests.only_tested(studies):
+    if tested := blind_tests.only_tested(report.studies):
         said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")
-    if described:
+    if described := report.described:
         said.append(f"Predicted from datasheets: {wording.plural(len(described), 'GPU')}.")
     return " ".join(said)
 
 
-def gpus_page(
-    studies: Sequence[StudyData],
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    apart: Spread | None,
-) -> Page:
+def gpus_page(report: Report) -> Page:
     """The page that compares the GPUs."""
-    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
     title = "GPU comparison"
+    asked = report.studies, report.cards, report.prices, report.apart
     compared = _present(
-        made("gpu-against-gpu", title, gpu_comparison.section, studies, cards, prices, apart),
-        made("gpus", "GPUs", gpu_attributes.section, profiles, described_only),
-        made("predicted", "Predicted run times", _predicted, studies),
+        made("gpu-against-gpu", title, gpu_comparison.section, *asked),
+        made("gpus", "GPUs", gpu_attributes.section, report.profiles, report.described),
+        made("predicted", "Predicted run times", _predicted, report.studies),
     )
     lead = "Best times per GPU, GPU attributes and measured ceilings."
     return Page(*GPUS, "GPUs", lead, compared)
 
 
-def health_page(studies: Sequence[StudyData], run: Run, cards: Mapping[str, Datasheet]) -> Page:
+def health_page(report: Report) -> Page:
     """The page on the quality of the sweeps."""
+    studies, run = report.studies, report.run
     found = _present(
         made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
-        made("invariants", "Contradictions", invariants.section, studies, cards),
+        made("invariants", "Contradictions", invariants.section, studies, report.cards),
         provenance.provenance(run, studies),
     )
     lead = "Quality of the sweeps, and provenance of every number."

@@ -18,16 +18,14 @@ import pandas as pd
 from launchwise.base.literals import csv_table
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_bytes
-from launchwise.gpus.datasheets import Datasheet
-from launchwise.gpus.prices import Price
 from launchwise.report import scores
 from launchwise.report.answer import landscape_rows
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
 from launchwise.report.gpus import gpu_comparison
-from launchwise.report.gpus.datasheet_only import Spread, spread
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
+from launchwise.report.site.assemble import Report
 from launchwise.report.site.rendering import (
     Frame,
     Link,
@@ -38,8 +36,8 @@ from launchwise.report.site.rendering import (
     render,
     with_ways,
 )
-from launchwise.report.site.stand_ins import MissingStudy, failed, notices
-from launchwise.report.study import Run, StudyData
+from launchwise.report.site.stand_ins import failed, notices
+from launchwise.report.study import StudyData
 
 MODELS = "{study}.models.csv"
 """Metrics per model and split, below the folder."""
@@ -59,52 +57,33 @@ class Part:
     front: Page | None = None  # rendered by the last step
 
 
-def folder(
-    studies: Sequence[StudyData],
-    run: Run,
-    processes: int,
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    missing: Sequence[MissingStudy] = (),
-) -> dict[str, str]:
-    """Every file of the folder: path below it to text.
-
-    Parameters
-    ----------
-    processes
-        Largest number of studies at once.
-    cards, prices, missing
-        See :func:`launchwise.report.site.assemble`.
+def folder(report: Report, processes: int) -> dict[str, str]:
+    """Every file of the folder: path below it to text; at most ``processes`` studies at once.
 
     Raises
     ------
     ValueError
         When two pages have one path, or two sections one id.
     """
-    apart = spread(studies)
-    outline = assemble.outline(studies, missing)
+    studies, missing = report.studies, report.missing
+    pages = [page for own in report.outline.values() for page in own]
 
     def made(study: StudyData | None) -> Part:
-        if study is None:
-            return _overview(studies, run, cards, prices, missing, apart, outline)
-        return _of_study(study, run, cards, prices, apart, outline)
+        return _overview(report) if study is None else _of_study(study, report)
 
     # The largest first: the last one to begin should be short.
     ordered = sorted(studies, key=lambda study: -sum(map(len, study.sweeps.values())))
     parts = in_parallel(made, [*ordered, None], processes)
     front = next(part.front for part in parts if part.front is not None)
-    broken = [section for part in parts for section in part.broken]
-    if broken:
-        said = notices(missing, broken)
-        front = assemble.front_page(studies, run, missing, said, cards, prices)
+    if broken := [section for part in parts for section in part.broken]:
+        front = assemble.front_page(report, notices(missing, broken))
     order = [study.name for study in studies]
     rows = sorted(
         (row for part in parts for row in part.rows), key=lambda row: order.index(row["study"])
     )
-    lacking = Part({gpu_comparison.TABLE: gpu_comparison.csv_text(rows, prices)})
-    pages = [page for own in outline.values() for page in own]
+    lacking = Part({gpu_comparison.TABLE: gpu_comparison.csv_text(rows, report.prices)})
     for page in [front, *(each.page for each in missing)]:
-        add(lacking, page, pages, run.citation)
+        add(lacking, page, pages, report.run.citation)
     for each in missing:
         lacking.texts |= _tables(each.name, None)
     return joined([lacking, *parts])
@@ -116,25 +95,18 @@ def add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
     part.ids |= {section.id: page.path for section in every_section(page.sections)}
 
 
-def _of_study(
-    study: StudyData,
-    run: Run,
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    apart: Spread | None,
-    outline: Mapping[str, Sequence[Page]],
-) -> Part:
-    own = assemble.of_study(study, apart)
-    others = [page for name, pages in outline.items() if name != study.name for page in pages]
-    # In the order of the settings, for the list of studies.
-    order = list(outline)
-    pages = sorted([*others, *own], key=lambda page: order.index(page.study))
-    part = Part(
-        broken=list(failed(own)),
-        rows=gpu_comparison.csv_rows(study, cards, prices, apart),
-    )
+def _of_study(study: StudyData, report: Report) -> Part:
+    own = assemble.of_study(study, report.apart)
+    pages = [
+        page
+        for name, others in report.outline.items()
+        for page in (own if name == study.name else others)
+    ]
+    cards, apart = report.cards, report.apart
+    rows = gpu_comparison.csv_rows(study, cards, report.prices, apart)
+    part = Part(broken=list(failed(own)), rows=rows)
     for page in own:
-        add(part, page, pages, run.citation)
+        add(part, page, pages, report.run.citation)
     part.texts |= scripts(
         {study.name: finder.data(study)} if study.answers else {},
         {study.name: gpu_comparison.data(study, apart, cards)},
@@ -144,24 +116,12 @@ def _of_study(
     return part
 
 
-def _overview(
-    studies: Sequence[StudyData],
-    run: Run,
-    cards: Mapping[str, Datasheet],
-    prices: Mapping[str, Price],
-    missing: Sequence[MissingStudy],
-    apart: Spread | None,
-    outline: Mapping[str, Sequence[Page]],
-) -> Part:
+def _overview(report: Report) -> Part:
     """Pages and files of the whole report, the front page's sections included."""
-    pages = [page for own in outline.values() for page in own]
-    said = notices(missing, [])
-    part = Part(front=assemble.front_page(studies, run, missing, said, cards, prices))
-    for page in (
-        assemble.gpus_page(studies, cards, prices, apart),
-        assemble.health_page(studies, run, cards),
-    ):
-        add(part, page, pages, run.citation)
+    pages = [page for own in report.outline.values() for page in own]
+    part = Part(front=assemble.front_page(report, notices(report.missing, [])))
+    for page in (assemble.gpus_page(report), assemble.health_page(report)):
+        add(part, page, pages, report.run.citation)
     part.texts |= assets()
     return part
 
