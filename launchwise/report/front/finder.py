@@ -150,22 +150,18 @@ RATIOS = tuple(f"{name}{end}" for name in ("gain", "improvement") for end in (""
 
 def _choices_and_times(each: Mapping[str, Any], place: Callable[[Values], int]) -> list[Any]:
     """An answer after its basis; ``place`` numbers configurations."""
+
+    def times(other: Mapping[str, Any]) -> list[float | None]:
+        shown = TIMES if other["time_low_ms"] is not None else TIMES[:1]
+        return [_rounded(other[name]) for name in shown]
+
     return [
         place(each["configuration"]),
         place(each["usual"]),
         *(_rounded(each[name]) for name in (*TIMES, *RATIOS)),
         int(each["paired"]),
         int(each["blind"]),
-        [
-            [
-                place(other["configuration"]),
-                *map(
-                    _rounded,
-                    map(other.get, TIMES if other["time_low_ms"] is not None else TIMES[:1]),
-                ),
-            ]
-            for other in each["others"]
-        ],
+        [[place(other["configuration"]), *times(other)] for other in each["others"]],
     ]
 
 
