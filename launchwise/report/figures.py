@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -17,19 +16,6 @@ from launchwise.report.study import StudyData
 
 MAX_KINDS = 12
 """Panels of one figure; a study with more kinds of problems shows the most measured ones."""
-
-
-@dataclass(frozen=True)
-class KindOnGpu:
-    """A case of a study's own sections: one GPU and one kind of problem."""
-
-    gpu: str
-    kind: str
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.gpu}, {self.kind}"
 
 
 COPIES_MATTER = 0.1

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.merit import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.vectors import Columns
@@ -36,37 +35,6 @@ def _plain_values(column: pd.Series) -> list[Any]:
     if isinstance(column.dtype, pd.StringDtype):
         return list(values)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
-
-
-FIXED_LOSSES = ("value", "problems", "loss_percent", "worst_loss_percent")
-"""Columns of :func:`fixed_losses`."""
-
-
-def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
-    """Cost of one fixed value where another may be better.
-
-    Parameters
-    ----------
-    fractions
-        Best time of a problem over the least time with a value; the last level of the index is the
-        value, the others are the problem.
-
-    Returns
-    -------
-    DataFrame
-        ``value``, ``problems`` that have it, ``loss_percent`` (geometric mean over them),
-        ``worst_loss_percent``, by ascending value.
-    """
-    found = [
-        (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)
-    ]
-    return pd.DataFrame(found, columns=FIXED_LOSSES)
-
-
-def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
-    """Problems, mean and worst loss of :func:`fixed_losses` for the fractions of one value."""
-    mean, worst = geometric_mean(reached), float(reached.min())
-    return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
 @remembered

@@ -8,6 +8,7 @@ repeats.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from launchwise.base.paired import EQUAL
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.learning.vectors import Columns
+from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
@@ -134,3 +136,36 @@ def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
         near = times / times[first] - 1 <= limit
         found[int(str(value))] = sorted(int(one) for one in choices[near])
     return found
+
+
+def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
+    """Cost of one value at every problem.
+
+    Parameters
+    ----------
+    fractions
+        Best time of a problem over the least time with a value; the last level of the index is the
+        value.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``value`` and :data:`launchwise.report.answer.tunables.LOSSES`, by ascending value.
+    """
+    found = [
+        (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)
+    ]
+    return pd.DataFrame(found, columns=["value", *LOSSES])
+
+
+@dataclass(frozen=True)
+class KindOnGpu:
+    """A case of a study: one GPU and one kind of problem."""
+
+    gpu: str
+    kind: str
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.gpu}, {self.kind}"

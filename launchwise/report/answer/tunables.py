@@ -11,13 +11,26 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.literals import html_text
+from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.figures import slug
-from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, fractions_on, records
+from launchwise.report.numbers import fractions, fractions_on, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
+
+LOSSES = ("problems", "loss_percent", "worst_loss_percent")
+"""Names of what :func:`fixed_loss` returns."""
+
+
+def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
+    """Cost of one value where another may be better: problems, mean and worst loss, %.
+
+    ``reached`` is the best time of each problem over the least time with the value.
+    """
+    mean, worst = geometric_mean(reached), float(reached.min())
+    return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
 @remembered
@@ -30,8 +43,9 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``gpu``, ``tunable`` (``variant`` is one, too) and the columns of :func:`fixed_losses`.
-        Tunables that were measured with one value only are left out.
+        ``value``, ``problems``, ``loss_percent``, ``worst_loss_percent`` (:func:`fixed_loss`),
+        ``gpu``, ``tunable`` (``variant`` is one, too). Tunables that were measured with one value
+        only are left out.
     """
     found = []
     for gpu in fractions(study)["gpu"].unique():
@@ -55,7 +69,7 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
                 (value, *fixed_loss(of_value[~np.isnan(of_value)]), gpu, name)
                 for value, of_value in zip(values.tolist(), best, strict=True)
             ]
-    return pd.DataFrame(found, columns=[*FIXED_LOSSES, "gpu", "tunable"])
+    return pd.DataFrame(found, columns=["value", *LOSSES, "gpu", "tunable"])
 
 
 def tunables(study: StudyData) -> Section | None:

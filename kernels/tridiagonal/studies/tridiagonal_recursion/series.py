@@ -16,14 +16,22 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
-from launchwise.report.figures import KindOnGpu, kinds_of
-from launchwise.report.numbers import fixed_losses
+from launchwise.report.figures import kinds_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
 from ..disturbed import repeats_disagree, undisturbed
-from ..host_runs import LEVELS, fastest, host_runs, known_well, repeated, ties
+from ..host_runs import (
+    LEVELS,
+    KindOnGpu,
+    fastest,
+    fixed_losses,
+    host_runs,
+    known_well,
+    repeated,
+    ties,
+)
 from .conditions import copy_ratios, lacking_sizes, unlike_sizes
 
 SIZE, CHOICE = "n", "depth"
@@ -132,7 +140,7 @@ def _disagreeing(rows: pd.DataFrame) -> pd.Index:
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
     """Cost of one m of a level at every size, relative to the fastest choice with that level.
 
-    See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes. A column
+    See :func:`fixed_losses`: the value is m, problems are sizes. A column
     ``best_at`` counts sizes where that m is the fastest, or ties with the fastest.
     """
     with_level = case.rows[(case.rows[CHOICE] > 0) & (case.rows[level] > 0)]

@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
-from launchwise.report.figures import KindOnGpu, kinds_of
+from launchwise.report.figures import kinds_of
 from launchwise.report.study import StudyData
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.spec import Spec
@@ -33,6 +33,7 @@ from ...recommenders.stream_law.laws import (
     OverheadLaw,
     SumLaw,
 )
+from ..host_runs import KindOnGpu
 from .gains import CHOICE, SIZE, gain_table
 from .like import of_one_kind
 

@@ -14,10 +14,9 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Panel
 from launchwise.report.fields import decimals, field, lines, table_of
 from launchwise.report.figures import kinds_of
-from launchwise.report.numbers import fixed_losses
 from launchwise.report.study import StudyData
 
-from ..host_runs import host_runs, repeated
+from ..host_runs import fixed_losses, host_runs, repeated
 from .series import CHOICE, SIZE, SubsystemSeries
 
 KEPT_IN_SHARED = "strided"
@@ -141,7 +140,7 @@ def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
     Sizes count where one (variant, m) has two numbers of threads or more on one card: between
     visits the host takes longer by more than threads do. Of several cards that with most numbers
     counts. Times per size and number are the least over those; see
-    :func:`launchwise.report.numbers.fixed_losses`.
+    :func:`fixed_losses`.
     """
     runs = repeated(host_runs(study))
     runs = runs[runs["m1"] == 0]

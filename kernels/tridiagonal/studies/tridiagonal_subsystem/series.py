@@ -13,13 +13,13 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.fields import field
-from launchwise.report.figures import KindOnGpu, kinds_of
+from launchwise.report.figures import kinds_of
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, observed_optima, with_a_choice
 from ..disturbed import disturbance
-from ..host_runs import by_both_variants, fastest, known_well, one_launch, repeated, ties
+from ..host_runs import KindOnGpu, by_both_variants, fastest, known_well, one_launch, repeated, ties
 
 SIZE, CHOICE = "n", "m"
 FEWEST = 4
