@@ -61,9 +61,7 @@ class Field:
     @property
     def words(self) -> str:
         """Title and unit, as the heading of a row."""
-        return (
-            f"{self.column.title} ({self.column.unit})" if self.column.unit else self.column.title
-        )
+        return wording.with_unit(self.column.title, self.column.unit)
 
 
 def _part(record: Any, name: str | int) -> Any:
@@ -142,14 +140,8 @@ def by_gpu(
 ) -> Table:
     """A column per GPU and a row per field; a row per GPU where there are many.
 
-    Parameters
-    ----------
-    corner
-        Heading above the titles of the fields.
-    gpus
-        GPU to its record.
-    number
-        Whether columns hold numbers.
+    ``corner`` is the heading above the titles of the fields, ``gpus`` has the record of each GPU;
+    ``number``: whether columns hold numbers.
     """
     if len(gpus) > MOST_COLUMNS:
         titles = [Column(one.column.title, one.column.unit, number) for one in fields]
@@ -167,12 +159,7 @@ Part = tuple[Sequence[Field], Mapping[Any, Any]]
 def beside(caption: str, heading: Field, keys: Iterable[Any], *parts: Part) -> Table:
     """Records of several sources beside each other, dashes where a source has none of a key.
 
-    Parameters
-    ----------
-    heading
-        First column; its record is the key.
-    keys
-        One per row.
+    The record of ``heading``, the first column, is the key; each of ``keys`` has a row.
     """
     rows = [
         Row([heading.cell(key), *(cell for part in parts for cell in _cells(*part, key))])

@@ -45,14 +45,9 @@ def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.Da
 def row_of(
     study: StudyData, rows: pd.DataFrame, gpu: str, *, sized: bool = False
 ) -> dict[str, Any]:
-    """What a trace says of the rows behind its points, for the page's script.
+    """What a trace says of the rows behind its points, all of one kind of problem, for the script.
 
-    Parameters
-    ----------
-    rows
-        Rows of one kind of problem.
-    sized
-        Whether they are one problem; else the size of each is the point's place on the axis.
+    ``sized``: they are one problem; else the size of each is the point's place on the axis.
     """
     first = rows.iloc[0]
     problem = [
@@ -68,8 +63,7 @@ def own_scales(panels: Sequence[Panel]) -> str:
 
 def size_axis(study: StudyData) -> str:
     """Title of the axis along which problems grow."""
-    unit = study.spec.problem[study.size].unit
-    return f"{study.size} ({unit})" if unit else study.size
+    return wording.with_unit(study.size, study.spec.problem[study.size].unit)
 
 
 def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:

@@ -39,13 +39,7 @@ def of_one_launch(rows: pd.DataFrame) -> pd.Series:
 
 
 def settings_to_repeat(gpu: str, spec: Spec, rows: pd.DataFrame) -> Text:
-    """The settings that measure rows of one launch again, none of them stopped early.
-
-    Parameters
-    ----------
-    rows
-        Rows of one GPU's sweep, with the columns of their keys.
-    """
+    """The settings that measure one GPU's rows of one launch again, none of them stopped early."""
     columns = [*spec.problem_columns, *spec.tunable_columns]
     keys = list(rows[columns].itertuples(index=False, name=None))
     return Text(anew_settings(gpu, spec.workload, keys, columns, slow_factor=NEVER_STOPPED), "code")
@@ -126,14 +120,8 @@ def anew_settings(
 ) -> str:
     """The settings that name rows of a sweep to measure again, as YAML.
 
-    Parameters
-    ----------
-    keys
-        Values of each row, or of all rows of a problem, in the order of ``columns``.
-    columns
-        Problem parameters and tunables.
-    how
-        Further keys of the sweep, such as ``slow_factor``.
+    ``keys`` are values of each row, or of all rows of a problem, in the order of ``columns``;
+    ``how`` are further keys of the sweep, such as ``slow_factor``.
     """
     entries = [dict(zip(columns, map(list, entry), strict=True)) for entry in _crossed(keys)]
     said: Mapping[str, Any] = {

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.recommenders import COMMITTEE
+from launchwise.learning.summary import HEURISTICS
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 
@@ -53,6 +54,16 @@ def leader(study: StudyData, split: str, gpu: str) -> str | None:
 def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, Any]:
     """Row of :func:`scores_on` of one model."""
     return next(row for row in records(scores_on(study, split, gpu)) if row["model"] == model)
+
+
+def best_rule(study: StudyData, split: str, gpu: str) -> dict[str, Any] | None:
+    """Row of :func:`scores_on` of the strongest rule without learning, named after the test.
+
+    Of equal ones the first in the order of the report: of one GPU, the nearest is itself.
+    """
+    got = {row["model"]: row for row in records(scores_on(study, split, gpu))}
+    rules = [got[name] for name in HEURISTICS if name in got]
+    return max(rules, key=lambda row: row["fraction"], default=None)
 
 
 def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:

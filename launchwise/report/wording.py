@@ -164,6 +164,11 @@ def problem(values: Mapping[Any, Any], names: Iterable[str]) -> str:
     )
 
 
+def with_unit(name: str, unit: str) -> str:
+    """``threads (rows)``, or the name alone."""
+    return f"{name} ({unit})" if unit else name
+
+
 def days(stamps: Iterable[str]) -> str:
     """First and last day of ISO time stamps."""
     found = sorted({stamp[:10] for stamp in stamps if stamp})

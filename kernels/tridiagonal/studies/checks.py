@@ -12,21 +12,13 @@ from launchwise.report.fields import of_texts
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the paper says in two places.
-
-    Parameters
-    ----------
-    agree
-        Whether both say the same.
-    conflict
-        What follows where they do not.
-    """
+    """One thing that the paper says in two places."""
 
     subject: str
     here: str
     there: str
     agree: bool
-    conflict: str = ""
+    conflict: str = ""  # what follows where they do not agree
 
 
 def blocks_of(every: Sequence[Check]) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Section, Text
-from launchwise.report.fields import by_key, decimals, field, grouped, table_of
+from launchwise.report.fields import Field, by_key, field, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
@@ -54,7 +55,7 @@ def gains_in_pairs(study: StudyData) -> Section | None:
             field("faster", "faster", wording.count, "problems"),
             field("tie", "tie", wording.count, "or the same"),
             field("undecided", "undecided", wording.count, "problems"),
-            field("known", "known", _whole_percent, f"% to ±{100 * NARROW:g} %"),
+            field("known", "known", percents(0), f"% to ±{100 * NARROW:g} %"),
         ),
         field("discarded", "thrown", wording.percent, "% of pairs"),
         *grouped(
@@ -96,8 +97,23 @@ def _of_pairs(study: StudyData, pairs: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _whole_percent(share: float) -> str:
-    return wording.percent(share, 0)
+def _of_ratios(rows: pd.DataFrame, ratio: str) -> dict[str, Any]:
+    """Figures of the ratios that are known: their number, mean, ends, and outcomes."""
+    known = rows[rows[ratio].notna()]
+    limits = zip(known[f"{ratio}_low"], known[f"{ratio}_high"], strict=True)
+    said = Counter(outcome(low, high) for low, high in limits)
+    return {
+        "compared": len(known),
+        "mean": geometric_mean(known[ratio].to_numpy()),
+        "least": known[ratio].min(),
+        "largest": known[ratio].max(),
+        **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
+    }
+
+
+def _interval(ratio: str) -> Field:
+    ends = itemgetter(f"{ratio}_low", f"{ratio}_high")
+    return field("95 % interval", ends, wording.interval)
 
 
 def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
@@ -114,7 +130,7 @@ def _every_pair(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
         field("problem", lambda row: wording.problem(row, study.problem_columns)),
         field("fastest in pairs", lambda row: wording.configuration(row, study.spec)),
         field("gain", "gain", wording.fixed, "× usual"),
-        field("95 % interval", lambda row: (row["gain_low"], row["gain_high"]), wording.interval),
+        _interval("gain"),
         field("verdict", verdict),
         field("rounds", lambda row: row["rounds"] - row["thrown"], wording.count, "kept"),
         field("discarded", "thrown", wording.count, "pairs"),
@@ -161,7 +177,7 @@ def gains_over_parts(study: StudyData) -> Section | None:
         field("tie", TIE, wording.count, "or the same"),
     ]
     rows = [
-        {"gpu": gpu, "design": title, **_of_parts(members)}
+        {"gpu": gpu, "design": title, **_of_ratios(members, "gain")}
         for gpu, found in gains.items()
         for title, members in found.groupby("design", sort=False)
     ]
@@ -178,8 +194,8 @@ def gains_over_designs(study: StudyData, gpu: str) -> pd.DataFrame:
     pandas.DataFrame
         A row for each problem and design that has a configuration there: the problem's parameters,
         ``design`` (title), ``part`` and ``whole`` (names of the configurations), ``part_ms``,
-        ``whole_ms`` (medians over rounds), ``gain``, ``low`` and ``high`` (its 95 % interval; NaN
-        where no pair is left).
+        ``whole_ms`` (medians over rounds), ``gain``, ``gain_low`` and ``gain_high`` (its 95 %
+        interval; NaN where no pair is left).
     """
     pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
     numbers = row_numbers(pairs, study.problem_columns, ordered=True)
@@ -226,21 +242,8 @@ def _gain(
         "part_ms": part["time_ms"],
         "whole_ms": whole["time_ms"],
         "gain": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
-    }
-
-
-def _of_parts(rows: pd.DataFrame) -> dict[str, Any]:
-    known = rows[rows["gain"].notna()]
-    limits = zip(known["low"], known["high"], strict=True)
-    said = Counter(outcome(low, high) for low, high in limits)
-    return {
-        "compared": len(known),
-        "mean": geometric_mean(known["gain"].to_numpy()),
-        "least": known["gain"].min(),
-        "largest": known["gain"].max(),
-        **{name: said[name] for name in (FASTER, TIE)},
+        "gain_low": ratio.low,
+        "gain_high": ratio.high,
     }
 
 
@@ -250,8 +253,8 @@ def _every_part(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
         field("chosen among", "design"),
         field("fastest of these", "part"),
         field("fastest of all", "whole"),
-        field("gain", "gain", decimals(3)),
-        field("95 % interval", lambda row: wording.interval((row["low"], row["high"]))),
+        field("gain", "gain", wording.fixed),
+        _interval("gain"),
     ]
     made = table_of(f"Gain over parts of every problem on {gpu}", fields, rows)
     return Fold(f"Every problem on {gpu}", [made])
@@ -275,7 +278,7 @@ def gains_over_libraries(study: StudyData) -> Section | None:
         field("problems", "compared", wording.count, "compared"),
         *grouped(
             "speed-up",
-            field("fastest", "fastest", wording.fixed, "geometric mean"),
+            field("fastest", "mean", wording.fixed, "geometric mean"),
             field("least", "least", wording.fixed),
             field("usual choice", "usual", wording.fixed, "geometric mean"),
         ),
@@ -300,15 +303,10 @@ def gains_over_libraries(study: StudyData) -> Section | None:
 def _of_library(name: object, rows: pd.DataFrame) -> dict[str, Any]:
     known = rows[rows["speedup"].notna()]
     version = next((each for each in rows["version"] if each), "")
-    limits = zip(known["speedup_low"], known["speedup_high"], strict=True)
-    said = Counter(outcome(low, high) for low, high in limits)
     return {
+        **_of_ratios(rows, "speedup"),
         "library": f"{name} ({version})" if version else str(name),
-        "compared": len(known),
-        "fastest": geometric_mean(known["speedup"].to_numpy()),
-        "least": known["speedup"].min(),
         "usual": geometric_mean(known["usual_speedup"].dropna().to_numpy()),
-        **{name: said[name] for name in (SLOWER, TIE, UNDECIDED)},
         "failed": int((rows["status"] != "ok").sum()),
     }
 
@@ -319,11 +317,7 @@ def _every_peer(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
         field("library", "peer"),
         field("time", "time_ms", wording.fixed, "ms"),
         field("speed-up", "speedup", wording.fixed, "of the fastest"),
-        field(
-            "95 % interval",
-            lambda row: wording.interval((row["speedup_low"], row["speedup_high"])),
-            number=True,
-        ),
+        _interval("speedup"),
         field("speed-up", "usual_speedup", wording.fixed, "of the usual choice"),
         field("remark", "reason"),
     ]

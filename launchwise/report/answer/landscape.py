@@ -237,7 +237,7 @@ def _free(study: StudyData) -> list[str]:
 
 def _title(study: StudyData, name: str) -> str:
     unit = "" if name == "variant" else study.spec.tunables[name].unit
-    return f"{name} ({unit})" if unit else name
+    return wording.with_unit(name, unit)
 
 
 def _tunables(study: StudyData, variant: str) -> list[str]:

@@ -70,12 +70,9 @@ def _problems(asked: Counters) -> str:
 
 
 def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Of each kernel of a run the launch with the largest grid; kernels of one block left out.
+    """Of each kernel of a run (columns ``key``) the launch with the largest grid.
 
-    Parameters
-    ----------
-    key
-        Columns that name a run.
+    Kernels of one block are left out.
     """
     order = counters.sort_values("grid_blocks", kind="stable")
     found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
@@ -184,14 +181,8 @@ def bounds(
 ) -> Iterator[Table]:
     """Table of one GPU; none where its counters hold no peaks but that of memory.
 
-    Parameters
-    ----------
-    largest
-        Counters, of each kernel of a run the launch that counts.
-    by
-        Tunables whose combinations of values are compared.
-    kinds
-        (title, rows of ``largest``) of every kind of problem.
+    ``largest`` holds of each kernel of a run the launch that counts, ``kinds`` its rows by kind of
+    problem; values of the tunables ``by`` are compared.
     """
     held = [name for name in SHOWN if name in largest and largest[name].notna().any()]
     if sum(name in PEAKS for name in held) < 2:

@@ -198,14 +198,14 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         name
         for name, tunable in study.spec.tunables.items()
         if all(isinstance(value, int) for value in tunable.values)
-        and own.loc[own[name].map(_is_positive), name].nunique() > 1
+        and own.loc[own[name] > 0, name].nunique() > 1
     ]
     if own.empty or not drawn or not has_sizes(study, own):
         return None
     every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
     least = every[every > 0].min()
     ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
-    titles = [_with_unit(study, name) for name in drawn]
+    titles = [wording.with_unit(name, study.spec.tunables[name].unit) for name in drawn]
     y = theme.axis(
         # A single line has no legend.
         titles[0] if len(drawn) == 1 else "value of the tunable",
@@ -232,15 +232,6 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         panels=panels,
         keys=theme.keys(titles),
     )
-
-
-def _is_positive(value: Any) -> bool:
-    return value > 0
-
-
-def _with_unit(study: StudyData, name: str) -> str:
-    unit = study.spec.tunables[name].unit
-    return f"{name} ({unit})" if unit else name
 
 
 THICKEST = 5.0
@@ -296,17 +287,9 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
 def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
 ) -> Figure | None:
-    """Speed of several methods in % of the best measured speed, against size.
+    """Speed of several methods in % of the best measured speed, against size; None for one size.
 
-    Parameters
-    ----------
-    lines
-        (name, rows with problem columns and ``fraction``), in the order of the legend.
-
-    Returns
-    -------
-    Figure or None
-        None where there is a single size.
+    ``lines`` are names with rows (problem columns and ``fraction``), in the order of the legend.
     """
     every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
     if not has_sizes(study, every):

@@ -11,7 +11,6 @@ import pandas as pd
 from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.summary import HEURISTICS
 from launchwise.report import blind_tests, figures, scores, wording
 from launchwise.report.blocks import Block, Bullets, Cell, Lookup, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, percents, significant
@@ -23,7 +22,6 @@ from launchwise.report.numbers import (
     single_best,
     winners,
 )
-from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.space import baseline
@@ -115,16 +113,13 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
     split = scores.first_split(study)
     name = scores.leader(study, split, gpu)
     if name is not None:
-        got = {row["model"]: row for row in records(scores_on(study, split, gpu))}
+        got = scores.score_of(study, split, gpu, name)
         who = "the answering model" if name == scores.answering(study) else study.title(name)
         text = (
-            f"{who}, {_asked(study)}, reaches {_reached(got[name])} over "
-            f"{wording.plural(got[name]['problems'], 'problem')}"
+            f"{who}, {_asked(study)}, reaches {_reached(got)} over "
+            f"{wording.plural(got['problems'], 'problem')}"
         )
-        # The strongest rival, named after the test.
-        # Of equal ones the first in the order of the report: of one GPU, the nearest is itself.
-        if rules := [got[rule] for rule in HEURISTICS if rule in got and rule != name]:
-            rule = max(rules, key=lambda row: row["fraction"])
+        if (rule := scores.best_rule(study, split, gpu)) is not None:
             text += f"; the best simple rule, {study.title(rule['model'])}, {_reached(rule)}"
     else:
         one = single_best(study, ["gpu"])

@@ -182,15 +182,7 @@ class Sensitivity:
 
 
 def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
-    """Bars on a logarithmic axis, the most sensitive tunable on top.
-
-    Parameters
-    ----------
-    name
-        Id of the figure.
-    found
-        At least one.
-    """
+    """Bars on a logarithmic axis, the most sensitive tunable on top; at least one."""
     ordered = sorted(found, key=lambda one: (-one.mean, -one.worst, one.tunable))
     end = max(LEAST_END, 1.02 * max(one.worst for one in ordered))
     plot = WIDTH - LABEL - WORDS

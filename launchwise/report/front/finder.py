@@ -40,10 +40,7 @@ Values = Mapping[str, Value]
 def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> Finder | None:
     """The lookup over all studies; None where none has answers.
 
-    Parameters
-    ----------
-    settings_files
-        Files of the settings; none where config.yaml is all.
+    Without ``settings_files``, config.yaml is all.
     """
     known = [study for study in studies if study.answers]
     if not known:

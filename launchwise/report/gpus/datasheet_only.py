@@ -35,10 +35,7 @@ TITLE = "Datasheet-only GPUs"
 def described(study: StudyData, apart: Spread | None = None) -> Section | None:
     """Predicted choices and times on datasheet-only GPUs; None where there are none.
 
-    Parameters
-    ----------
-    apart
-        How far predicted times may be off; None where that is unknown.
+    ``apart`` says how far predicted times may be off; None where that is unknown.
     """
     left_out = _left_out(study)
     chosen = predicted_choices(study)

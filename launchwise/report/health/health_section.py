@@ -48,10 +48,7 @@ MOST_FIGURES = 40
 def section(studies: Sequence[StudyData], at: str) -> Section:
     """Verdicts, what to measure again, and conditions against time.
 
-    Parameters
-    ----------
-    at
-        When the report is written, ISO 8601: for the ages of sweeps.
+    ``at``, when the report is written (ISO 8601), gives the ages of sweeps.
     """
     found = sorted(of_studies(studies), key=worst_first)
     ages_ = ages(found, studies, at)
@@ -237,7 +234,7 @@ def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
         own = timed[timed[column].notna()]
         if own.empty:
             continue
-        title = f"{shown.title} ({shown.unit})" if shown.unit else shown.title
+        title = wording.with_unit(shown.title, shown.unit)
         at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
         # In the order of measuring: pauses of days between sessions would hide everything else.
         trace = theme.dots(

@@ -142,15 +142,7 @@ TASKS = [
 def quality(
     workload: str, sweeps: Mapping[str, pd.DataFrame], facts: Mapping[str, Any]
 ) -> list[Block]:
-    """A fold for the sweeps of one workload.
-
-    Parameters
-    ----------
-    sweeps
-        GPU to its measurements.
-    facts
-        GPU to the metadata of its table (see :func:`launchwise.tables.files.read_facts`).
-    """
+    """A fold for the sweeps of one workload: GPU to measurements, and to the table's metadata."""
     timed = {gpu: sweep[sweep["status"] == "ok"] for gpu, sweep in sweeps.items()}
     found: list[Block] = [by_gpu(f"Timed rows of {workload}", "", FIGURES, timed)]
     seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}

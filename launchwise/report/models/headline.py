@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from launchwise.learning.evaluate import SHORT_LISTS
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.summary import HEURISTICS, WORTH_PERCENT
+from launchwise.learning.summary import WORTH_PERCENT
 from launchwise.report import figures, wording
 from launchwise.report.blind_tests import AGAINST_USUAL, of_mean
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
@@ -18,9 +18,11 @@ from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.scores import (
     answering,
+    best_rule,
     first_split,
     is_tied,
     leader,
+    score_of,
     scores_on,
     splits_evaluated,
 )
@@ -219,23 +221,18 @@ def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
 
 
 def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
-    got = scores_on(study, split, gpu)
-    rules = got[got["model"].isin(HEURISTICS)]
-    if rules.empty:
+    rule, own = best_rule(study, split, gpu), score_of(study, split, gpu, name)
+    if rule is None:
         return ""
-    # Of equal ones the first in the order of the report.
-    rules = rules.sort_values("model", key=lambda names: names.map(HEURISTICS.index))
-    rule = rules.iloc[int(rules["fraction"].to_numpy().argmax())]
-    own = got[got["model"] == name].iloc[0]
     return (
-        f" The best heuristic, “{study.title(str(rule['model']))}”, reaches "
+        f" The best heuristic, “{study.title(rule['model'])}”, reaches "
         f"{wording.fixed(rule['fraction'])} of the best, {study.title(name)} "
         f"{wording.fixed(own['fraction'])}: {_compared(own)}."
     )
 
 
-def _compared(own: pd.Series) -> str:
-    problems = wording.plural(int(own["problems"]), "problem")
+def _compared(own: Mapping[str, Any]) -> str:
+    problems = wording.plural(own["problems"], "problem")
     ratio = own["beside_best_heuristic"]
     if ratio is None:
         are = "is" if own["problems"] == 1 else "are"

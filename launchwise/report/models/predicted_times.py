@@ -173,10 +173,7 @@ def _scatter(study: StudyData, whole: Errors) -> list[Block]:
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
     """The predictors of every study side by side, every split on all its GPUs.
 
-    Parameters
-    ----------
-    first
-        What leads the section: predictions against published run times.
+    ``first`` leads the section: predictions against published run times.
     """
     rows = [
         {"study": study.name, "split": split, "predictor": study.title(name), **whole[name]}

@@ -20,10 +20,7 @@ log = logging.getLogger("launchwise")
 def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
     """The list of elements of the study's paper; None where the study has none.
 
-    Parameters
-    ----------
-    others
-        Sections of the study: places among them are named by their titles.
+    Places among the sections ``others`` are named by their titles.
 
     Raises
     ------

@@ -27,10 +27,7 @@ FAILED = "The section that this study brings along could not be made."
 def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Section]:
     """Sections of the study's ``section.py``; if it fails, a section with the reason.
 
-    Parameters
-    ----------
-    others
-        Sections of the study that every study has: no id of theirs may be used again.
+    No id of ``others``, the sections that every study has, may be used again.
 
     Raises
     ------

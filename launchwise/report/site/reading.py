@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pandera.pandas as pa
+from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json
@@ -37,12 +38,8 @@ from launchwise.workloads.spec import Spec, load_spec
 log = logging.getLogger("launchwise")
 
 
-@dataclass(frozen=True)
-class StudyFiles:
-    """Paths of the tables of one study.
-
-    Mappings go from GPU to path, and from model to path.
-    """
+class StudyFiles(BaseModel):
+    """Paths of the tables of one study; mappings go from GPU to path."""
 
     folder: Path
     sweeps: Mapping[str, Path]
@@ -54,26 +51,14 @@ class StudyFiles:
     curves: Path
     facts: Path
     candidates: Path
-    models: Mapping[str, Path]
     counters: Mapping[str, Path]
     described: Mapping[str, Path]
     pairs: Mapping[str, Path]
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
     scores: Mapping[str, Path]
-    published: Path | None = None
-    answers: Path | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> StudyFiles:
-        """From the same names as plain texts; names that are no field are left alone."""
-
-        def paths(value: Any) -> Any:
-            if isinstance(value, Mapping):
-                return {name: Path(path) for name, path in value.items()}
-            return None if value is None else Path(value)
-
-        return cls(**{field_.name: paths(given[field_.name]) for field_ in fields(cls)})
+    published: Path | None
+    answers: Path | None
 
 
 def read_study(
@@ -86,12 +71,8 @@ def read_study(
 ) -> StudyData:
     """Read and check every table of a study.
 
-    Parameters
-    ----------
-    kept_out
-        GPU to why its rows are flagged and not among the study's.
-    sweeps
-        Those that were read for other studies; those of this one are added.
+    ``kept_out`` says why rows of a GPU are flagged and not among the study's; ``sweeps``, those
+    that were read for other studies, gets those of this one.
 
     Raises
     ------
@@ -193,7 +174,7 @@ def read_studies(
     Parameters
     ----------
     files
-        Study to its files (:meth:`StudyFiles.of`).
+        Study to its files (:class:`StudyFiles`).
     settings
         ``studies`` and ``models``, each by study, as plain values.
     kept_out
@@ -207,7 +188,7 @@ def read_studies(
         models = settings["models"][name]
         entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         try:
-            given = StudyFiles.of(files[name])
+            given = StudyFiles.model_validate(files[name])
             return read_study(name, asked, entries, given, kept_out[name], sweeps)
         except UserError as error:
             log.warning("%s is not in the report: %s", name, error)

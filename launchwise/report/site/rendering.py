@@ -91,10 +91,7 @@ OPEN, CLOSE = "\x02", "\x03"
 def with_ways(text: str, places: Mapping[str, str]) -> str:
     """A page that was rendered without knowing the others, with ways to their sections.
 
-    Parameters
-    ----------
-    places
-        Id of a section on any page -> that page, below the folder.
+    ``places``: id of a section on any page to that page, below the folder.
     """
 
     def way(found: re.Match[str]) -> str:

@@ -111,21 +111,9 @@ LEAD = (
 
 
 def write_first_page(report: Path, archive: Path, answers: Path) -> bool:
-    """Write a front page of the studies that have answers, where no report is there yet.
+    """Write a front page of the studies with answers if no report is there; whether it was written.
 
-    Parameters
-    ----------
-    report
-        The front page of the report.
-    archive
-        File that is there once the report is complete.
-    answers
-        Folder with a file of answers for each study that has some (``<study>.json``).
-
-    Returns
-    -------
-    bool
-        Whether it was written.
+    ``archive`` is there once the report is complete, ``answers`` holds ``<study>.json``.
     """
     if archive.exists():
         return False

@@ -176,12 +176,7 @@ OVERVIEW = "overview"
 def html(page: Page, pages: Sequence[Page], citation: str) -> str:
     """One page as text, without ways to other pages (:func:`.rendering.with_ways`).
 
-    Parameters
-    ----------
-    pages
-        Pages that it leads to; of those of other studies the first alone counts.
-    citation
-        How to cite the report.
+    Of ``pages``, which it leads to, those of other studies have their first alone.
     """
     frame = _frame(page, pages, citation)
     return render(page.title, page.lead, page.sections, frame=frame, doi=page.doi)

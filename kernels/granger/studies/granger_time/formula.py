@@ -22,13 +22,7 @@ def half_unit(text: str) -> float:
 
 @dataclass(frozen=True)
 class Facts:
-    """The published launch and its counts; fields as ``facts.csv``.
-
-    Parameters
-    ----------
-    rounding_kilobytes
-        What rounding hides in the sum of the three parts of a thread's bytes, at most.
-    """
+    """The published launch and its counts; fields as ``facts.csv``."""
 
     grid_x: int
     grid_y: int
@@ -48,6 +42,7 @@ class Facts:
     bytes_total: float
     megabytes_total: float
     launch_overhead_us: float
+    # What rounding hides in the sum of the three parts of a thread's bytes, at most:
     rounding_kilobytes: float
 
     @classmethod
