@@ -188,6 +188,24 @@ def line(
     return trace
 
 
+def rule(
+    x: Iterable[float],
+    y: Iterable[float],
+    dash_: str,
+    width: float = 1,
+    template: str = "",
+    **more: Any,
+) -> dict[str, Any]:
+    """A thin line without points; without a template the pointer finds nothing on it."""
+    said = {"hovertemplate": f"{template}<extra></extra>"} if template else {"hoverinfo": "skip"}
+    drawn = {
+        "x": rounded(x),
+        "y": rounded(y),
+        "line": {"color": INK, "width": width, "dash": dash_},
+    }
+    return {"type": "scatter", "mode": "lines", **drawn, **more, **said}
+
+
 def dots(
     x: Iterable[float],
     y: Iterable[float],

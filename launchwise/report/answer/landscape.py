@@ -96,20 +96,16 @@ def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
     title = wording.problem(chosen, study.problem_columns)
     found: list[Block] = []
     for row in records(fastest_rows(rows, ["variant"], study.spec)):
-        error = (
-            "results that are NaN"
-            if wording.is_missing(row["max_error"])
-            else f"an error of {wording.number(row['max_error'])}"
+        error = f"an error of {wording.number(row['max_error'])}"
+        if wording.is_missing(row["max_error"]):
+            error = "results that are NaN"
+        said = (
+            f"Not among them, at {title} on {gpu}: {wording.configuration(row, study.spec)} "
+            f"({wording.NEVER_CHOSEN}). It took "
+            f"{wording.number(row['time_ms'] / chosen['best_ms'])} times as long as the best, "
+            f"with {error}, where {wording.number(row['tolerance'])} is allowed."
         )
-        found.append(
-            Text(
-                f"Not among them, at {title} on {gpu}: {wording.configuration(row, study.spec)} "
-                f"({wording.NEVER_CHOSEN}). It took "
-                f"{wording.number(row['time_ms'] / chosen['best_ms'])} times as long as the best, "
-                f"with {error}, where {wording.number(row['tolerance'])} is allowed.",
-                "note",
-            )
-        )
+        found.append(Text(said, "note"))
     return found
 
 
@@ -142,16 +138,10 @@ def drawn(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) 
     shown = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
     traces = list(_dots_of_variants(study, shown))
     if np.isfinite(baseline_ms):
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [1, len(timed)],
-                "y": theme.rounded([baseline_ms] * 2),
-                "line": {"color": theme.INK, "width": 1, "dash": "dash"},
-                "hovertemplate": "baseline %{y:.4~g} ms<extra></extra>",
-            }
-        )
+        said = "baseline %{y:.4~g} ms"
+        traces.append(theme.rule([1, len(timed)], [baseline_ms] * 2, "dash", template=said))
+    x = theme.axis("place, fastest first")
+    y = theme.log_axis("time (ms)", [*timed["time_ms"], baseline_ms])
     every = "Every configuration"
     if len(shown) < len(timed):
         every = f"{wording.count(len(shown))} of {wording.count(len(timed))} configurations"
@@ -162,16 +152,7 @@ def drawn(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) 
             "good choice gains, and how many choices are nearly as good as the best."
         ),
         alt="Scatter: time of every configuration by rank, coloured by variant.",
-        panels=[
-            Panel(
-                "",
-                traces,
-                theme.layout(
-                    theme.axis("place, fastest first"),
-                    theme.log_axis("time (ms)", [*timed["time_ms"], baseline_ms]),
-                ),
-            )
-        ],
+        panels=[Panel("", traces, theme.layout(x, y))],
         keys=[
             *(
                 Key(variant, theme.colour(place), theme.symbol(place))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -100,13 +98,11 @@ def _panel(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str
     low = 0.5 * float(own["intensity"].min())
     high = 2 * max(float(own["intensity"].max()), *(rate / copy_gbs for rate in rates.values()))
     top = max(rates.values()) / copy_gbs
-    traces = [_ceiling([low, top], [low * copy_gbs, top * copy_gbs], "solid", "copy bandwidth")]
+    slope, name = [low * copy_gbs, top * copy_gbs], "copy bandwidth"
+    traces = [theme.rule([low, top], slope, "solid", 1.4, name=name)]
     for place, (name, rate) in enumerate(rates.items()):
-        traces.append(
-            _ceiling(
-                [rate / copy_gbs, high], [rate, rate], theme.dash(1 + place), f"{name} ceiling"
-            )
-        )
+        ends, dash = [rate / copy_gbs, high], theme.dash(1 + place)
+        traces.append(theme.rule(ends, [rate, rate], dash, 1.4, name=f"{name} ceiling"))
     for place, name in enumerate(precisions):
         of_type = own[own["precision"] == name]
         if of_type.empty:
@@ -129,20 +125,5 @@ def _panel(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str
             )
         )
     y = [*own["gflops"], *rates.values(), low * copy_gbs]
-    return Panel(
-        gpu,
-        traces,
-        theme.layout(theme.log_axis("FLOP per byte", [low, high]), theme.log_axis("GFLOP/s", y)),
-    )
-
-
-def _ceiling(x: list[float], y: list[float], dash: str, name: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": theme.rounded(x),
-        "y": theme.rounded(y),
-        "name": name,
-        "line": {"color": theme.INK, "width": 1.4, "dash": dash},
-        "hoverinfo": "skip",
-    }
+    x = theme.log_axis("FLOP per byte", [low, high])
+    return Panel(gpu, traces, theme.layout(x, theme.log_axis("GFLOP/s", y)))

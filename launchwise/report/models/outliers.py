@@ -44,43 +44,29 @@ DRAWN = 500
 
 @remembered
 def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Training rows of a split and fold before any filter."""
-    scope = study.settings.fences.scope
-    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    kept = rows_of_fold(study.training, split, fold)
-    gone = of_scope(study, split, fold, scope)
-    return pd.concat([kept[[*key, "time_ms"]], gone[[*key, "time_ms"]]], ignore_index=True)
-
-
-@remembered
-def removed(study: StudyData, split: str, fold: str, scope: str) -> np.ndarray:
-    """Whether the filter of a scope removes each row of :func:`before`: bool, shape (rows,)."""
-    rows, gone = before(study, split, fold), of_scope(study, split, fold, scope)
-    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
-    return np.isin(numbers[: len(rows)], numbers[len(rows) :])
-
-
-@remembered
-def of_scope(study: StudyData, split: str, fold: str, scope: str) -> pd.DataFrame:
-    """Rows that the filter of one scope removed from a split and fold."""
-    table = study.removed
-    return table[(table["split"] == split) & (table["fold"] == fold) & (table["scope"] == scope)]
-
-
-def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Rows before the filter and rows removed, per problem size.
+    """Training rows of a split and fold before any filter.
 
     Returns
     -------
     DataFrame
-        Index: sizes; columns ``rows`` and one a scope with the number removed.
+        Columns of a row's key, ``time_ms``, ``none`` and a scope each: whether that filter removes
+        the row.
     """
-    found = before(study, split, fold).groupby(study.size).size().to_frame("rows")
-    for scope in SCOPES:
-        counts = of_scope(study, split, fold, scope).groupby(study.size).size()
-        found[scope] = counts.reindex(found.index, fill_value=0)
-    return found
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    gone = study.removed[(study.removed["split"] == split) & (study.removed["fold"] == fold)]
+    own = gone[gone["scope"] == study.settings.fences.scope]
+    kept = rows_of_fold(study.training, split, fold)
+    rows = pd.concat([part[[*key, "time_ms"]] for part in (kept, own)], ignore_index=True)
+    numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
+    here, there = numbers[: len(rows)], numbers[len(rows) :]
+    flags = {scope: np.isin(here, there[gone["scope"].to_numpy() == scope]) for scope in SCOPES}
+    return rows.assign(none=False, **flags)
+
+
+def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
+    """``rows`` before the filter, and how many the filter of each scope removes, by size."""
+    groups = before(study, split, fold).groupby(study.size)
+    return groups[list(SCOPES)].sum().assign(rows=groups.size())
 
 
 def outliers(study: StudyData) -> list[Block]:
@@ -145,7 +131,7 @@ def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
     near = times <= (1 + NEAR_PERCENT / 100) * best[cases]
     found = {}
     for name in ("none", *SCOPES):
-        flag = removed(study, split, fold, name)
+        flag = rows[name].to_numpy()
         ratio = least_by(cases[~flag], times[~flag], len(best)) / best
         kept = ratio[np.isfinite(ratio)]
         found[name] = Arm(
@@ -208,40 +194,19 @@ def _scatter(study: StudyData, split: str, fold: str) -> Figure:
     key = [study.size, *study.kinds, "gpu", *study.spec.tunable_columns]
     rows = before(study, split, fold)
     order = np.argsort(row_numbers(rows, key, ordered=True), kind="stable")
-    rows = rows[[study.size, "time_ms"]].iloc[order].assign(_place=np.arange(1, len(rows) + 1))
+    rows = rows.iloc[order].reset_index(drop=True)
+    x = theme.axis(f"training row, ordered by {study.size}", showgrid=False)
+    layout = theme.layout(x, theme.log_axis("time (ms)", rows["time_ms"]))
+    kept = {"name": "kept", "colour_": theme.BLUE, "size": 3, "opacity": 0.5}
+    gone = {"name": "removed", "colour_": theme.ORANGE, "size": 5, "opacity": 0.9}
     panels = []
     for scope, title in SCOPES.items():
-        flag = removed(study, split, fold, scope)[order]
-        traces = []
-        for name, own, colour, shape in (
-            ("kept", rows[~flag], theme.BLUE, "circle"),
-            ("removed", rows[flag], theme.ORANGE, "x-thin"),
-        ):
-            own = own.iloc[theme.thinned(len(own), DRAWN)]
-            trace = theme.dots(
-                own["_place"],
-                own["time_ms"],
-                name=name,
-                colour_=colour,
-                shape=shape,
-                size=3 if name == "kept" else 5,
-                opacity=0.5 if name == "kept" else 0.9,
-                hover=[f"{study.size}={size}" for size in own[study.size]],
-                template="%{text}, %{y:.4~g} ms",
-            )
-            if name == "removed":
-                trace["marker"]["line"] = {"width": 1, "color": colour}
-            traces.append(trace)
-        panels.append(
-            Panel(
-                title,
-                traces,
-                theme.layout(
-                    theme.axis(f"training row, ordered by {study.size}", showgrid=False),
-                    theme.log_axis("time (ms)", rows["time_ms"]),
-                ),
-            )
-        )
+        traces = [
+            _dots(study, rows[~rows[scope]], **kept),
+            _dots(study, rows[rows[scope]], **gone, shape="x-thin"),
+        ]
+        traces[1]["marker"]["line"] = {"width": 1, "color": theme.ORANGE}
+        panels.append(Panel(title, traces, layout))
     return Figure(
         id=f"{study.name}-outliers",
         caption=(
@@ -255,6 +220,13 @@ def _scatter(study: StudyData, split: str, fold: str) -> Figure:
         height=320,
         width=400,
     )
+
+
+def _dots(study: StudyData, rows: pd.DataFrame, **style: Any) -> dict[str, Any]:
+    own = rows.iloc[theme.thinned(len(rows), DRAWN)]
+    hover = [f"{study.size}={size}" for size in own[study.size]]
+    style |= {"hover": hover, "template": "%{text}, %{y:.4~g} ms"}
+    return theme.dots(own.index + 1, own["time_ms"], **style)
 
 
 def filtered(study: StudyData) -> Section:

@@ -241,16 +241,7 @@ def _predicted_panel(
     """One model's predicted against measured times; ``ends``: shortest and longest time, ms."""
     rows = joined[joined[predicted_ms].notna()]
     rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": theme.rounded(ends),
-            "y": theme.rounded(ends),
-            "line": {"color": theme.INK, "width": 1, "dash": "dot"},
-            "hoverinfo": "skip",
-        }
-    ]
+    traces = [theme.rule(ends, ends, "dot")]
     limit = max(40, 200 // max(1, rows["gpu"].nunique()))
     for place, gpu in enumerate(gpus):
         own = rows[rows["gpu"] == gpu]
@@ -268,11 +259,5 @@ def _predicted_panel(
                 template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
             )
         )
-    return Panel(
-        title,
-        traces,
-        theme.layout(
-            theme.log_axis("measured time (ms)", ends),
-            theme.log_axis("predicted time (ms)", ends),
-        ),
-    )
+    axes = (theme.log_axis(f"{name} time (ms)", ends) for name in ("measured", "predicted"))
+    return Panel(title, traces, theme.layout(*axes))

@@ -28,18 +28,13 @@ def transferred(study: StudyData) -> Section | None:
     found: list[Block] = []
     if pairs["loss"].notna().any():
         worst = records(pairs.sort_values("loss", ascending=False))[0]
-        median = (
-            f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
-            if len(pairs) > 2
-            else ""
+        said = (
+            f"Using {worst['source']}'s best configurations on {worst['target']} loses "
+            f"{wording.percent(worst['loss'])} % on average, the most of all pairs"
         )
-        found.append(
-            Text(
-                f"Using {worst['source']}'s best configurations on {worst['target']} loses "
-                f"{wording.percent(worst['loss'])} % on average, the most of all pairs"
-                f"{median}."
-            )
-        )
+        if len(pairs) > 2:
+            said += f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
+        found.append(Text(f"{said}."))
     found += [Text(text) for text in _left_out(study)]
     found += [Text(text, "note") for text in _transfer_caveats(study)]
     found.append(transfer_heat(study, pairs))
@@ -89,15 +84,13 @@ def _transfer_caveats(study: StudyData) -> list[str]:
     slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
     if slices:
         cards = "one model of card" if study.cards == 1 else f"{study.cards} models of cards"
+        rest = (
+            ONE_CARD if study.cards == 1 else "Claims about unseen GPUs rest on whole cards only."
+        )
         found.append(
             f"{wording.listed(study.gpus)} are {cards}: {wording.listed(slices)} "
             f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
-            "cache, memory and clock as the card. "
-            + (
-                ONE_CARD
-                if study.cards == 1
-                else "Claims about unseen GPUs rest on whole cards only."
-            )
+            f"cache, memory and clock as the card. {rest}"
         )
     if dropped := scores.dropped_features(study, scores.first_split(study)):
         found.append(
@@ -125,6 +118,8 @@ def transfer_heat(study: StudyData, pairs: pd.DataFrame) -> Figure:
         template="best of %{y} used on %{x}: %{z:.2f} % slower",
         texts=texts,
     )
+    x = theme.axis("used on", type="category", showgrid=False)
+    y = theme.axis("best of", type="category", autorange="reversed", showgrid=False)
     return Figure(
         id=f"{study.name}-transfer",
         caption=(
@@ -132,16 +127,7 @@ def transfer_heat(study: StudyData, pairs: pd.DataFrame) -> Figure:
             "used on the column's GPU."
         ),
         alt="Heat map: percent lost by using one GPU's best configuration on another.",
-        panels=[
-            Panel(
-                "",
-                [trace],
-                theme.layout(
-                    theme.axis("used on", type="category", showgrid=False),
-                    theme.axis("best of", type="category", autorange="reversed", showgrid=False),
-                ),
-            )
-        ],
+        panels=[Panel("", [trace], theme.layout(x, y))],
         height=110 + 40 * len(study.gpus),
         width=320,
         limit=180 + 110 * len(study.gpus),
