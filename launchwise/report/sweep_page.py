@@ -13,8 +13,8 @@ from launchwise.base.storage import write_json, write_text
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Text
-from launchwise.report.fields import field, of_texts, printed, significant, table_of
+from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
+from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
 from launchwise.report.gpus import gpu_attributes
 from launchwise.report.numbers import configuration_names
 from launchwise.report.site.rendering import render
@@ -60,27 +60,31 @@ def _parameter(row: Mapping[str, Any], name: str) -> Value:
     return value
 
 
+def _problem(spec: Spec) -> list[Field]:
+    return [
+        field(name, partial(_parameter, name=name), unit=one.unit, number=True)
+        for name, one in spec.problem.items()
+    ]
+
+
+def _named(row: Mapping[str, Any], spec: Spec) -> str:
+    configuration = row["configuration"]
+    return wording.configuration(configuration, spec) if configuration else NONE_OK
+
+
 def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterator[Block]:
     most_gbs, of_what = profile.memory_bandwidth_gbs, "that of bus width and memory clock"
     if not profile.has_attributes_alone:
         most_gbs, of_what = profile.ceilings.copy_bandwidth_gbs, "a plain copy"
-    problem = [
-        field(name, partial(_parameter, name=name), unit=one.unit, number=True)
-        for name, one in spec.problem.items()
-    ]
 
     def counted(timed: bool) -> Callable[[Mapping[str, Any]], int]:
         """Configurations with a time, or without one."""
         return lambda row: sum(n for name, n in row["statuses"].items() if (name in TIMED) == timed)
 
-    def chosen(row: Mapping[str, Any]) -> str:
-        configuration = row["configuration"]
-        return wording.configuration(configuration, spec) if configuration else NONE_OK
-
     four = significant(4)
     fields = [
-        *problem,
-        field("fastest configuration", chosen),
+        *_problem(spec),
+        field("fastest configuration", partial(_named, spec=spec)),
         field("time", "time_ms", four, "ms"),
         field("default", "baseline_ms", four, "ms"),
         field("speed-up", "speedup", wording.number, "× default"),
@@ -103,24 +107,29 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         f"traffic of the problem divided by the time; its share is relative to {of_what}.",
         "note",
     )
+    yield from _outcomes(spec, found)
+    titles = ("configuration", "what it is")
+    key = of_texts("Forms of configurations", titles, wording.configuration_key(spec), role="")
+    yield Fold("How to read a configuration", [key])
+
+
+def _outcomes(spec: Spec, found: Sequence[Answer]) -> Iterator[Table]:
+    """A row per problem and status; no table where all are ok."""
     outcomes = [
         {"problem": each.problem, "status": status, **vars(outcome)}
         for each in found
         for status, outcome in each.outcomes.items()
     ]
+    fields = [
+        *_problem(spec),
+        field("status", "status"),
+        field("configurations", "count", wording.count),
+        field("with this reason", "alike", wording.count),
+        field("most frequent reason", "reason", printed, number=False),
+        field("one of them", partial(_named, spec=spec)),
+    ]
     if outcomes:
-        fields = [
-            *problem,
-            field("status", "status"),
-            field("configurations", "count", wording.count),
-            field("with this reason", "alike", wording.count),
-            field("most frequent reason", "reason", printed, number=False),
-            field("one of them", chosen),
-        ]
         yield table_of("Configurations that are not ok", fields, outcomes)
-    titles = ("configuration", "what it is")
-    key = of_texts("Forms of configurations", titles, wording.configuration_key(spec), role="")
-    yield Fold("How to read a configuration", [key])
 
 
 def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
