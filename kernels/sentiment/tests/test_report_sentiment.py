@@ -308,7 +308,7 @@ def test_times_from_the_host_are_held_apart(
     ]
 
 
-def test_contradictions_of_the_paper_are_computed(
+def test_contradictions_of_the_paper_are_told(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
     found = tables(own(made, published)[1].blocks)[2]

@@ -13,6 +13,12 @@ import pandas as pd
 import pytest
 from published_tables import facts, table
 
+from kernels.tridiagonal.recommenders.stream_law.laws import (
+    PUBLISHED_OVERHEAD,
+    PUBLISHED_SUM,
+    predicted_gains,
+    predicted_streams,
+)
 from launchwise.experiment.run_times import read_run_times
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.workloads.spec import load_spec
@@ -253,6 +259,65 @@ def test_best_numbers_of_recursions_are_0_to_3() -> None:
     most = int(facts("tridiagonal_recursion")["recursions_that_pay_most"])
     assert list(depths["best_somewhere"] == "yes") == [depth <= most for depth in range(5)]
     assert depths[["n_from", "n_to"]].isna().all(axis=None)
+
+
+def conflicts(study: str) -> dict[str, str]:
+    """What the report says of each subject on which the paper contradicts itself."""
+    told = table(study, "contradictions").dropna(subset="conflict")
+    columns = told[["here", "there", "conflict"]].agg("; ".join, axis=1)
+    return dict(zip(told["subject"], columns.str.replace("\u202f", ""), strict=True))
+
+
+def test_contradictions_on_sub_systems_have_the_figures_of_the_tables(
+    float64: pd.DataFrame, float32: pd.DataFrame, cards: pd.DataFrame
+) -> None:
+    said = conflicts("tridiagonal_subsystem")
+    assert len(said) == 10
+    falls = -100 * float64["time_observed_ms"].pct_change()
+    falls = falls[falls > 0]
+    costs = 100 * (float64["time_corrected_ms"] / float64["time_observed_ms"] - 1).dropna()
+    assert (
+        f"at {len(falls)} steps of table I, by up to {falls.max():.2f} %"
+        in (said["precision of times"])
+    )
+    assert (
+        f"{(costs < falls.max()).sum()} of 8 corrections cost less, {costs.min():.2f} %"
+        in (said["precision of times"])
+    )
+    cut = float64[float64["streams"] > 1]
+    (odd,) = cut.loc[cut["m_observed"] % 32 > 0, ["m_observed", "n"]].to_numpy(int).tolist()
+    assert (
+        f"1 of {len(cut)} rows with several streams: m = {odd[0]} at n = {odd[1]}"
+        in (said["alignment"])
+    )
+    asked = {int(n): predicted_streams(n, PUBLISHED_SUM, PUBLISHED_OVERHEAD) for n in float64["n"]}
+    other = zip(float64["n"], float64["streams"], strict=True)
+    listed = [f"{asked[n]}, not {s}, at n = {int(n)}" for n, s in other if asked[n] != s]
+    assert " and ".join(listed) in said["streams by the earlier rule"]
+    least = (float64["m_observed"] == float64["m_observed"].min()).sum()
+    assert f"the fastest in {least} of 37 rows" in said["largest number of blocks"]
+    differ = (cards["m_a5000"] != cards["m_rtx4080"]).sum()
+    assert f"differ in {differ} of 37 rows" in said["one rule for both cards"]
+    shared = float32[float32["n"].isin(float64["n"])].merge(float64, on="n")
+    same = (shared["m_observed_x"] == shared["m_observed_y"]).sum()
+    assert f"the same m in {same} of {len(shared)} rows" in said["float32 and float64"]
+    percents = cards[["loss_a5000_percent", "loss_rtx4080_percent"]].to_numpy().ravel()
+    small = " and ".join(f"{one:.2f} %" for one in percents[percents <= 2.5])
+    assert f"{small} are printed" in said["limit of a small loss"]
+
+
+def test_contradictions_on_streams_have_the_figures_of_the_slides() -> None:
+    said = conflicts("tridiagonal_streams")
+    assert set(said) == {"sizes", "line of the sum", "overhead of one stream"}
+    stages = table("tridiagonal_streams", "stages")
+    error = PUBLISHED_SUM.predict(stages["n"]) / stages["sum_ms"] - 1
+    for n, off in zip(stages["n"][:3], error[:3], strict=True):
+        assert f"{100 * off:.0f} % at n = {n}" in said["line of the sum"]
+    sizes = table("tridiagonal_streams", "optima")["n"].to_numpy()
+    alone = PUBLISHED_OVERHEAD.predict(sizes, 1)
+    assert f"{alone.min():.3g} to {alone.max():.3g} ms" in said["overhead of one stream"]
+    gains = predicted_gains(8e4, PUBLISHED_SUM, PUBLISHED_OVERHEAD, STREAMS[1:])
+    assert (gains.max() > 0, STREAMS[1:][gains.argmax()]) == (True, 2)
 
 
 # Streams

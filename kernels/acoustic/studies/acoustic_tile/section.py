@@ -24,7 +24,7 @@ from launchwise.report.single_launches import settings_to_repeat
 from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe
-from .claims import contradictions, differences, judged
+from .claims import differences, judged
 
 NEEDED = {"results", "facts", "gpus", "best_tiles"}
 """Published tables that the section needs."""
@@ -79,7 +79,7 @@ def paper(
             "note",
         ),
         Text("Inconsistencies in the paper:"),
-        Bullets(contradictions(published, facts, study.title)),
+        Bullets([row["conflict"] for row in published.get("contradictions", [])]),
         Text("Differences in measurement:"),
         Bullets(differences(study, published)),
         Fold("Best tiles, features, hardware and environment", _tables(study, published, gpu)),
