@@ -23,11 +23,13 @@ import numpy as np
 from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
 
+from kernels.calling.driver import Memory
 from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
 from kernels.tridiagonal.host.cusparse import Cusparse
 from kernels.tridiagonal.host.launches import Arrays
 from kernels.tridiagonal.host.plan import Choice, remaining_rows
-from kernels.tridiagonal.host.solver import DeviceArray
+from kernels.tridiagonal.solver import solve
+from kernels.tridiagonal.solver.checks import Shape
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.workloads.device import Allocations
@@ -36,7 +38,7 @@ from launchwise.workloads.launches import LaunchSequence
 with gpu_and_packages():
     import cupy
 
-    from kernels.tridiagonal.host.opening import open_solver
+    from kernels.tridiagonal.solver.from_host import open_host_solver
 
 SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
 REPEATS = 9
@@ -91,17 +93,22 @@ def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
     return [a, b * cupy.where(random.uniform(-1, 1, n) < 0, -1, 1).astype(dtype), c, d]
 
 
+def memory_of(array: Any) -> Memory:
+    """Where an array of CuPy lies."""
+    return Memory(array.data.ptr, array.nbytes)
+
+
 def ours(
     solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any], tried: Tried
 ) -> list[dict[str, Any]]:
     """Every combination that fits the device: time, memory, error."""
     device, x = solver.device, cupy.empty(n, dtype)
-    each = [DeviceArray(array) for array in (*arrays, x)]
-    problem = {"n": n, "batch": 1, "dtype": dtype.name, "memory": "device"}
+    each = [memory_of(array) for array in (*arrays, x)]
+    shape = Shape(n, 1, dtype, interleaved=False)
     found = []
     for choice in choices(n, tried):
         try:
-            solution = solver.solution(problem, choice)
+            solution = solver.solution(shape, choice)
         except ValueError:
             continue  # Its blocks need more than this device gives.
         work = LaunchSequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
@@ -119,7 +126,8 @@ def ours(
             }
         )
     best = min(found, key=lambda row: row["time_ms"])
-    solver.solve(*arrays, x, **asdict(best["choice"]))
+    a, b, c, d = arrays
+    solve(a, b, c, d, x, **asdict(best["choice"]))
     best["backward_error"] = backward_error([array.get() for array in arrays], x.get())
     if not best["backward_error"] <= allowed_error(dtype):
         raise SystemExit(f"n={n}: {best}")
@@ -149,14 +157,14 @@ def main() -> None:
     types, sizes, tried = ["float64", "float32"], given.rows, Tried()
     if given.smallest:
         types, sizes, tried = types[:1], SIZES[:1], SMALLEST
-    solver = open_solver()
+    solver = open_host_solver()
     results = []
     for dtype, n in itertools.product(map(np.dtype, types), sizes):
         arrays = system(n, dtype)
         x = cupy.empty(n, dtype)
         shape = (n, 1, dtype.itemsize)
         with Allocations(solver.device) as memory:
-            peer = Cusparse(memory, Arrays(*map(DeviceArray, arrays)), DeviceArray(x), *shape)
+            peer = Cusparse(memory, Arrays(*map(memory_of, arrays)), memory_of(x), *shape)
             theirs = statistics.median(times_ms(partial(peer.queue, None), peer.restore))
             buffer_bytes = peer.buffer_bytes
             peer.close()
