@@ -69,18 +69,15 @@ class CupyArrays:
         self._array: Callable[[Any, Any], Any] = cupy.ndarray
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(self._current(array.data.device_id).ptr)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         if not array.flags.c_contiguous:
             raise not_contiguous(name, array.shape, array.strides)
         data = array.data
         return data.ptr, (array.shape, array.dtype, data.device_id)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         if stream is None:
             return self._array(array.shape, array.dtype)
         cuda = self._cupy.cuda
@@ -110,11 +107,9 @@ class TorchTensors:
         }
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(self._current(array.device).cuda_stream)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         if not array.is_cuda:
             raise ValueError(f"{name} is in host memory, other arrays are on a device")
         if not array.is_contiguous():
@@ -126,7 +121,6 @@ class TorchTensors:
         return array.data_ptr(), (array.shape, known, array.get_device())
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         if stream is None:
             return self._empty_like(array)
         cuda, device = self._torch.cuda, array.device
@@ -153,11 +147,9 @@ class InterfaceArrays:
         self._wait = wait
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(array.__cuda_array_interface__.get("stream") or LEGACY_STREAM)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         facts = array.__cuda_array_interface__
         shape, dtype = tuple(facts["shape"]), np.dtype(facts["typestr"])
         strides = facts.get("strides")
@@ -175,7 +167,6 @@ class InterfaceArrays:
         return int(pointer), (shape, dtype, device)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return _made_by_its_library(array)
 
 
@@ -187,7 +178,6 @@ class DlpackArrays:
         return LEGACY_STREAM
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         # The exporter makes its own work precede what comes on this stream; 0 is ambiguous there.
         tensor = read_capsule(array.__dlpack__(stream=stream or SAME_LEGACY_STREAM))
         if tensor.device_kind not in (CUDA, CUDA_MANAGED):
@@ -197,7 +187,6 @@ class DlpackArrays:
         return tensor.pointer, (tensor.shape, tensor.dtype, tensor.device)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return _made_by_its_library(array)
 
 
@@ -209,11 +198,9 @@ class HostArrays:
         return LEGACY_STREAM
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         raise ValueError(f"{name} is in host memory, other arrays are on a device")
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return np.empty_like(array)
 
 

@@ -170,7 +170,6 @@ class Card:
             self.driver("cuCtxPopCurrent_v2", byref(c_void_p()))
 
     def allocate(self, nbytes: int) -> Memory:
-        """See :class:`.machine.Machine`."""
         pointer = c_void_p()
         with self.current():
             code = self.driver.code("cuMemAlloc_v2", byref(pointer), nbytes)
@@ -181,16 +180,13 @@ class Card:
         return Memory(pointer.value or 0, nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`.machine.Machine`."""
         with self.current():
             self.driver("cuMemFree_v2", buffer.allocation)  # type: ignore[attr-defined]
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> Memory:
-        """See :class:`.machine.Machine`."""
         return Memory(buffer.allocation + offset, nbytes)  # type: ignore[attr-defined]
 
     def free_memory(self) -> int:
-        """See :class:`.machine.Machine`."""
         free, total = c_size_t(), c_size_t()
         with self.current():
             self.driver("cuMemGetInfo_v2", byref(free), byref(total))
@@ -203,7 +199,6 @@ class Card:
             self.driver("cuMemcpyHtoDAsync_v2", to, values.ctypes.data, values.nbytes, stream)
 
     def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
-        """See :class:`.machine.Machine`."""
         origin: int = buffer.allocation  # type: ignore[attr-defined]
         with self.current():
             self.driver("cuMemcpyDtoHAsync_v2", values.ctypes.data, origin, values.nbytes, stream)
@@ -221,7 +216,6 @@ class Card:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def settle(self) -> None:
-        """See :class:`.machine.Machine`."""
         with self.current():
             self.driver("cuCtxSynchronize")
 
@@ -231,7 +225,6 @@ class Card:
             self.driver("cuStreamSynchronize", stream)
 
     def prepared(self, launches: Sequence[Launch], stream: int) -> PreparedLaunches:
-        """See :class:`.machine.Machine`."""
         with self.current():
             functions = [self._function(launch) for launch in launches]
         return PreparedLaunches(self, launches, functions, stream)
@@ -315,7 +308,6 @@ class PreparedLaunches:
         self._in_graph: tuple[int, ...] | None = None
 
     def _packed(self, launch: Launch) -> Any:
-        """Array of the addresses of a kernel's arguments."""
         values = [
             self._places[each.number] if isinstance(each, Argument) else _value(each)
             for each in launch.arguments

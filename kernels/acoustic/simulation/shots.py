@@ -183,7 +183,6 @@ class HostVelocity:
 
     @contextmanager
     def on(self, run: Run) -> Iterator[tuple[Buffer]]:
-        """See :class:`Given`."""
         run.insist_on_memory(self._array.nbytes)
         buffer = run.machine.allocate(self._array.nbytes)
         try:
@@ -196,11 +195,9 @@ class HostVelocity:
             run.machine.release(buffer)
 
     def fields(self, count: int) -> Fields:
-        """See :class:`Given`."""
         return HostFields(np.empty((count, *self.shape), self.dtype), self._room)
 
     def traces(self, values: np.ndarray) -> np.ndarray:
-        """See :class:`Given`."""
         return values
 
 
@@ -212,7 +209,6 @@ class HostFields:
         self._room = room
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """See :class:`Fields`."""
         wave.copy_field(self._room)
         run.machine.read(self._room, self.all[number], wave.stream)
 
@@ -235,7 +231,6 @@ class DeviceVelocity:
 
     @contextmanager
     def on(self, run: Run) -> Iterator[tuple[Argument, int]]:
-        """See :class:`Given`."""
         if self._library is None and run.asked.snapshots:
             raise ValueError("snapshots need an array of NumPy, CuPy or PyTorch")
         fields = len(run.asked.snapshots) * int(np.prod(self.shape)) * self.dtype.itemsize
@@ -243,11 +238,9 @@ class DeviceVelocity:
         yield Argument(0, int(np.prod(self.shape)) * self.dtype.itemsize), self._pointer
 
     def fields(self, count: int) -> Fields:
-        """See :class:`Given`."""
         return DeviceFields(self._empty((count, *self.shape)), self.dtype)
 
     def traces(self, values: np.ndarray) -> Any:
-        """See :class:`Given`."""
         if self._library is None:
             return values
         if self._library.__name__ == "torch":
@@ -271,7 +264,6 @@ class DeviceFields:
         self._itemsize = dtype.itemsize
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """See :class:`Fields`."""
         field = self.all[number]
         pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
         nbytes = int(np.prod(field.shape)) * self._itemsize

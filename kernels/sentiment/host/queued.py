@@ -52,7 +52,6 @@ class QueuedRun(HostRun):
         self._host = host
 
     def run(self) -> None:
-        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         self._answer()
         self._device.synchronize()
 

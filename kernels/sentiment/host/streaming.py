@@ -81,7 +81,6 @@ class StreamedRun(HostRun):
         return Lane(self._device, self._pipelines[-1], batch)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         if self._graph is None:
             self._queue()
         else:

@@ -142,7 +142,6 @@ class HostSolution(HostRun):
         return self._device.part(buffer, rows.start * size, (rows.stop - rows.start) * size)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):
             self._copy_in(chunk)
             self._device.launch(launch, chunk.stream)

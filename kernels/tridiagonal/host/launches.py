@@ -217,7 +217,6 @@ class DeviceSolution:
         return launches
 
     def _finish(self, system: Arrays, x: Buffer) -> Launch:
-        """The innermost system in one block."""
         rows = remaining_rows(self.rows, self.cuts)
         m = reduced_first(rows, self.last_m)
         block = finish_threads(rows, m)

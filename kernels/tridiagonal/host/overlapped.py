@@ -30,7 +30,6 @@ class OverlappedSolution(HostSolution):
         self._pieces = PartitionedSystem(self._interface, pieces)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         device, rows = self._device, len(self._interface[3])
         arrived = []
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):

@@ -34,7 +34,6 @@ class NoClock:
         """See :class:`StageClock`."""
 
     def host(self, stage: str) -> AbstractContextManager[None]:
-        """See :class:`StageClock`."""
         return nullcontext()
 
 
@@ -53,14 +52,12 @@ class EventClock:
         self._last = device.event()
 
     def mark(self, stage: str) -> None:
-        """See :class:`StageClock`."""
         now = self._device.event()
         self._intervals.append((stage, self._last, now))
         self._last = now
 
     @contextmanager
     def host(self, stage: str) -> Iterator[None]:
-        """See :class:`StageClock`."""
         begin = time.perf_counter()
         yield
         self._host_ms.append((stage, 1e3 * (time.perf_counter() - begin)))

@@ -53,7 +53,6 @@ class Tridiagonal(Workload):
     peers = ("cusparse",)
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         return build(str(configuration["variant"]), np.dtype(str(problem["dtype"])))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
@@ -89,7 +88,6 @@ class Tridiagonal(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> TridiagonalSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return TridiagonalSession(self, device, problem, int(str(layout)), seed)
 
 
@@ -151,7 +149,6 @@ class TridiagonalSession(Session):
         return float(found[0])
 
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         self._forget()
         choice = Choice.of(configuration)
         solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
@@ -177,7 +174,6 @@ class TridiagonalSession(Session):
         return self._cusparse
 
     def _forget(self) -> None:
-        """Give back what the last configuration needed, once nothing uses it any more."""
         if self._solution is not None:
             self.device.synchronize()
             self._solution.close()
@@ -192,7 +188,6 @@ class TridiagonalSession(Session):
         return median_times(lambda: self._staged_once(launches))
 
     def _staged_once(self, launches: tuple[Launch, ...]) -> dict[str, float]:
-        """Time of each stage of a run on the device alone, ms."""
         clock = EventClock(self.device)
         *before, last = launches
         for launch in before:
@@ -233,7 +228,6 @@ class TridiagonalSession(Session):
         return Finding(error, self.tolerance, wrong)
 
     def close(self) -> None:
-        """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
         if self._cusparse is not None:
             self._cusparse.close()

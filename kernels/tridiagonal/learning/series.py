@@ -52,19 +52,13 @@ class Series:
 
 @dataclass(frozen=True)
 class BySize:
-    """Best configuration of each size of a series.
-
-    Parameters
-    ----------
-    sizes
-        Ascending, above 0.
-    configurations
-        The tunables' columns, one row per size.
-    """
+    """Best configuration of each size of a series."""
 
     series: Series
     sizes: list[int]
+    """Ascending, above 0."""
     configurations: pd.DataFrame
+    """The tunables' columns, one row per size."""
 
     @classmethod
     def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:

@@ -182,14 +182,12 @@ def _unfit(sizes: tuple[int, ...], interleaved: bool) -> ValueError:
 
 
 def _unlike(*kinds: Kind) -> ValueError:
-    """The error for arrays of which some differ; it says in what."""
     said = [f"{name} {dtype} {tuple(shape)} on device {device}"
             for name, (shape, dtype, device) in zip("abcdx", kinds, strict=True)]  # fmt: skip
     return ValueError(f"the arrays must be alike, not {', '.join(said)}")
 
 
 def _overlapping(pointers: tuple[int, ...], plan: Plan) -> bool:
-    """Whether x overlaps a, b or c, or d without being d."""
     a, b, c, d, x = pointers
     nbytes = plan.shape.rows * plan.shape.dtype.itemsize
     near = -nbytes

@@ -74,7 +74,6 @@ def _best_model(run: Mapping[str, Any], place: str) -> Statement:
 
 
 def _best_of_printed(gpus: Mapping[str, Any]) -> str:
-    """Where the tree is first among models with the hyper-parameters that the paper prints."""
     tree, first = f"tree{PRINTED}", []
     for gpu, figures in gpus.items():
         own = {name: one for name, one in figures.items() if name.endswith(PRINTED)}
@@ -153,7 +152,6 @@ def _speed_up(study: StudyData, published: Mapping[str, Records]) -> list[Statem
 
 
 def _earlier_gain(study: StudyData, facts: Mapping[str, str]) -> list[Statement]:
-    """The gain of an earlier work that the paper names, beside the largest one here."""
     most = paper_tables.program_gains(study).groupby("gpu", observed=True)["gain"].max()
     if most.empty or "earlier_speed_up" not in facts:
         return []

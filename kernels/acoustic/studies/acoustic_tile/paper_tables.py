@@ -34,24 +34,16 @@ PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a printed tile is measured as.
-
-    Parameters
-    ----------
-    group
-        Title of its columns.
-    variant
-        Variant that has such tiles.
-    names
-        Tunables of its tile along x, y and z.
-    untiled
-        Variant that its gains are relative to; of the variant itself, loops without tiles.
-    """
+    """What a printed tile is measured as."""
 
     group: str
+    """Title of its columns."""
     variant: str
+    """Variant that has such tiles."""
     names: tuple[str, str, str]
+    """Tunables of its tile along x, y and z."""
     untiled: str = "linear"
+    """Variant that its gains are relative to; of the variant itself, loops without tiles."""
 
     def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of the variant with a tile."""
@@ -248,7 +240,6 @@ def _of(gains: pd.DataFrame) -> str:
 
 
 def _gain(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
-    """Gain and best tile of the program on one problem, and untiled CUDA relative to it."""
     tiled = reading.tiled(rows)
     tiled = tiled[tiled["status"] == "ok"]
     if tiled.empty or pd.isna(untiled := reading.untiled_ms(rows)):

@@ -88,7 +88,6 @@ def paper(
 
 
 def _program(study: StudyData, results: Records) -> list[Block]:
-    """The paper's program on our GPUs; nothing without rows of it."""
     found = paper_tables.program(study)
     if found is None:
         return []
@@ -141,7 +140,6 @@ def _again(study: StudyData, published: Mapping[str, Records], gpu: str) -> list
 
 
 def _beside(study: StudyData, results: Records) -> Table:
-    """Tables 4 and 5: theirs, and ours with all variants."""
     gpus = list(dict.fromkeys(record["title"] for record in results))
     theirs = {(record["title"], record["model"]): record for record in results}
     split = models.first_split(study)

@@ -95,7 +95,6 @@ CAPTION = "Counters of one launch on {} (Nsight Compute, without control of cloc
 
 
 def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:
-    """Counters of both types against each other, for every number of regressions."""
     names = ["time_ns", "instructions", "loaded", "missed", "stored"]
     by_type = found.pivot(index=["county", "variant"], columns="dtype", values=names)
     ratio = pd.DataFrame({one: by_type[one, "float32"] / by_type[one, "float64"] for one in names})

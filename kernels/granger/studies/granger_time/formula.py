@@ -22,13 +22,7 @@ def half_unit(text: str) -> float:
 
 @dataclass(frozen=True)
 class Facts:
-    """The published launch and its counts; fields as ``facts.csv``.
-
-    Parameters
-    ----------
-    rounding_kilobytes
-        What rounding hides in the sum of the three parts of a thread's bytes, at most.
-    """
+    """The published launch and its counts; fields as ``facts.csv``."""
 
     grid_x: int
     grid_y: int
@@ -49,6 +43,7 @@ class Facts:
     megabytes_total: float
     launch_overhead_us: float
     rounding_kilobytes: float
+    """What rounding hides in the sum of the three parts of a thread's bytes, at most."""
 
     @classmethod
     def of(cls, facts: Mapping[str, str]) -> Facts | None:

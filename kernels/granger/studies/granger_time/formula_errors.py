@@ -74,7 +74,6 @@ def _said(what: str, said: float, follows: float, show: Callable[[float], str]) 
 
 
 def _bytes(source: Source) -> Iterator[list[str]]:
-    """Bytes that it prints, and those behind its times."""
     facts, counts = source.facts, source.facts.counts
     again = sum(facts.parts_counted) * facts.threads
     behind = sum(source.bytes_implied()) / 2

@@ -44,7 +44,6 @@ def _key(study: StudyData) -> list[str]:
 
 
 def _timed(study: StudyData, variant: str) -> pd.DataFrame:
-    """Timed rows of a variant at the baseline's tunables, with the cost model's time."""
     named = {**baseline(study.spec), "variant": variant}
     rows = pd.concat(study.swept.values(), ignore_index=True)
     here = rows["status"].isin(TIMED)

@@ -220,7 +220,6 @@ def _single(known: Known) -> Iterator[Text]:
 
 
 def _observed(known: Known) -> Iterator[tuple[str, str]]:
-    """Error of the published variant's first launch, at the published size."""
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows:
             error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]

@@ -101,7 +101,6 @@ def _bound(known: Known) -> Iterator[list[str]]:
 
 
 def _times(known: Known) -> Iterator[list[str]]:
-    """The prediction beside measured times, and beside the cost model where there are none."""
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows and not known.study.profiles[gpu].is_slice:
             row = rows[PUBLISHED]

@@ -45,7 +45,6 @@ def from_host(case: Measured) -> Iterator[Block]:
 
 
 def _stages(case: Measured) -> Iterator[Block]:
-    """Kernels, device to device, host to host, and the whole of a program, by variant."""
     rows: list[dict[str, Any]] = []
     stopped = []
     for given in GIVEN:
@@ -95,7 +94,6 @@ def _chunk(reviews: int) -> str:
 
 
 def _streams(case: Measured) -> Iterator[dict[str, Any]]:
-    """Embeddings over streams: the best chunks and graph for every number of them."""
     host = {"given": "embeddings", "tokens": TOKENS, "memory": "pinned"}
     several = tuple(value for value in case.spec.tunables["chunk"].values if value != 1)
     for batch in sorted(set(case.of(**host)["batch"]) - {1}, reverse=True):

@@ -36,23 +36,16 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows of one GPU's sweep, including variants that are not candidates of the study.
-
-    Parameters
-    ----------
-    rows
-        Rows with a time.
-    every
-        All rows.
-    exact
-        Variants that answer as float32 does: the study's candidates.
-    """
+    """Rows of one GPU's sweep, including variants that are not candidates of the study."""
 
     gpu: str
     spec: Spec
     rows: pd.DataFrame
+    """Rows with a time."""
     every: pd.DataFrame
+    """All rows."""
     exact: frozenset[str]
+    """Variants that answer as float32 does: the study's candidates."""
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values; a tuple lists several."""

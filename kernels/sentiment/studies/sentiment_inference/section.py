@@ -97,7 +97,6 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
 
 
 def _again(case: Measured) -> Iterator[Block]:
-    """Settings for the rows of one launch that keep a variant out of a table."""
     rows = case.once()
     if len(rows):
         count = wording.plural(len(rows), "row")

@@ -160,18 +160,12 @@ def _errors(law: Law, rows: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Choice:
-    """The law that predicts unseen N best, and the score of every candidate.
-
-    Parameters
-    ----------
-    law
-        Fitted to all the rows that it was chosen on.
-    scores
-        Name of a law's class to its score, as :func:`cross_validated_error` gives it.
-    """
+    """The law that predicts unseen N best, and the score of every candidate."""
 
     law: Law
+    """Fitted to all the rows that it was chosen on."""
     scores: dict[str, float]
+    """Name of a law's class to its score, as :func:`cross_validated_error` gives it."""
 
 
 def choose_law(

@@ -191,7 +191,6 @@ THEIRS = {
 
 
 def _their_fields(theirs: Records) -> list[Field]:
-    """As printed; a time in full, an empty cell as a dash."""
     shown = {name: column for name, column in THEIRS.items() if theirs and name in theirs[0]}
     made = (field(title, name, printed, unit) for name, (title, unit) in shown.items())
     return grouped(PAPER, *made, role="theirs")
