@@ -16,8 +16,7 @@ from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
 from .counted import counted
-from .formula import Facts
-from .formula_errors import span
+from .formula import Facts, span
 
 PUBLISHED, ONCE = "published", "no_duplicates"
 TYPES = ("float32", "float64")
