@@ -12,7 +12,7 @@ import numpy as np
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
 
-from ...calling.machine import Argument, Machine
+from ...calling.driver import Argument, Card
 from .problem import Grid, Position, ricker, wavelets_of
 from .wave import THREADS, Wave, points_build
 
@@ -77,7 +77,7 @@ class Run:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Card,
         spec: Spec,
         asked: Asked,
         configuration: Mapping[str, Any],

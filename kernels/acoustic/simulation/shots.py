@@ -14,13 +14,13 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer
 
 from ...calling.arrays import LEGACY_STREAM, Kind, Libraries, not_contiguous, stream_handle
-from ...calling.machine import Argument, Machine
+from ...calling.driver import Argument, Card
 from . import choices
 from .problem import TYPES, Grid
 from .running import Asked, Run, Shot, Told
 from .wave import Wave, points_build, step_build
 
-Opened = Callable[[int, Sequence[Build]], Machine]
+Opened = Callable[[int, Sequence[Build]], Card]
 
 
 class Simulator:

@@ -10,7 +10,7 @@ import numpy as np
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Launch
 
-from ...calling.machine import Argument, Machine, as_device
+from ...calling.driver import Argument, Card, as_device
 from ..host.accuracy import InaccurateSolution, allowed_error
 
 SOURCE = "solver/checks.cu"
@@ -75,7 +75,7 @@ def insist_on_accuracy(error: float, dtype: np.dtype[Any]) -> None:
 class Checks:
     """Checks of systems of one shape on one stream."""
 
-    def __init__(self, machine: Machine, shape: Shape, stream: int) -> None:
+    def __init__(self, machine: Card, shape: Shape, stream: int) -> None:
         self._machine = machine
         self._shape = shape
         self._stream = stream

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...calling.arrays import Kind, Libraries, stream_handle
-from ...calling.machine import Machine
+from ...calling.driver import Card
 from ..host.accuracy import allowed_error
 from ..host.plan import Choice
 from .checks import Shape, insist_on_accuracy
@@ -36,13 +36,13 @@ class DeviceSolver:
 
     def __init__(
         self,
-        open_machine: Callable[[int], Machine],
+        open_machine: Callable[[int], Card],
         locate: Callable[[int], int],
         wait: Callable[[int, int], None],
     ) -> None:
         self.libraries = Libraries(locate, wait)
         self.plans: dict[int, PlanCache] = {}
-        self._machines: dict[int, Machine] = {}
+        self._machines: dict[int, Card] = {}
         self._open = open_machine
         self._lock = threading.Lock()
 
