@@ -29,9 +29,8 @@ from kernels.sentiment.host.eigen import Eigen
 from kernels.sentiment.host.launches import PERSISTENT, Batch, Choice, Pipeline, Weights, build
 from kernels.sentiment.host.network import SHAPES, Network, Trained, accuracy, logits, read_trained
 from kernels.sentiment.host.pytorch import answer
-from kernels.sentiment.host.queued import QueuedRun
 from kernels.sentiment.host.reviews import drawn
-from kernels.sentiment.host.streaming import HostBatch
+from kernels.sentiment.host.streaming import HostBatch, QueuedRun
 from kernels.sentiment.host.workload import lengths_of
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards

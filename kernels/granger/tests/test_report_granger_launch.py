@@ -13,7 +13,7 @@ import pytest
 from granger_pages import cells, change, made, row, said, tables
 from samples import ROOT
 
-from kernels.granger.studies.granger_time.counted import counted, read_counted
+from kernels.granger.studies.granger_time.launches import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import Records, read_tables

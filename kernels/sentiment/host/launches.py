@@ -46,7 +46,7 @@ TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16", "tenso
 BY_WARPS = ("fused_case", *TENSOR)
 """Those whose warps do all layers on their tokens in one launch."""
 PERSISTENT = "persistent"
-"""The variant whose blocks take reviews from a queue (``queued.py``)."""
+"""The variant whose blocks take reviews from a queue (``streaming.py``)."""
 POOLING = ("fused_pool", *BY_WARPS)
 """Those that sum over tokens before they store anything."""
 ARRANGED_BYTES = {

@@ -34,9 +34,8 @@ from .launches import (
     build,
 )
 from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
-from .queued import QueuedRun
 from .reviews import drawn
-from .streaming import HostBatch, StreamedRun
+from .streaming import HostBatch, QueuedRun, StreamedRun
 
 if TYPE_CHECKING:
     # Imported where it is used: how a library is called decides nothing about a sweep's rows.

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from test_tridiagonal import FOLDER, error, system
 
-from kernels.calling.arrays import stream_handle
-from kernels.calling.dlpack import read_capsule
+from kernels.calling.arrays import read_capsule, stream_handle
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.solver import NotDominant, TooLittleMemory, solve
 from kernels.tridiagonal.solver.checks import Shape

@@ -18,8 +18,7 @@ from launchwise.workloads.statuses import MEASURED
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 from ...host.workload import LOOSER
 from .beside_paper import beside_paper
-from .from_host import from_host
-from .held_out import held_out
+from .from_host import from_host, held_out
 from .measured import (
     TOKENS,
     Measured,

@@ -33,8 +33,7 @@ from ...recommenders.stream_law.laws import (
     OverheadLaw,
     SumLaw,
 )
-from .gains import CHOICE, SIZE, gain_table
-from .like import of_one_kind
+from .gains import CHOICE, SIZE, gain_table, of_one_kind
 
 FEWEST = 8
 """Sizes with several numbers of streams below which no law can be split into training and test."""
@@ -75,7 +74,7 @@ class StreamSeries(KindOnGpu):
     """Those of ``overhead_rows``: repeated rows only, by their times in the sweep."""
     compared: pd.DataFrame
     """``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
-    one stream's, of one kind at each size (:func:`~like.of_one_kind`)."""
+    one stream's, of one kind at each size (:func:`~gains.of_one_kind`)."""
     laws: FittedLaws | None
     """None where there is too little to fit."""
     creation_ms: float | None
