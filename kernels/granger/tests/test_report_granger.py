@@ -10,13 +10,11 @@ from granger_pages import (
     CARDS,
     SWEEP,
     TITLES,
-    cells,
     change,
     estimated,
     made,
     row,
     said,
-    tables,
     words,
 )
 from samples import ROOT
@@ -26,6 +24,7 @@ from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.learning.analytical import PARTS
 from launchwise.report.page import render
+from tests.support.shown import cells, tables
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 

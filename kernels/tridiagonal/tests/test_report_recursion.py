@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from pathlib import Path
@@ -24,12 +23,13 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections a
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
 from launchwise.experiment.published import read_tables
 from launchwise.report import wording
-from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
+from launchwise.report.blocks import Bullets, Figure, Fold, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import sized_study
+from tests.support.shown import rows_of, with_sweeps
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
@@ -83,19 +83,7 @@ def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
     """The study with more rows in its sweep."""
     more = pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal", reason="")
     table = pd.concat([sweep(), more], ignore_index=True)
-    return dataclasses.replace(made, sweeps={"one": table}, _known={})
-
-
-def rows_of(sections: list[Section], caption: str) -> list[list[str]]:
-    """Texts of the table whose caption begins so, folds opened."""
-    blocks = [block for section in sections for block in section.blocks]
-    folds = (block.blocks if isinstance(block, Fold) else [block] for block in blocks)
-    (found,) = [
-        block
-        for block in itertools.chain.from_iterable(folds)
-        if isinstance(block, Table) and block.caption.startswith(caption)
-    ]
-    return [[cell.text for cell in line.cells] for line in found.rows]
+    return with_sweeps(made, one=table)
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +334,7 @@ def test_stage_times_name_the_numbers_of_recursions_that_have_one(
 ) -> None:
     table = sweep()
     one = (table["n"] == 10**5) & (table["m1"] > 0) & (table["m2"] == 0)
-    lacking = dataclasses.replace(made, sweeps={"one": table[~one]}, _known={})
+    lacking = with_sweeps(made, one=table[~one])
     conclusions = {line[0]: line[3] for line in rows_of(own(lacking, published), "Conclusions")}
     said = conclusions["Each recursion adds an overhead on the device"]
     assert said.endswith("take 0, 0.400 ms with 0 and 2 recursions")
@@ -359,7 +347,7 @@ def test_times_of_other_conditions_are_not_compared(
     table = sweep()
     longer = table["n"].map({10**8: 1.06, 10**7: 1.04}).fillna(1.0).where(table["m1"] > 0, 1.0)
     disturbed = table.assign(t1_h2d_ms=table["t1_h2d_ms"] * longer)
-    study = dataclasses.replace(made, sweeps={"one": disturbed}, _known={})
+    study = with_sweeps(made, one=disturbed)
     (case,) = cases(study)
     assert case.unlike == [10**8]
     assert list(case.speed_up().index) == SIZES[:-1]
@@ -387,7 +375,7 @@ def test_times_of_other_conditions_are_not_compared(
     quick = disturbed.assign(
         time_ms=disturbed["time_ms"].where((disturbed["n"] < 10**8) | (disturbed["m1"] > 0), 1.0)
     )
-    (case,) = cases(dataclasses.replace(made, sweeps={"one": quick}, _known={}))
+    (case,) = cases(with_sweeps(made, one=quick))
     assert case.overall.set_index("n").loc[10**8, "depth"] == 0
     assert 10**8 not in case.comparable.overall["n"].tolist()
 
@@ -421,7 +409,7 @@ def test_a_size_without_the_fastest_variant_is_not_compared(
 
 def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:
     table = sweep().assign(t1_h2d_ms=np.nan)
-    (case,) = cases(dataclasses.replace(made, sweeps={"one": table}, _known={}))
+    (case,) = cases(with_sweeps(made, one=table))
     assert case.unlike == []
     assert case.comparable is case
 
@@ -439,4 +427,4 @@ def test_conclusions_name_what_they_were_measured_on(
 
 def test_without_recursion_there_is_nothing_to_say(made: StudyData) -> None:
     flat = sweep().query("m1 == 0")
-    assert own(dataclasses.replace(made, sweeps={"one": flat}, _known={}), {}) == []
+    assert own(with_sweeps(made, one=flat), {}) == []
