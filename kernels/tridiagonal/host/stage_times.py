@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from launchwise.workloads.workload import Device
 
@@ -17,27 +17,18 @@ BUDGET_MS = 20.0
 """Time after which no further run begins, ms: long runs are timed once."""
 
 
-class StageClock(Protocol):
-    """Told by a run where its stages end."""
+class NoClock:
+    """Told by a run where its stages end; times nothing."""
 
     def mark(self, stage: str) -> None:
         """Work queued since the last mark belongs to ``stage``."""
 
     def host(self, stage: str) -> AbstractContextManager[None]:
         """The block is work of the host that belongs to ``stage``; the device is idle."""
-
-
-class NoClock:
-    """Times nothing."""
-
-    def mark(self, stage: str) -> None:
-        """See :class:`StageClock`."""
-
-    def host(self, stage: str) -> AbstractContextManager[None]:
         return nullcontext()
 
 
-class EventClock:
+class EventClock(NoClock):
     """Times stages without waiting for the device.
 
     Stages on the device lie between CUDA events on the default stream, which begin after the work

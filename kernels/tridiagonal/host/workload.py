@@ -25,9 +25,8 @@ from launchwise.workloads.workload import (
 
 from .accuracy import allowed_error, backward_error
 from .compiling import NoCompiler
-from .host_solution import HostArrays, HostSolution
+from .host_solution import HostArrays, HostSolution, solution_with_host
 from .launches import Arrays, DeviceSolution, build
-from .overlapped import solution_with_host
 from .plan import INNER_LAYOUTS, Choice
 from .stage_times import EventClock, median_times
 
@@ -151,7 +150,7 @@ class TridiagonalSession(Session):
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
         self._forget()
         choice = Choice.of(configuration)
-        solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
+        solution = DeviceSolution(self.device, self.dtype, self.rows, choice)
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
             return LaunchSequence(tuple(solution.launches(self.system, self.x)))

@@ -188,19 +188,17 @@ def voted(
     return votes.argmax(axis=2)
 
 
-def split_keeping_classes(
-    classes: np.ndarray, seed: int, test_share: float = 0.25
-) -> tuple[np.ndarray, np.ndarray]:
+def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle and split; in that order, each row is tested unless it is the last of its class.
 
     Returns
     -------
     train, test
-        int64, ascending places. The share to test is rounded up; less where classes are small.
+        int64, ascending places. A quarter to test, rounded up; less where classes are small.
     """
     codes = np.unique(classes, return_inverse=True)[1]
     left = np.bincount(codes)
-    wanted = int(np.ceil(test_share * len(codes)))
+    wanted = int(np.ceil(len(codes) / 4))
     tested = np.zeros(len(codes), dtype=bool)
     for row in np.random.default_rng(seed).permutation(len(codes)):
         if tested.sum() < wanted and left[codes[row]] > 1:

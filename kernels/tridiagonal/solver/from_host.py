@@ -12,9 +12,8 @@ import numpy as np
 from launchwise.workloads.workload import Allocations, Device
 
 from ..host.accuracy import backward_error
-from ..host.host_solution import HostArrays
+from ..host.host_solution import HostArrays, solution_with_host
 from ..host.launches import Arrays, DeviceSolution
-from ..host.overlapped import solution_with_host
 from ..host.plan import Choice
 from .checks import NotDominant, Shape, insist_on_accuracy
 from .choices import chosen, insist_on_fit
@@ -73,7 +72,7 @@ class HostSolver:
         if self._kept is None or self._kept[0] != key:
             insist_on_fit(choice, shape.rows, shape.dtype.itemsize, self._shared_limit)
             self.close()
-            found = DeviceSolution.chosen(self.device, shape.dtype, shape.rows, choice)
+            found = DeviceSolution(self.device, shape.dtype, shape.rows, choice)
             self._kept = key, found
         return self._kept[1]
 

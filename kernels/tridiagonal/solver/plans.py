@@ -58,9 +58,7 @@ class Plan:
         if choice is None:
             self._solution = InterleavedSolution(machine, shape.dtype, shape.n, shape.batch)
         else:
-            self._solution = DeviceSolution.chosen(
-                as_device(machine), shape.dtype, shape.rows, choice
-            )
+            self._solution = DeviceSolution(as_device(machine), shape.dtype, shape.rows, choice)
         with closed_on_error(self._solution):
             launches = self._solution.launches(Arrays(*caller[:4]), caller[4])
             self._queue = machine.prepared(launches, stream)

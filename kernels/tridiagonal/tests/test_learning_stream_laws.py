@@ -237,22 +237,16 @@ def test_stage_times_of_an_n_are_measured_once() -> None:
         choice.overhead_rows(pd.concat([STAGES, STAGES]), runs_of((4e5, 1, 3.0)))
 
 
-@pytest.mark.parametrize(("whole_sizes", "test_rows"), [(True, 8 * 6), (False, 47)])
-def test_splits_are_3_to_1_and_seeded(whole_sizes: bool, test_rows: int) -> None:
+def test_splits_are_3_to_1_of_whole_sizes_and_seeded() -> None:
     rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD)
-    train, test = choice.split_rows(rows, 1, whole_sizes)
-    assert len(test) == test_rows
+    train, test = choice.split_rows(rows, 1)
+    assert len(test) == 8 * 6
     assert sorted([*train.index, *test.index]) == rows.index.tolist()
-    assert set(train["n"]).isdisjoint(test["n"]) is whole_sizes
-    assert choice.split_rows(rows, 1, whole_sizes)[1].index.equals(test.index)
-    assert not choice.split_rows(rows, 2, whole_sizes)[1].index.equals(test.index)
-
-
-def test_one_size_cannot_be_split() -> None:
-    rows = rows_of(laws.PUBLISHED_SUM, laws.PUBLISHED_OVERHEAD).query("n == 1e3")
+    assert set(train["n"]).isdisjoint(test["n"])
+    assert choice.split_rows(rows, 1)[1].index.equals(test.index)
+    assert not choice.split_rows(rows, 2)[1].index.equals(test.index)
     with pytest.raises(UserError, match="at least 2 sizes"):
-        choice.split_rows(rows)
-    assert len(choice.split_rows(rows, whole_sizes=False)[1]) == 2
+        choice.split_rows(rows.query("n == 1e3"))
 
 
 def test_goodness_of_fit_by_hand() -> None:

@@ -16,7 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_banded
 
-from kernels.tridiagonal.host.host_solution import STAGES, HostArrays, HostSolution
+from kernels.tridiagonal.host.host_solution import (
+    STAGES,
+    HostArrays,
+    HostSolution,
+    solution_with_host,
+)
 from kernels.tridiagonal.host.launches import (
     LAYOUTS,
     Arrays,
@@ -24,7 +29,6 @@ from kernels.tridiagonal.host.launches import (
     interleaved,
     most_shared_bytes,
 )
-from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import HOST_SOLVER_OF, Choice
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.launches import Launch
@@ -95,7 +99,7 @@ def on_device(
     """What the kernels find, all levels on the device."""
     dtype, rows = arrays[0].dtype, len(arrays[0])
     choice = Choice(layout, tuple(sizes), last_m, threads)
-    solution = DeviceSolution.chosen(device, dtype, rows, choice)
+    solution = DeviceSolution(device, dtype, rows, choice)
     cuts = solution.cuts
     stored = layout == "interleaved" and bool(cuts)
     buffers = [device.allocate(each.nbytes) for each in arrays]
@@ -176,7 +180,7 @@ def test_the_host_takes_part(
     dtype, rows = arrays[0].dtype, len(arrays[0])
     solver = HOST_SOLVER_OF.get(stage2, "lapack")
     choice = Choice(layout, tuple(sizes), 0, 32, streams, finish_on_host, solver)
-    solution = DeviceSolution.chosen(device, dtype, rows, choice)
+    solution = DeviceSolution(device, dtype, rows, choice)
     buffers = [device.allocate(each.nbytes) for each in arrays]
     x = np.full(rows, np.nan)
     host = HostArrays(*arrays, x)
@@ -212,11 +216,11 @@ def test_a_scratch_array_has_room_for_any_m(
 
 def test_streams_and_levels_keep_to_their_own_scratch(device: HostDevice) -> None:
     rows = 40_009
-    choice = Choice("strided_scratch", (16, 8), threads=32)
-    solution = DeviceSolution.chosen(device, np.dtype("float64"), rows, choice)
+    choice = Choice("strided_scratch", (16, 8), threads=32, streams=5, finish_on_host=True)
+    solution = DeviceSolution(device, np.dtype("float64"), rows, choice)
     buffers = [device.allocate(8 * rows) for _ in range(5)]
     system_arrays = Arrays(*buffers[:4])
-    work = HostSolution(solution, system_arrays, buffers[4], None, 5, True)
+    work = HostSolution(solution, system_arrays, buffers[4], None, choice)
 
     def place(buffer: Any) -> tuple[int, int]:
         begin = memory_of(buffer, buffer.nbytes).ctypes.data

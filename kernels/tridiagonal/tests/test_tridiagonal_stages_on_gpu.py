@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from test_tridiagonal import error, system
 
-from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
+from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution, solution_with_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
-from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.solver import solve
 from launchwise.workloads.device import Allocations
@@ -31,7 +30,7 @@ def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
     host = [device.page_locked(8 * rows).view(np.float64) for _ in range(5)]
     for place, values in zip(host, arrays, strict=False):
         place[:] = values
-    solution = DeviceSolution.chosen(device, np.dtype(np.float64), rows, choice)
+    solution = DeviceSolution(device, np.dtype(np.float64), rows, choice)
     with Allocations(device) as memory:
         each = [memory.take(8 * rows) for _ in range(5)]
         yield solution_with_host(solution, Arrays(*each[:4]), each[4], HostArrays(*host), choice)
