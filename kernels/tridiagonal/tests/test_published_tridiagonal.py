@@ -217,42 +217,6 @@ def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) 
     assert (float32["difference_ms"].dropna() < 0).all()
 
 
-@pytest.mark.parametrize(
-    ("fact", "value"),
-    [
-        ("accuracy_observed_float64", 0.7),
-        ("accuracy_corrected_float64", 1.0),
-        ("null_accuracy_float64", 0.4),
-        ("accuracy_observed_float32", 0.8),
-        ("accuracy_corrected_float32", 1.0),
-        ("null_accuracy_float32", 0.4),
-        ("speed_up_larger_m", 1.7),
-        ("n_neighbors", 1),
-        ("sub_system_sizes_tested_least", 11),
-        ("sub_system_sizes_tested_most", 18),
-        ("threads_per_block", 256),
-        ("theoretical_occupancy_percent", 100),
-        ("aligned_m_float64", 32),
-    ],
-)
-def test_facts_of_the_sub_system_size(fact: str, value: float) -> None:
-    assert float(facts("tridiagonal_subsystem")[fact]) == value
-
-
-@pytest.mark.parametrize(
-    ("fact", "value"),
-    [
-        ("accuracy_recursions_a5000", 1.0),
-        ("null_accuracy_recursions_a5000", 0.5),
-        ("speed_up_recursion", 1.17),
-        ("recursions_that_pay_most", 3),
-        ("second_level_m_fixed", 10),
-    ],
-)
-def test_facts_of_recursion(fact: str, value: float) -> None:
-    assert float(facts("tridiagonal_recursion")[fact]) == value
-
-
 def test_best_numbers_of_recursions_are_0_to_3() -> None:
     depths = table("tridiagonal_recursion", "depths")
     assert list(depths["recursions"]) == list(range(5))
