@@ -48,18 +48,6 @@ FACTS = {
 SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
 
 
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    """The workload's."""
-    return load_spec(FOLDER)
-
-
-@pytest.fixture
-def device(kernel_cache: Path, spec: Spec) -> HostDevice:
-    """A device for the workload's own sources."""
-    return HostDevice(FOLDER, spec.headers, cache=kernel_cache)
-
-
 def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndarray]:
     """A row-dominant system; a share ``empty`` of the couplings is zero.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_tridiagonal import FOLDER, error, system
+from test_tridiagonal import error, system
 
 from kernels.calling.arrays import read_capsule, stream_handle
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
@@ -21,17 +20,10 @@ from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
 from kernels.tridiagonal.solver.plans import Plan, PlanCache
 from kernels.tridiagonal.solver.solving import DeviceSolver
-from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
 FITS = {"float64": 1e-14, "float32": 1e-5}
-
-
-@pytest.fixture
-def device(kernel_cache: Path) -> HostDevice:
-    """A device for the workload's own sources."""
-    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from test_tridiagonal import FOLDER, error, system
+from test_tridiagonal import error, system
 
 from docs.generator.recorded_figures import device_choices
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
@@ -17,15 +16,9 @@ from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
 from kernels.tridiagonal.solver.choices import TYPES, Choice, usual_choice
 from kernels.tridiagonal.solver.from_host import HostSolver
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import usual_configuration
 from tests.support.host_device import HostDevice
-
-
-@pytest.fixture(scope="module")
-def device(kernel_cache: Path) -> HostDevice:
-    """A device for the workload's own sources."""
-    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @pytest.fixture
