@@ -20,7 +20,7 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, lea
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Figure, Fold, Table, Text
+from launchwise.report.blocks import Figure, Fold, Section, Table, Text
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
@@ -89,6 +89,12 @@ def published() -> Published:
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
+@pytest.fixture(scope="module")
+def page(made: StudyData, published: dict[str, list[dict[str, str]]]) -> list[Section]:
+    """The sections of the study."""
+    return own(made, published)
+
+
 def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
     one, two = cases(made)
     assert (one.gpu, two.gpu) == ("one", "two")
@@ -153,7 +159,9 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     ]
 
 
-def test_pairs_of_one_card_and_sizes_are_counted(made: StudyData, published: Published) -> None:
+def test_pairs_of_one_card_and_sizes_are_counted(
+    made: StudyData, published: Published, page: list[Section]
+) -> None:
     def said(data: StudyData) -> str:
         claims = rows_of(own(data, published)[0], "Conclusions")
         return next(row[2] for row in claims if row[0].startswith("One GPU's rule"))
@@ -162,7 +170,7 @@ def test_pairs_of_one_card_and_sizes_are_counted(made: StudyData, published: Pub
     other = made.profiles["two"].model_copy(update={"device_name": "Another GPU"})
     two = dataclasses.replace(made, profiles={**made.profiles, "two": other}, _known={})
     assert said(two).endswith("0 of 2 pairs are of one model of card")
-    heuristic = own(made, published)[2]
+    heuristic = page[2]
     (note,) = [block.text for block in heuristic.blocks if isinstance(block, Text)]
     assert "A case has 2 test sizes, so one of them moves an accuracy by up to 0.50." in note
 
@@ -337,10 +345,8 @@ def test_optima_of_double_precision_are_tried_in_single(
     assert any("float32 needs a rule" in row[0] for row in rows_of(sections, "Conclusions"))
 
 
-def test_predictions_are_drawn_beside_the_real_optima(
-    made: StudyData, published: Published
-) -> None:
-    _, _, heuristic, *_ = own(made, published)
+def test_predictions_are_drawn_beside_the_real_optima(page: list[Section]) -> None:
+    _, _, heuristic, *_ = page
     (drawn,) = [block for block in heuristic.blocks if isinstance(block, Figure)]
     assert [panel.title for panel in drawn.panels][:2] == [
         "one, float64, pinned, batch=1, corrected",
@@ -387,7 +393,7 @@ def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(
 
 
 def test_the_highest_occupancy_is_held_against_the_fastest(
-    made: StudyData, published: Published
+    made: StudyData, published: Published, page: list[Section]
 ) -> None:
     one, two = cases(made)
     found = chosen_by_occupancy(made, one)
@@ -398,7 +404,7 @@ def test_the_highest_occupancy_is_held_against_the_fastest(
     assert np.allclose(found["loss_percent"], [0, 10, 10, 0, 0, 0, 0])
     assert np.allclose(chosen_by_occupancy(made, two)["loss_percent"], [0, 0, 10, 0, 0, 0, 0])
     claim = "Occupancy is no guide to the best m"
-    claims = {row[0]: row[1:] for row in rows_of(own(made, published)[0].blocks, "Conclusions")}
+    claims = {row[0]: row[1:] for row in rows_of(page[0].blocks, "Conclusions")}
     _paper, here, held = claims[claim]
     assert here.startswith("the m of the highest occupancy is the fastest at 11 of 14 sizes; ")
     assert "loses 2.14 % in the mean, at most 10.00 % (n = 1\u202f000, one, float64" in here
@@ -439,10 +445,9 @@ def test_alignment_is_told_where_streams_cut_the_data(
     assert f"{gain:.3f} times as fast as the best other m" in here
 
 
-def test_the_page_is_made_of_them(made: StudyData, published: Published) -> None:
-    sections = own(made, published)
-    assert "The best sub-system size" in render("x", "x", sections)
-    tables = render("x", "x", sections, figures=False)
+def test_the_page_is_made_of_them(page: list[Section]) -> None:
+    assert "The best sub-system size" in render("x", "x", page)
+    tables = render("x", "x", page, figures=False)
     assert "nan" not in tables.lower()
 
 
