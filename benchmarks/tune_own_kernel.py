@@ -65,7 +65,7 @@ SMALLEST = {
 }
 WIDTH = 4096
 BACKEND = "NVCUDA"
-"""Kernel Tuner's fastest back-end (``against_kernel_tuner.py``)."""
+"""Kernel Tuner's fastest back-end."""
 
 OF_THEIRS = 1000
 """Configurations that Kernel Tuner measures."""

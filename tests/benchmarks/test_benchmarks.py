@@ -47,21 +47,6 @@ def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
     assert row["megabytes"] == result["megabytes"] == pytest.approx(1, rel=0.02)
 
 
-def test_predictions_are_timed(tmp_path: Path) -> None:
-    result = result_of("predictions", tmp_path)
-    assert [row["predictor"] for row in result["times"]] == ["roofline", "analytical", "learnt"]
-    assert all(row["ms"] > 0 for row in result["times"])
-
-
-def test_the_roofline_formula_is_judged_by_what_bounds_a_kernel(tmp_path: Path) -> None:
-    result = result_of("roofline_formula", tmp_path)
-    assert result["all"]["rows"] == sum(row["rows"] for row in result["by_bound"])
-    assert result["all"]["rows"] == sum(row["rows"] for row in result["by_variant"])
-    for row in (*result["by_bound"], *result["by_variant"]):
-        assert 0 < row["tenth"] <= row["median"] <= row["nine_tenths"]
-        assert 0 <= row["near_share"] + row["faster_share"] <= 1
-
-
 @pytest.mark.slow
 def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     result = result_of("ablations", tmp_path)

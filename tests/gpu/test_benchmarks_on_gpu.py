@@ -26,15 +26,6 @@ def result_on_gpu(name: str, folder: Path) -> dict[str, Any]:
     return result
 
 
-def test_cusparse_and_launchwise_solve_the_same_system(tmp_path: Path) -> None:
-    (row,) = result_on_gpu("against_cusparse", tmp_path)["results"]
-    assert (row["n"], row["dtype"]) == (10_000, "float64")
-    assert row["cusparse_ms"] > 0
-    assert row["best"][0]["time_ms"] > 0
-    assert row["best"][0]["backward_error"] < 1e-14
-    assert row["configurations"] == 2  # one a layout
-
-
 def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
     (row,) = result_on_gpu("solve_as_called", tmp_path)["results"]
     assert (row["n"], row["dtype"], row["calls_in_a_row"]) == (10_000, "float64", 100)
@@ -42,15 +33,6 @@ def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
     for side in ("launchwise", "cusparse"):
         assert row[side]["events_ms"] > 0
         assert row[side]["wall_ms"] > 0
-
-
-def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> None:
-    (space,) = result_on_gpu("against_kernel_tuner", tmp_path)["results"].values()
-    sides = space["sides"]
-    assert set(sides) >= {"launchwise", "launchwise, seven repeats", "launchwise again"}
-    assert any(name.startswith("kernel_tuner") for name in sides)
-    assert {side["configurations"] for side in sides.values()} == {4}
-    assert all(side["ms_a_configuration"] > 0 for side in sides.values())
 
 
 def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:

@@ -29,10 +29,8 @@ ANYWHERE = (
         "next_problems",
         "paper_recipe",
         "prediction_errors",
-        "predictions",
         "ranking",
         "recomputed",
-        "roofline_formula",
     ),
     "search_on_a_new_gpu",
     "search_on_a_real_card",
@@ -44,9 +42,7 @@ WITH_JAVA = ("against_weka",)
 """Benchmarks that need Java and an archive that no lock file names."""
 
 ON_GPU = {
-    "against_cusparse": "cupy",
     "against_devito": "devito",
-    "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
     "against_triton": "triton",
     "autotuned_blind": "torch",
