@@ -316,16 +316,6 @@ def test_missing_eigen_is_named_in_one_line(
 
 
 @pytest.mark.slow
-def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) -> None:
-    (row,) = result_of("search_on_a_real_card", tmp_path)["problems"]
-    near = row["configurations_near"]
-    assert 0 < near["within_1_percent"] <= near["within_5_percent"] < row["configurations"]
-    assert row["transfer"]["within_5_percent"] <= row["transfer"]["within_1_percent"] <= 25
-    assert row["transfer"]["best_of_all"] > 0.95
-    assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]
-
-
-@pytest.mark.slow
 def test_orders_of_measurement_are_compared_after_the_same_rows(tmp_path: Path) -> None:
     result = result_of("next_problems", tmp_path)
     (study,) = result["studies"]

@@ -107,23 +107,6 @@ def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0
 
 
-@pytest.mark.times
-def test_the_first_answer_takes_seconds(tmp_path: Path) -> None:
-    result = result_on_gpu("first_answer", tmp_path)
-    (answer,) = result["answers"]
-    assert 0 < answer["new_s"] < 90
-    assert 0 < answer["tune_s"] < 90
-
-
-def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
-    result = result_on_gpu("against_triton", tmp_path)
-    assert result["launchwise"]["rows"] == result["configurations"] == 2
-    (chosen,) = result["choices"]
-    assert chosen["launchwise"].keys() >= chosen["triton"].keys()
-    assert min(chosen["times_ms"].values()) > 0
-    assert result["rate"] > 0
-
-
 def test_triton_chooses_for_problems_of_a_blind_test(tmp_path: Path) -> None:
     result = result_on_gpu("autotuned_blind", tmp_path)
     for mode in ("tutorial", "all"):

@@ -33,7 +33,6 @@ ANYWHERE = (
         "recomputed",
     ),
     "search_on_a_new_gpu",
-    "search_on_a_real_card",
     "stopping",
 )
 """Benchmarks that run on any machine."""
@@ -44,9 +43,7 @@ WITH_JAVA = ("against_weka",)
 ON_GPU = {
     "against_devito": "devito",
     "against_pytorch": "torch",
-    "against_triton": "triton",
     "autotuned_blind": "torch",
-    "first_answer": "pycuda",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
     "sentiment_peers": "torch",
