@@ -52,14 +52,6 @@ def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path:
     assert 0 < one["nothing_to_do_s"] < one["launchwise_s"]
 
 
-def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> None:
-    result = result_on_gpu("against_pytorch", tmp_path)
-    assert result["pytorch"]["float32_ms"] > 0
-    for name in ("512 embeddings", "512 tokens", "1 embeddings", "1 tokens"):
-        assert set(result["launchwise"][name]) == {"naive", "fused_case"}
-    assert result["launchwise"]["from host, fused_case"]["time_ms"] > 0
-
-
 def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
     tmp_path: Path,
 ) -> None:

@@ -42,7 +42,6 @@ WITH_JAVA = ("against_weka",)
 
 ON_GPU = {
     "against_devito": "devito",
-    "against_pytorch": "torch",
     "autotuned_blind": "torch",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
