@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from harness.ablated import USUAL, Material, Variant, compared, material_of
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 
-from launchwise.base.storage import write_json
 from launchwise.experiment.study import Fences
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.learning.splits import case_numbers
@@ -193,7 +192,7 @@ def enough(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Run all three ablations and write the file."""
-    given = arguments(__doc__ or "").parse_args()
+    given = arguments(__doc__).parse_args()
     seeds, percents = (1, (10, 100)) if given.smallest else (SEEDS, PERCENTS)
     studies = STUDIES[1:2] if given.smallest else STUDIES
     new_gpu = studies if given.smallest else NEW_GPU_STUDIES
@@ -212,7 +211,7 @@ def main() -> None:
     for row in curves:
         print(*row.values())
     result["enough"] = {"over_reference": ENOUGH, "curves": curves}
-    write_json(given.output, {**provenance(), **result})
+    write_result(given.output, result)
 
 
 if __name__ == "__main__":

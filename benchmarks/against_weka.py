@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.j48 import J48, Examples
 from harness.needs import weka
 from harness.projects import ROOT
@@ -27,7 +27,6 @@ from sklearn.model_selection import StratifiedKFold
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, Node
-from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.clean import tukey_fences
 from launchwise.learning.features import Domain
@@ -187,7 +186,7 @@ def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str
 
 def main() -> None:
     """Compare on each table that recorded rows give."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--jar", type=Path, help="weka.jar, where none is installed")
     given = parser.parse_args()
     java, jar = weka(given.jar)
@@ -205,15 +204,8 @@ def main() -> None:
     tables = made_compared(j48, 2 if given.smallest else MADE)
     print("made", tables)
     options = {"minimum": j48.minimum, "confidence": j48.confidence, "folds": FOLDS, "seed": SEED}
-    write_json(
-        given.output,
-        {
-            **provenance(weka=j48.version),
-            "options": options,
-            "compared": found,
-            "made": tables,
-        },
-    )
+    result = {"options": options, "compared": found, "made": tables}
+    write_result(given.output, result, weka=j48.version)
 
 
 if __name__ == "__main__":

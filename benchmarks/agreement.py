@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from harness.ablated import material_of
 from harness.agreement import Answering
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 from harness.questions import KINDS, drawn
 
-from launchwise.base.storage import write_json
 from launchwise.cli.predict.answering import find_profile, read_experiment
 from launchwise.cli.recommend.recommending import load_final
 from launchwise.experiment.experiment import Experiment
@@ -73,7 +72,7 @@ def of_product(name: str, final: Final, described: Sequence[str], count: int) ->
 
 def main() -> None:
     """Ask the products of every study."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--project", type=Path, default=ROOT, help="folder with results/final")
     given = parser.parse_args()
     root = given.project.resolve()
@@ -94,7 +93,7 @@ def main() -> None:
             rows.append(of_product(name, final, described, count))
         print(name, rows[-1]["questions"], rows[-1]["disagreements"], flush=True)
     total = {name: sum(one[name] for one in rows) for name in ("questions", "disagreements")}
-    write_json(given.output, {**provenance(), "seed": SEED, **total, "studies": rows})
+    write_result(given.output, {"seed": SEED, **total, "studies": rows})
 
 
 if __name__ == "__main__":

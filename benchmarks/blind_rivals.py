@@ -19,10 +19,10 @@ from typing import Any
 import pandas as pd
 from harness.ablated import Material, judged_by, material_of
 from harness.blind import Test, read_test, recorded_tests
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import read_json
 from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.blind.answering import problem_of, whole
@@ -178,7 +178,7 @@ def main() -> None:
             f"{beside['name']} {beside['fraction_geometric_mean']:.3f}",
             flush=True,
         )
-    write_json(given.output, {**provenance(), "harm_percent": HARM_PERCENT, "tests": found})
+    write_result(given.output, {"harm_percent": HARM_PERCENT, "tests": found})
 
 
 if __name__ == "__main__":

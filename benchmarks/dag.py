@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
     copy_project,
@@ -29,7 +29,6 @@ from harness.projects import (
     write_settings,
 )
 
-from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile, write_profile
 
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
@@ -166,7 +165,7 @@ def main() -> None:
     for gpus in [1] if given.smallest else given.gpus:
         rows.append(measure(gpus, studies, given.plan_only, given.smallest))
         print(rows[-1], flush=True)
-    write_json(given.output, {**provenance(), "studies": len(studies), "rows": rows})
+    write_result(given.output, {"studies": len(studies), "rows": rows})
 
 
 if __name__ == "__main__":

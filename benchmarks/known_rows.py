@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.searches import NEAR, evaluations, others_of, share
 from stopping import recorded
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.workloads.near_problems import nearest_others
 
@@ -83,7 +82,7 @@ def summary(searches: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Search, sum up, write."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
     found = []
@@ -98,7 +97,7 @@ def main() -> None:
             own = searches[place * len(cases) : (place + 1) * len(cases)]
             row = {"workload": workload, "known": name, "problems": len(cases)}
             found.append({**row, **summary(own)})
-    write_json(asked.output, {**provenance(), "longest": LONGEST, "searches": found})
+    write_result(asked.output, {"longest": LONGEST, "searches": found})
 
 
 if __name__ == "__main__":

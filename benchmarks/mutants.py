@@ -26,12 +26,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.mutating import Mutant, mutants, sources
 from harness.needs import coverage
 from harness.projects import ROOT, git
 
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
 
 PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "workloads")
@@ -235,7 +235,7 @@ def explained(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Draw, plant and count."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--coverage", type=Path, help="data of coverage.py with tests as contexts")
     parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
@@ -281,8 +281,7 @@ def main() -> None:
     open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
     counted = {"mutants": len(rows), "unexplained": len(open_ones), **counts}
     first = {} if given.again is None else first_counts(given.again)
-    found = {**provenance(), "seed": given.seed, **counted, **first, "rows": rows}
-    write_json(given.output, found)
+    write_result(given.output, {"seed": given.seed, **counted, **first, "rows": rows})
     print(counted)
     raise SystemExit(1 if open_ones else 0)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, device, write_result
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
@@ -215,7 +215,7 @@ def main() -> None:
         {"batch": cases, "tokens": TOKENS, "given": kind, "memory": "device"} for kind in GIVEN
     ]
     result: dict[str, Any] = {
-        **{"cases": cases, "tokens": TOKENS, **device()},
+        **{"cases": cases, "tokens": TOKENS, **card_facts()},
         **{"launchwise": {}, "pytorch": {}, "times_faster": {}},
     }
     # The driver's context is PyTorch's own from here on: both sides live in one.

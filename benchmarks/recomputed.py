@@ -14,7 +14,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.needs import written_report
 from harness.projects import ROOT
 from recomputing import answers, front, gpus, health, judged, predicted
@@ -25,7 +25,6 @@ from recomputing.material import Material
 from recomputing.pages import read_page
 from recomputing.sweeps import sweeps
 
-from launchwise.base.storage import write_json
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.gpus.datasheets import read_cards
@@ -114,7 +113,7 @@ def main() -> None:
     SystemExit
         Status 1, when figures differ; status 2, where no report was written.
     """
-    given = arguments(__doc__ or "", results="folder of finished results with their report")
+    given = arguments(__doc__, results="folder of finished results with their report")
     given.add_argument(
         "--settings",
         type=Path,
@@ -135,7 +134,7 @@ def main() -> None:
             print(f"{one['page']}, {one['table']}: {each}")
     for page, counts in found["pages"].items():
         print(page, ", ".join(f"{count} {name}" for name, count in counts.items()))
-    write_json(asked.output, {**provenance(), **found})
+    write_result(asked.output, found)
     raise SystemExit(int(found["differences"] > 0))
 
 

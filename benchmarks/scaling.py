@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import copy_project, read_settings, snakemake, write_settings
 
 from launchwise.base.parallel import usable_cores
-from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import load_spec
@@ -114,9 +113,7 @@ def main() -> None:
             if one:
                 run[f"times_{rate}_of_one"] = run[rate] / one[rate]
                 print(f"{run['cards']} cards, {rate}: {run[rate] / one[rate]:.2f} times one")
-    card = cards()[0]
-    device = {"device": card.device_name, "driver": card.driver}
-    write_json(given.output, {**provenance(), **device, "problems": problems, "runs": runs})
+    write_result(given.output, {**card_facts(), "problems": problems, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def _with_rivals_of(earlier: Path, output: Path, processes: int) -> None:
 
 def main() -> None:
     """Run both sides on every card and write the file."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument(

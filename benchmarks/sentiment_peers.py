@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, provenance
 from harness.needs import eigen_and_compiler, gpu_and_packages
 from harness.peers import numpy_answer, write_tables
 from harness.projects import ROOT
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--gpu", default="h200", help="name of the GPU in the report")
     parser.add_argument("--tables", type=Path, help="folder of peers.csv and held_out.csv")
     given = parser.parse_args()
-    card, spec = cards()[0], load_spec(FOLDER)
+    spec = load_spec(FOLDER)
     trained = read_trained(FOLDER / "network.npz")
     # The driver's context is PyTorch's own from here on: both sides live in one.
     torch.zeros(1).cuda()
@@ -210,7 +210,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch, "bundle.cubins")
         builds = [build(Choice(name), "tokens") for name in variants]
-        compile_bundle(FOLDER, spec, builds, card.arch, bundle, CORES)
+        compile_bundle(FOLDER, spec, builds, cards()[0].arch, bundle, CORES)
         device.add_bundle(bundle)
         reviews = held_out(device, trained, variants)
     print(reviews, flush=True)
@@ -222,7 +222,7 @@ def main() -> None:
     device.close()
     result = {
         **provenance(torch=torch.__version__, eigen=Eigen(trained.network, 1).version),
-        **{"cases": cases, "tokens": TOKENS, "device": card.device_name, "driver": card.driver},
+        **{"cases": cases, "tokens": TOKENS, **card_facts()},
         **{"gpu": given.gpu, "cpu_name": _cpu_name(), "held_out": reviews, "cpu": cpu},
         "pytorch": peer,
     }

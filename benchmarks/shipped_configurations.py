@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from harness.command_line import arguments, device, write_result
+from harness.command_line import arguments, card_facts, write_result
 from harness.expert_products import TUNABLES, fastest, swept, times_ms
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
@@ -114,7 +114,7 @@ def main() -> None:
             }
         )
         print(layer.model, tokens, times, flush=True)
-    result = {**device(), "rows": len(rows), "figures": figures(results), "results": results}
+    result = {**card_facts(), "rows": len(rows), "figures": figures(results), "results": results}
     write_result(wanted.output, result, torch=torch.__version__, triton=triton.__version__)
 
 

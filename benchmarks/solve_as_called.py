@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, provenance
 from harness.needs import gpu_and_packages
 
 from kernels.calling.driver import Memory
@@ -30,7 +30,6 @@ from kernels.tridiagonal.host.cusparse import Cusparse
 from kernels.tridiagonal.host.launches import Arrays
 from kernels.tridiagonal.solver import Check, clear_plans, solve
 from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 
 with gpu_and_packages():
     import cupy
@@ -259,11 +258,7 @@ def main() -> None:
     parser.add_argument("--budget-s", type=float, default=BUDGET_S)
     given = parser.parse_args()
     begin = time.perf_counter()
-    card = cards()[0]
-    facts = {
-        **provenance(cupy=cupy.__version__),
-        **{"device": card.device_name, "driver": card.driver},
-    }
+    facts = {**provenance(cupy=cupy.__version__), **card_facts()}
     results: list[dict[str, Any]] = []
     for n, dtype in cases(given):
         if time.perf_counter() - begin > given.budget_s:

@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 from harness.searches import others_of
 from search_on_a_new_gpu import WORKLOADS, sweeps_of, times_table
 from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
 from launchwise.search.transfer_search import TransferSearch
@@ -206,7 +205,7 @@ def by_kind(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]
 
 def main() -> None:
     """Search everything, fit, judge, write."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
     jobs = [(case, flag) for case in cases(asked.smallest) for flag in (True, False)]
@@ -224,10 +223,9 @@ def main() -> None:
         for name, flag in (("with_others", True), ("alone", False))
     }
     coefficients = fitted(traces)
-    write_json(
+    write_result(
         asked.output,
         {
-            **provenance(),
             "within": WITHIN,
             "chance": SURE,
             "coefficients": [round(float(each), 4) for each in coefficients],

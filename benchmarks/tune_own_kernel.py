@@ -27,13 +27,11 @@ from typing import Any
 
 import numpy as np
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
 from launchwise.base.parallel import usable_cores
-from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
@@ -196,14 +194,10 @@ def main() -> None:
     """Run both sides and write the result."""
     given = arguments(__doc__).parse_args()
     spaces, width, count = (SMALLEST, 256, 4) if given.smallest else (SPACES, WIDTH, OF_THEIRS)
-    card = cards()[0]
-    result = {
-        **provenance(kernel_tuner=metadata.version("kernel-tuner")),
-        **{"device": card.device_name, "driver": card.driver, "width": width, "results": {}},
-    }
+    result: dict[str, Any] = {**card_facts(), "width": width, "results": {}}
     for name, sizes in spaces.items():
         result["results"][name] = found = compared(sizes, width, count)
-        write_json(given.output, result)
+        write_result(given.output, result, kernel_tuner=metadata.version("kernel-tuner"))
         mine = found["ours"]
         print(f"{mine['configurations']} configurations in {mine['seconds']:.0f} s", flush=True)
 

@@ -23,12 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
-
-from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 
 with gpu_and_packages():
     import kernel_tuner
@@ -161,19 +158,13 @@ def main() -> None:
     """Run both sides and write the result."""
     given = arguments(__doc__).parse_args()
     shapes, width, count = (SMALLEST, 256, 1) if given.smallest else (SHAPES, WIDTH, ROUNDS)
-    card = cards()[0]
     # The first import after an installation compiles every module.
     assert kernel_tuner
     rounds = [one_round(shapes, width) for _ in range(count)]
     sides = ("launchwise_s", "nothing_to_do_s", "kernel_tuner_s")
     medians = {name: statistics.median(each[name] for each in rounds) for name in sides}
-    result = {
-        **provenance(kernel_tuner=metadata.version("kernel-tuner")),
-        **{"device": card.device_name, "driver": card.driver, "width": width},
-        "rounds": rounds,
-        "medians": medians,
-    }
-    write_json(given.output, result)
+    result = {**card_facts(), "width": width, "rounds": rounds, "medians": medians}
+    write_result(given.output, result, kernel_tuner=metadata.version("kernel-tuner"))
     print(", ".join(f"{name.removesuffix('_s')} {value:.2f} s" for name, value in medians.items()))
 
 

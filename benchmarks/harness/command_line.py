@@ -52,7 +52,7 @@ def provenance(**peers: str) -> dict[str, Any]:
     }
 
 
-def device() -> dict[str, str]:
+def card_facts() -> dict[str, str]:
     """Name and driver of the first GPU."""
     card = cards()[0]
     return {"device": card.device_name, "driver": card.driver}
