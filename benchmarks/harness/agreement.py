@@ -79,28 +79,22 @@ class Answering:
         wrong = []
         for name in ("python", "c++"):
             own = said[name]
-            if (own is None) != (plain is None):
+            if own is None or plain is None:
+                wrong += [name] if own != plain else []
+                continue
+            # Their launches are those of the problem itself.
+            shapes = self._shapes(one.problem, plain["configuration"])
+            for each in shapes:
+                del each["kernel"]
+            if own["launches"] != shapes or not _alike(own, {**plain, "launches": shapes}):
                 wrong.append(name)
-            elif own is not None and plain is not None:
-                same = all(_equal(own[key], plain[key]) for key in plain if key != "launches")
-                shapes = [
-                    {key: value for key, value in each.items() if key != "kernel"}
-                    for each in self._shapes(one.problem, plain["configuration"])
-                ]
-                if not same or own["launches"] != shapes:
-                    wrong.append(name)
         if plain is not None and plain["launches"] is not None:
             shapes = self._shapes(plain["problem"], plain["configuration"])
             wrong += [] if plain["launches"] == shapes else ["json"]
-        for name in ("lookup", "recommend"):
-            own = said[name]
-            if own is not None and not all(
-                _equal(own[key], plain[key]) for key in own if plain and key in plain
-            ):
-                wrong.append(name)
-            if own is not None and plain is None:
-                wrong.append(name)
         first, second = said["lookup"], said["recommend"]
+        for name, own in (("lookup", first), ("recommend", second)):
+            if own is not None and (plain is None or not _alike(own, plain)):
+                wrong.append(name)
         if first and second and "interval" in second:
             pairs = zip(first["interval"], second["interval"], strict=True)
             wrong += [] if all(_equal(*pair) for pair in pairs) else ["interval"]
@@ -126,23 +120,14 @@ class Answering:
         gpu = next((each.name for each in self._table.devices if one.device in each.names), None)
         if not self._table.limits.hold(one.problem):
             return None
-        best, least = None, math.inf
-        for entry in self._entries:
-            known = [entry["problem"][name] for name in one.problem]
-            far = distance([*one.problem.values()], known)
-            if entry["gpu"] == gpu and far < least:
-                best, least = entry, far
-        if best is None:
+        own = [each for each in self._entries if each["gpu"] == gpu]
+        known = [[each["problem"][name] for name in one.problem] for each in own]
+        if (found := _nearest(one, known)) is None:
             return None
-        exact = least == 1
-        return {
-            "configuration": self._whole(best["configuration"]),
-            "problem": best["problem"],
-            "basis": best["basis"] if exact else "nearest",
-            "time_ms": best["time_ms"] if exact else None,
-            "gain": best["gain"] if exact else None,
-            "interval": [best["time_low_ms"], best["time_high_ms"]] if exact else None,
-        }
+        best, exact = own[found[0]], found[1]
+        interval = [best["time_low_ms"], best["time_high_ms"]] if exact else None
+        whole = self._whole(best["configuration"])
+        return {**_said(best, whole, best["problem"], exact), "interval": interval}
 
     def _whole(self, configuration: Mapping[str, Value]) -> Problem:
         neutral = dict(zip(self._table.tunables, self._table.neutral, strict=True))
@@ -161,27 +146,15 @@ class Answering:
                 return None
         if not all(evaluate(text, asked) for text in limits["conditions"]):
             return None
-        numbers = [
-            number
-            for number, each in enumerate(plain["devices"])
-            if one.device in [each["name"], *each["cuda_names"]]
-        ]
-        best, least = None, math.inf
-        for entry in plain["entries"]:
-            far = distance([*asked.values()], entry["problem"])
-            if numbers and entry["device"] == numbers[0] and far < least:
-                best, least = entry, far
-        if best is None:
+        named = [one.device in [each["name"], *each["cuda_names"]] for each in plain["devices"]]
+        number = named.index(True) if any(named) else None
+        own = [each for each in plain["entries"] if each["device"] == number]
+        if (found := _nearest(one, [each["problem"] for each in own])) is None:
             return self._usual(asked)
-        exact = least == 1
-        return {
-            "configuration": dict(zip(plain["tunables"], best["configuration"], strict=True)),
-            "problem": dict(zip(plain["parameters"], best["problem"], strict=True)),
-            "basis": best["basis"] if exact else "nearest",
-            "time_ms": best["time_ms"] if exact else None,
-            "gain": best["gain"] if exact else None,
-            "launches": best["launches"],
-        }
+        best, exact = own[found[0]], found[1]
+        configuration = dict(zip(plain["tunables"], best["configuration"], strict=True))
+        problem = dict(zip(plain["parameters"], best["problem"], strict=True))
+        return {**_said(best, configuration, problem, exact), "launches": best["launches"]}
 
     def _usual(self, asked: Problem) -> dict[str, Any]:
         plain = self._plain
@@ -243,59 +216,55 @@ class Answering:
         done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
         return [None if each is None else self._split(each) for each in json.loads(done.stdout)]
 
+    def _by_cpp(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
+        (self._folder / "main.cpp").write_text(cpp_program(self._table), encoding="utf-8")
+        flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        subprocess.run(["g++", *flags, "main.cpp", "-o", "main"], cwd=self._folder, check=True)
+        lines = "".join(
+            "\t".join([one.device, *map(str, one.problem.values())]) + "\n" for one in questions
+        )
+        command = [self._folder / "main"]
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        for each in found:
+            if each is not None and each["basis"] == "default":
+                each["problem"] = {}
+        return [None if each is None else self._split(each) for each in found]
+
     def _split(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """An answer of a module, with a zero of C++ as nothing."""
         chosen = {name: answer[name] for name in self._table.tunables}
         rest = {name: value for name, value in answer.items() if name not in chosen}
         launches = [
             {key: value for key, value in each.items() if key != "kernel"}
             for each in rest["launches"]
         ]
-        return {"configuration": chosen, **rest, "launches": launches}
+        numbers = {name: rest[name] or None for name in ("time_ms", "gain")}
+        return {"configuration": chosen, **rest, **numbers, "launches": launches}
 
-    def _by_cpp(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
-        table = self._table
-        (self._folder / "main.cpp").write_text(cpp_program(table), encoding="utf-8")
-        flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-        subprocess.run(["g++", *flags, "main.cpp", "-o", "main"], cwd=self._folder, check=True)
-        lines = "".join(
-            "\t".join([one.device, *map(str, one.problem.values())]) + "\n" for one in questions
-        )
-        done = subprocess.run(
-            [self._folder / "main"], input=lines, capture_output=True, text=True, check=True
-        )
-        return [self._read(line.split("\t")) for line in done.stdout.splitlines()]
 
-    def _read(self, words: list[str]) -> dict[str, Any] | None:
-        if words == ["none"]:
-            return None
-        table = self._table
+def _nearest(one: Question, known: Sequence[Sequence[Value]]) -> tuple[int, bool] | None:
+    """Place of the listed problem that is nearest, the first of equals, and whether it is equal."""
+    far = [distance([*one.problem.values()], each) for each in known]
+    place = min(range(len(far)), key=far.__getitem__, default=None)
+    return None if place is None or math.isinf(far[place]) else (place, far[place] == 1)
 
-        def values(names: Sequence[str]) -> Problem:
-            return {
-                name: word if name in table.texts else int(word)
-                for name, word in zip(names, words, strict=False)
-            }
 
-        configuration = values(table.tunables)
-        words = words[len(configuration) :]
-        problem = values(table.parameters)
-        time_ms, gain, basis, *numbers = words[len(problem) :]
-        launches = [
-            {
-                "block": [*map(int, numbers[start : start + 3])],
-                "grid": [*map(int, numbers[start + 3 : start + 6])],
-                "shared_bytes": None if numbers[start + 6] == "-1" else int(numbers[start + 6]),
-            }
-            for start in range(0, len(numbers), 7)
-        ]
-        return {
-            "configuration": configuration,
-            "problem": problem if basis != "default" else {},
-            "basis": basis,
-            "time_ms": float(time_ms) or None,
-            "gain": float(gain) or None,
-            "launches": launches,
-        }
+def _said(
+    best: Mapping[str, Any], configuration: Problem, problem: Problem, exact: bool
+) -> dict[str, Any]:
+    """An answer, which has neither time nor gain where the problem is another one."""
+    return {
+        "configuration": configuration,
+        "problem": problem,
+        "basis": best["basis"] if exact else "nearest",
+        **{name: best[name] if exact else None for name in ("time_ms", "gain")},
+    }
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether what both say is equal."""
+    return all(_equal(one[key], other[key]) for key in one if key in other)
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -306,20 +275,25 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def cpp_program(table: AnswerTable) -> str:
-    """A program that reads questions and prints answers, a line each, parted by tabs."""
-
-    def reads(names: Sequence[str]) -> str:
-        return "".join(
-            f"        const std::string in{place} = next(line);\n" for place, _ in enumerate(names)
-        )
-
+    """A program that reads questions, parted by tabs, and prints answers as JSON, a line each."""
+    reads = "".join(
+        f"        const std::string in{place} = next(line);\n"
+        for place, _ in enumerate(table.parameters)
+    )
     given = ", ".join(
         f"in{place}" if name in table.texts else f"std::stoll(in{place})"
         for place, name in enumerate(table.parameters)
     )
-    shown = [f"c.{cpp_name(name)}" for name in table.tunables]
-    shown += [f"found->answered_for.{cpp_name(name)}" for name in table.parameters]
-    parted = " << '\\t' << "
+
+    def shown(names: Sequence[str], where: str) -> str:
+        """Parts of the output: names and values of an object's members."""
+        parts = []
+        for name in names:
+            value = f"{where}.{cpp_name(name)}"
+            quoted = f"'\"' << {value} << '\"'" if name in table.texts else value
+            parts.append(f'"\\"{name}\\": " << {quoted}')
+        return ' << ", " << '.join(parts)
+
     return f"""\
 #include "{table.study}.hpp"
 #include <iomanip>
@@ -332,28 +306,44 @@ static std::string next(std::istringstream &line) {{
     std::getline(line, word, '\\t');
     return word;
 }}
+template <class Sizes> static void print(const char *name, const Sizes &sizes) {{
+    const char *before = "[";
+    std::cout << '"' << name << "\\": ";
+    for (const auto size : sizes) {{
+        std::cout << before << size;
+        before = ", ";
+    }}
+    std::cout << "], ";
+}}
 int main() {{
     std::cout << std::setprecision(17);
     for (std::string text; std::getline(std::cin, text);) {{
         std::istringstream line(text);
         const std::string device = next(line);
-{reads(table.parameters)}        const study::problem asked{{{given}}};
+{reads}        const study::problem asked{{{given}}};
         const auto found = study::recommend(device, asked);
         if (!found) {{
-            std::cout << "none\\n";
+            std::cout << "null\\n";
             continue;
         }}
         const auto &c = found->launch;
-        std::cout << {parted.join(shown)}
-                  << '\\t' << found->time_ms << '\\t' << found->gain << '\\t' << found->basis;
+        std::cout << "{{" << {shown(table.tunables, "c")} << ", \\"problem\\": {{"
+                  << {shown(table.parameters, "found->answered_for")} << "}}, \\"time_ms\\": "
+                  << found->time_ms << ", \\"gain\\": " << found->gain << ", \\"basis\\": \\""
+                  << found->basis << "\\", \\"launches\\": [";
         const auto run = study::launches_of(asked, c);
         for (std::size_t i = 0; i < run.count; ++i) {{
             const auto &one = run.kernels[i];
-            for (const auto size : one.block) std::cout << '\\t' << size;
-            for (const auto size : one.grid) std::cout << '\\t' << size;
-            std::cout << '\\t' << one.shared_bytes.value_or(-1);
+            std::cout << (i ? ", {{" : "{{");
+            print("block", one.block);
+            print("grid", one.grid);
+            std::cout << "\\"shared_bytes\\": ";
+            if (one.shared_bytes)
+                std::cout << *one.shared_bytes << "}}";
+            else
+                std::cout << "null}}";
         }}
-        std::cout << '\\n';
+        std::cout << "]}}\\n";
     }}
 }}
 """
