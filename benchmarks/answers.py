@@ -9,7 +9,6 @@ up to the evaluation. Test rows score the answering model once.
 from __future__ import annotations
 
 import math
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -55,21 +54,6 @@ def answer_with(folder: Path, members: str) -> None:
     settings = read_settings(folder)
     model = {**settings["models"][ANSWERING], "parameters": {"members": members}}
     write_settings(folder, {**settings, "models": {**settings["models"], ANSWERING: model}})
-
-
-def run(folder: Path, studies: Iterable[str]) -> None:
-    """Evaluate the studies of a copy of the project.
-
-    Raises
-    ------
-    SystemExit
-        When the pipeline fails.
-    """
-    targets = [f"results/evaluation/{study}.summary.json" for study in studies]
-    command, environment = snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
 
 
 def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]:
@@ -201,7 +185,8 @@ def main() -> None:
             keep_studies(folder, [SMALLEST], ["knn", ANSWERING])
             answer_with(folder, FEW)
         studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
-        run(folder, studies)
+        targets = [f"results/evaluation/{study}.summary.json" for study in studies]
+        snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
         evaluation = folder / "results" / "evaluation"
         rows = []
         for study in studies:

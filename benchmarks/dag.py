@@ -9,11 +9,8 @@ others.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -74,23 +71,9 @@ def project(folder: Path, gpus: int, studies: list[str]) -> None:
 
 def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
     """Output of a call of Snakemake, its seconds, core-seconds and largest memory, MB."""
-    command, environment = snakemake(folder, "--cores", "1", *options)
-    began = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output:
-        child = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - began
-        output.seek(0)
-        said = output.read()
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{said[-2000:]}")
-    return said, {
-        "seconds": round(seconds, 2),
-        "core_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "memory_mb": round(usage.ru_maxrss / 1e3, 1),
-    }
+    ran = snakemake(folder, "--cores", "1", *options)
+    figures = {"seconds": round(ran.seconds, 2), "core_s": round(ran.core_s, 2)}
+    return ran.said, {**figures, "memory_mb": round(ran.memory_mb, 1)}
 
 
 def counted(said: str) -> dict[str, int]:

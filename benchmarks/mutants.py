@@ -20,13 +20,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from harness.command_line import arguments, write_result
 from harness.mutating import Mutant, mutants, sources
-from harness.needs import coverage
+from harness.needs import packages
 from harness.projects import ROOT, git
 
 from launchwise.base.storage import read_json
@@ -45,7 +46,9 @@ class Covering:
     """Tests that ran a line, those first that run few lines: they are quick and to the point."""
 
     def __init__(self, file: Path) -> None:
-        data = coverage().CoverageData(str(file))
+        with packages():
+            coverage = import_module("coverage")
+        data = coverage.CoverageData(str(file))
         data.read()
         self._lines: dict[str, dict[int, set[str]]] = {}
         self._sizes: Counter[str] = Counter()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.command_line import arguments, write_result
-from harness.needs import written_report
+from harness.needs import end
 from harness.projects import ROOT
 from recomputing import answers, front, gpus, health, judged, predicted
 from recomputing import provenance as origins
@@ -123,7 +123,8 @@ def main() -> None:
     )
     asked = given.parse_args()
     results = asked.results.resolve()
-    written_report(results / "report")
+    if not (results / "report" / "index.html").is_file():
+        end(f"a report in {results / 'report'} (snakemake --cores all -- report)")
     files = [path.resolve() for path in asked.settings]
     with contextlib.chdir(files[0].parent):
         experiment = read_experiment(files, files[0].parent)

@@ -20,11 +20,11 @@ import io
 import json
 import random
 import statistics
-import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,31 +32,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from harness import searches
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
+from harness.needs import end
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import read_json
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
 from launchwise.search.stopping import SURE
 
 STRATEGIES = (
-    "adaptive_tabu_greywolf",
-    "basinhopping",
-    "bayes_opt",
-    "diff_evo",
-    "dual_annealing",
-    "firefly_algorithm",
-    "genetic_algorithm",
-    "greedy_ils",
-    "greedy_mls",
-    "hybrid_vndx",
-    "minimize",
-    "mls",
-    "ordered_greedy_mls",
-    "pso",
-    "random_sample",
-    "simulated_annealing",
+    *("adaptive_tabu_greywolf", "basinhopping", "bayes_opt", "diff_evo", "dual_annealing"),
+    *("firefly_algorithm", "genetic_algorithm", "greedy_ils", "greedy_mls", "hybrid_vndx"),
+    *("minimize", "mls", "ordered_greedy_mls", "pso", "random_sample", "simulated_annealing"),
 )
 """All of Kernel Tuner's, with its own settings, but for five. ``brute_force`` searches nothing;
 ``nsga2`` and ``nsga3`` are for several objectives; ``skopt`` and ``pyatf_strategies`` end with an
@@ -214,62 +202,42 @@ def best_of(rivals: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[
     return found
 
 
-def _with_rivals_of(earlier: Path, output: Path, processes: int) -> None:
-    """Search anew; Kernel Tuner's side stays, with the commit at which it ran."""
-    known = read_json(earlier)
-    seeds, budget = known["seeds"], known["budget"]
-    found = []
-    for card in known["cards"]:
-        own = of_launchwise(card["workload"], card["gpu"], seeds, budget, processes)
-        rivals = {name: card[name] for name in ("kernel_tuner", "best_of_kernel_tuner")}
-        found.append({**own, **rivals})
-    facts = provenance(kernel_tuner=known["versions"]["kernel_tuner"])
-    at = {"kernel_tuner_at": known.get("kernel_tuner_at", known["commit"])}
-    write_json(output, {**facts, **at, "seeds": seeds, "budget": budget, "cards": found})
-
-
 def main() -> None:
     """Run both sides on every card and write the file."""
     parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument(
-        "--keep", type=Path, help="folder of finished strategies, from which a later run goes on"
-    )
     parser.add_argument("--rivals", type=Path, help="earlier result that has Kernel Tuner's side")
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     asked = parser.parse_args()
-    if asked.rivals:
-        _with_rivals_of(asked.rivals, asked.output, asked.processes)
-        return
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
-    strategies = asked.strategies[:1] if asked.smallest else asked.strategies
-    try:
-        peer = metadata.version("kernel_tuner")
-    except metadata.PackageNotFoundError:
-        if strategies and not asked.smallest:
-            message = "needs the package kernel_tuner, or --strategies without any"
-            print(f"search_on_a_new_gpu.py {message}", file=sys.stderr)
-            raise SystemExit(2) from None
-        strategies, peer = [], "not run"
     known = {workload: [*searches.public(workload)[0]] for workload in searches.WORKLOADS}
     shown = {workload: gpus[:1] if asked.smallest else gpus for workload, gpus in known.items()}
     cards = [(workload, gpu) for workload, gpus in shown.items() for gpu in gpus]
-    theirs = {}
-    for strategy in strategies:
-        kept = asked.keep / f"{strategy}.json" if asked.keep else None
-        if kept is None or not kept.is_file():
+    rivals: dict[str, dict[str, Any]] = {gpu: {} for _, gpu in cards}
+    if asked.rivals:
+        earlier = read_json(asked.rivals)
+        seeds, budget = earlier["seeds"], earlier["budget"]
+        peer, at = earlier["versions"]["kernel_tuner"], earlier.get("kernel_tuner_at")
+        about = {"kernel_tuner_at": at or earlier["commit"]}
+        rivals |= {card["gpu"]: card["kernel_tuner"] for card in earlier["cards"]}
+    else:
+        strategies, peer, about = asked.strategies, "not run", {}
+        if find_spec("kernel_tuner"):
+            peer = metadata.version("kernel_tuner")
+        elif strategies and not asked.smallest:
+            end("the package kernel_tuner, or --strategies without any")
+        for strategy in strategies[: 1 if asked.smallest else None] if peer != "not run" else ():
             medians = medians_of(strategy, cards, seeds, budget, asked.processes)
-            if kept:
-                write_json(kept, medians)
-        theirs[strategy] = read_json(kept) if kept else medians
-    found = []
-    for card in cards:
-        rivals = {strategy: theirs[strategy][card[1]] for strategy in strategies}
-        own = of_launchwise(*card, seeds, budget, asked.processes)
-        found.append({**own, "kernel_tuner": rivals, "best_of_kernel_tuner": best_of(rivals)})
-    facts = provenance(kernel_tuner=peer)
-    write_json(asked.output, {**facts, "seeds": seeds, "budget": budget, "cards": found})
+            for gpu, found in medians.items():
+                rivals[gpu][strategy] = found
+    rows = []
+    for workload, gpu in cards:
+        own = of_launchwise(workload, gpu, seeds, budget, asked.processes)
+        theirs = {"kernel_tuner": rivals[gpu], "best_of_kernel_tuner": best_of(rivals[gpu])}
+        rows.append({**own, **theirs})
+    result = {**about, "seeds": seeds, "budget": budget, "cards": rows}
+    write_result(asked.output, result, kernel_tuner=peer)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from harness.command_line import arguments, card_facts, provenance
-from harness.needs import eigen_and_compiler, gpu_and_packages
+from harness.needs import eigen, gpu_and_packages
 from harness.peers import numpy_answer, write_tables
 from harness.projects import ROOT
 
@@ -38,10 +38,11 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.spec import load_spec
 
-with gpu_and_packages(), eigen_and_compiler():
+with gpu_and_packages():
     import torch
 
     from launchwise.cuda.device import CudaDevice
+eigen()
 
 FOLDER = ROOT / "kernels" / "sentiment"
 CASES, TOKENS = 20_000, 256

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import statistics
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -70,11 +69,7 @@ def swept(
     target = "results/sweeps/local/expert_product.parquet"
     options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(project)]
     options += ["--cores", "all", "--quiet", "rules", "progress", "--", target]
-    command, environment = snakemake(ROOT, *options)
-    environment["TRITON_CACHE_DIR"] = str(scratch / "ours")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
+    snakemake(ROOT, *options, TRITON_CACHE_DIR=str(scratch / "ours"))
     return read_table(project / target, measurement_schema(load_spec(folder)))
 
 
