@@ -59,20 +59,7 @@ def answer_with(folder: Path, members: str) -> None:
 def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
-    columns = [
-        *case_columns(spec),
-        "variant",
-        "fraction",
-        "split",
-        "model",
-        "usual_ms",
-        "best_ms",
-        "gain",
-        "improvement",
-        "least_gain",
-        "is_usual",
-    ]
-    rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
+    rows = pd.read_parquet(evaluation / f"{study}.parquet")
     best = rows.loc[rows["model"] == ORACLE, ["split", *case_columns(spec), "variant"]]
     rows = rows[rows["model"] == ANSWERING].merge(
         best, on=["split", *case_columns(spec)], suffixes=("", "_of_best"), validate="one_to_one"

@@ -13,11 +13,8 @@ after the other and again, so that what differs is not the day.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,7 +26,7 @@ import numpy as np
 import yaml
 from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
-from harness.projects import ROOT
+from harness.projects import ROOT, timed_json
 
 from launchwise.base.parallel import usable_cores
 from launchwise.workloads.space import configurations
@@ -88,17 +85,8 @@ def workload(scratch: Path, sizes: dict[str, list[int]]) -> Path:
 def ours(folder: Path, width: int) -> dict[str, Any]:
     """Seconds of the command, and its answer."""
     line = [sys.executable, "-m", "launchwise", "tune", str(folder), f"w={width}", f"h={width}"]
-    begin = time.perf_counter()
-    done = subprocess.run(
-        [*line, "--json", "--cores", str(usable_cores())],
-        cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    seconds = time.perf_counter() - begin
-    (answer,) = json.loads(done.stdout)["answers"]
+    seconds, said = timed_json([*line, "--json", "--cores", str(usable_cores())], folder.parent)
+    (answer,) = said["answers"]
     count = sum(answer["statuses"].values())
     names = load_spec(folder).tunables
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -108,6 +109,18 @@ def snakemake(
     if status:
         raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
     return Ran(said, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
+
+
+def timed_json(command: Sequence[str], folder: Path) -> tuple[float, dict[str, Any]]:
+    """Seconds of a whole process, and the JSON that ends its output."""
+    begin = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    seconds = time.perf_counter() - begin
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return seconds, found
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
