@@ -1,37 +1,13 @@
-"""Figures of the documents that are computed, by name; those of result files are here."""
+"""Figures computed from result files, datasheets and profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-from docs.generator.recorded_answers import (
-    autotuned_of_triton,
-    beside_pytorch,
-    blind,
-    blind_experts,
-    blind_new_gpu,
-    device_choices,
-    experts_beside_pytorch,
-    judged,
-    paired,
-    paired_h100,
-)
 from docs.generator.recorded_data import RECORDED, RESULTS, ROOT, as_rows
-from docs.generator.recorded_sweeps import (
-    bounds,
-    experts,
-    granger,
-    openmp,
-    repeats,
-    sentiment,
-    stencil,
-    stencil_slices,
-)
 from launchwise.base.storage import read_json
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, reference_efficiency
 
@@ -96,34 +72,3 @@ def ablations() -> dict[str, Any]:
             for table, groups in tables.items()
         },
     }
-
-
-COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
-    {
-        function.__name__: function
-        for function in (
-            ablations,
-            autotuned_of_triton,
-            beside_pytorch,
-            blind,
-            blind_experts,
-            blind_new_gpu,
-            bounds,
-            device_choices,
-            efficiency,
-            experts,
-            experts_beside_pytorch,
-            granger,
-            judged,
-            openmp,
-            paired,
-            paired_h100,
-            repeats,
-            sentiment,
-            simulation,
-            stencil,
-            stencil_slices,
-        )
-    }
-)
-"""Name in ``docs/figures`` to what computes it."""

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_tridiagonal import error, system
 
-from docs.generator.recorded_figures import device_choices
+from docs.generator.recorded_answers import device_choices
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
