@@ -18,7 +18,6 @@ FOLDER = ROOT / "benchmarks"
 ANYWHERE = (
     *(
         "ablations",
-        "agreement",
         "answers",
         "blind_rivals",
         "dag",

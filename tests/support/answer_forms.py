@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.questions import Problem, Question
+from drawn_questions import Problem, Question
+
 from launchwise.base.expressions import Formulas, evaluate
 from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
