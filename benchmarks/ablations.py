@@ -10,12 +10,12 @@ by the recommended configuration's time; its interval is a bootstrap over the te
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.ablated import USUAL, Material, Variant, compared, material_of
+from harness.ablated import USUAL, Material, Variant, compared, material_of, seeded
 from harness.command_line import arguments, write_result
 
 from launchwise.experiment.study import Fences
@@ -39,13 +39,6 @@ ENOUGH = 0.99
 NO_FILTER = Fences(factor=100)
 
 
-def seeded(
-    label: str, kind: str, sweeps: Mapping[str, pd.DataFrame], fences: Fences, seeds: int
-) -> list[Variant]:
-    """The same training with several seeds of the recommender."""
-    return [Variant(f"{label} {seed}", kind, sweeps, fences, seed) for seed in range(seeds)]
-
-
 def of_filter(material: Material, name: str, seeds: int) -> list[dict[str, Any]]:
     """The Tukey filter off, over all rows and per problem, for every split by problems."""
     filters = {"off": NO_FILTER, "global": Fences(scope="global"), "problem": Fences()}
@@ -55,7 +48,7 @@ def of_filter(material: Material, name: str, seeds: int) -> list[dict[str, Any]]
             continue
         for kind in KINDS:
             groups = {
-                label: seeded(label, kind, material.sweeps, fences, seeds)
+                label: seeded(label, kind, material, fences, seeds)
                 for label, fences in filters.items()
             }
             outcome = compared(material, split, groups, "problem")
@@ -86,8 +79,7 @@ def of_gpu_features(material: Material, name: str, seeds: int) -> list[dict[str,
     found = []
     for kind in KINDS:
         groups = {
-            label: seeded(label, kind, material.sweeps, material.study.fences, seeds)
-            for label in domains
+            label: seeded(label, kind, material, material.study.fences, seeds) for label in domains
         }
         outcome = compared(material, "transfer", groups, "all", domains)
         known = {"study": name, "model": kind, "gpus": len(material.folds["transfer"])}

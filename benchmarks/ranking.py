@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.ablated import Variant, compared, material_of
+from harness.ablated import compared, material_of, seeded
 from harness.command_line import arguments, write_result
 
 KINDS = {"regression": "lightgbm", "ranking": "lambdarank"}
@@ -31,10 +31,7 @@ def of_study(name: str, seeds: int) -> list[dict[str, Any]]:
     found = []
     for split in material.folds:
         groups = {
-            label: [
-                Variant(f"{label} {seed}", kind, material.sweeps, material.study.fences, seed)
-                for seed in range(seeds)
-            ]
+            label: seeded(label, kind, material, material.study.fences, seeds)
             for label, kind in KINDS.items()
         }
         outcome = compared(material, split, groups, "regression")

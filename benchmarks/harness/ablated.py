@@ -109,6 +109,12 @@ class Trained:
     problems: int
 
 
+def seeded(label: str, kind: str, material: Material, fences: Fences, seeds: int) -> list[Variant]:
+    """The same training with several seeds of the recommender."""
+    sweeps = material.sweeps
+    return [Variant(f"{label} {seed}", kind, sweeps, fences, seed) for seed in range(seeds)]
+
+
 def material_of(name: str) -> Material:
     """A study of ``config.yaml`` on its recorded GPUs."""
     settings = ROOT / "config.yaml"
