@@ -19,10 +19,10 @@ from harness.ablated import USUAL, Material, Variant, compared, material_of
 from harness.command_line import arguments, provenance
 
 from launchwise.base.storage import write_json
+from launchwise.base.vectors import raw_names
 from launchwise.experiment.study import Fences
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.vectors import raw_names
 
 STUDIES = ("acoustic_tile", "granger_time", "sentiment_inference", "tridiagonal_device")
 NEW_GPU_STUDIES = (

@@ -19,11 +19,11 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT
 
 from launchwise.base.storage import write_json
+from launchwise.base.vectors import Columns
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.row_arrays import arrays
-from launchwise.learning.vectors import Columns
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows

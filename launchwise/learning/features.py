@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.vectors import Columns, raw_names
 from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.following import following_tunables
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus, records_of
 from launchwise.learning.splits import Case
-from launchwise.learning.vectors import Columns, raw_names
 from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec

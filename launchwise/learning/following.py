@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from launchwise.learning.vectors import raw_names
+from launchwise.base.vectors import raw_names
 from launchwise.workloads.spec import Spec
 
 

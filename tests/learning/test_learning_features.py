@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from stencil import GPUS, cases
 
 from launchwise.base.expressions import Formulas
+from launchwise.base.vectors import Columns, raw_names
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes, labels, regrets
 from launchwise.learning.splits import Case, case_codes
-from launchwise.learning.vectors import Columns, raw_names
 from launchwise.workloads import space
 from launchwise.workloads.parts import GPU_NAMES
 from launchwise.workloads.spec import Spec
