@@ -42,6 +42,11 @@ def bounded(value: Any) -> Any:
     return value
 
 
+def bounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose value is :func:`bounded`."""
+    return lambda *values: bounded(function(*values))
+
+
 def ceil_div(numerator: int, denominator: int) -> int:
     """Smallest integer not below ``numerator / denominator``."""
     return -(-numerator // denominator)
@@ -103,7 +108,7 @@ def _shift_left(value: Any, places: Any) -> Any:
 
 OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = MappingProxyType(
     {
-        **DEFAULT_OPERATORS,
+        **{kind: one for kind, one in DEFAULT_OPERATORS.items() if kind not in (ast.Is, ast.IsNot)},
         ast.Add: _add,
         ast.Mult: _multiply,
         ast.Mod: _remainder,

@@ -1,22 +1,21 @@
 """Evaluates expressions over whole columns at once.
 
-The same language as :mod:`expressions`, which stays the reference: a test holds both
-together. Both branches of a condition are computed and one is taken, so a division by zero in the
-branch that is not taken is no error.
+The language of :mod:`expressions`, with operators of NumPy. Both branches of a condition are
+computed and one is taken, so a division by zero in the branch that is not taken is no error.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 
-from launchwise.base.arithmetic import next_power_of_2
-from launchwise.base.expressions import FUNCTIONS, names_in
+from launchwise.base.arithmetic import FUNCTIONS, OPERATORS, next_power_of_2
+from launchwise.base.expressions import Arithmetic, applied, compiled, names_in
 
 _LARGEST = float(1 << 62)
 
@@ -40,93 +39,41 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
-def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
-    def apply(*values: Any) -> Any:
-        return reduce(ufunc, values)
-
-    return apply
+def _joining(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda *values: reduce(ufunc, values)
 
 
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: _without_overflow(operator.mul),
-    ast.Pow: _without_overflow(operator.pow),
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Gt: operator.gt,
-    ast.Lt: operator.lt,
-    ast.GtE: operator.ge,
-    ast.LtE: operator.le,
-    ast.Not: np.logical_not,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.In: lambda value, members: reduce(np.logical_or, [value == one for one in members]),
-    ast.NotIn: lambda value, members: reduce(np.logical_and, [value != one for one in members]),
-}
-_FUNCTIONS = {
-    **FUNCTIONS,
-    "min": _extreme(np.minimum),
-    "max": _extreme(np.maximum),
-    "abs": np.abs,
-    "log2": np.log2,
-    "next_power_of_2": np.vectorize(lambda value: next_power_of_2(int(value)), otypes=[np.int64]),
-}
+_power = _without_overflow(operator.pow)
+_multiply = _without_overflow(operator.mul)
+_every, _some = _joining(np.logical_and), _joining(np.logical_or)
 
-
-Values = Callable[[Mapping[str, Any]], Any]
-"""Function from values of names to values of an expression."""
-
-
-@lru_cache(maxsize=4096)
-def _compiled(text: str) -> Values:
-    """Expression compiled to nested functions, for thousands of evaluations on short columns."""
-    names_in(text)  # Refuses what is not of the language.
-    return _function(ast.parse(text.strip(), mode="eval").body)
-
-
-def _function(node: ast.AST) -> Values:
-    """Function that evaluates one node of an expression."""
-    match node:
-        case ast.Constant(value=value):
-            return lambda names: value
-        case ast.Name(id=name):
-            return lambda names: names[name]
-        case ast.BinOp(left=left, op=operation, right=right):
-            return _applied(_OPERATORS[type(operation)], [left, right])
-        case ast.UnaryOp(op=operation, operand=operand):
-            return _applied(_OPERATORS[type(operation)], [operand])
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return _applied(_FUNCTIONS[name], args)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return _applied(np.where, [test, body, orelse])
-        case ast.BoolOp(op=operation, values=values):
-            joined = np.logical_and if isinstance(operation, ast.And) else np.logical_or
-            return _applied(_extreme(joined), values)
-        case ast.Compare(left=left, ops=operations, comparators=others):
-            return _comparison([_OPERATORS[type(one)] for one in operations], [left, *others])
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return _applied(lambda *members: members, elements)
-    raise ValueError(f"{ast.unparse(node)!r} cannot be evaluated on columns")
-
-
-def _applied(function: Any[..., Any], operands: Sequence[ast.AST]) -> Values:
-    made = [_function(each) for each in operands]
-    return lambda names: function(*(each(names) for each in made))
-
-
-def _comparison(operations: Sequence[Callable[..., Any]], operands: Sequence[ast.AST]) -> Values:
-    made = [_function(each) for each in operands]
-
-    def compare(names: Mapping[str, Any]) -> Any:
-        values = [each(names) for each in made]
-        pairs = zip(operations, values, values[1:], strict=False)
-        return reduce(np.logical_and, [apply(left, right) for apply, left, right in pairs])
-
-    return compare
+_COLUMNS = Arithmetic(
+    operators={
+        **OPERATORS,
+        ast.Add: operator.add,
+        ast.Mult: _multiply,
+        ast.Mod: operator.mod,
+        ast.Pow: _power,
+        ast.LShift: lambda value, places: _multiply(value, _power(2, places)),
+        ast.RShift: operator.rshift,
+        ast.Not: np.logical_not,
+        ast.In: lambda value, members: _some(*(value == one for one in members)),
+        ast.NotIn: lambda value, members: _every(*(value != one for one in members)),
+    },
+    functions={
+        **FUNCTIONS,
+        "min": _joining(np.minimum),
+        "max": _joining(np.maximum),
+        "abs": np.abs,
+        "log2": np.log2,
+        "next_power_of_2": np.vectorize(
+            lambda value: next_power_of_2(int(value)), otypes=[np.int64]
+        ),
+    },
+    choose=lambda *parts: applied(np.where, *parts),
+    every=lambda conditions: applied(_every, *conditions),
+    some=lambda conditions: applied(_some, *conditions),
+)
 
 
 class Columns:
@@ -175,16 +122,9 @@ class Columns:
                     raise ValueError(f"{text!r} needs {name}")
                 self._known[name] = self._value(self._derived[name])
         try:
-            return _compiled(text)(self._known)
+            return compiled(text, _COLUMNS)(self._known)
         except (ArithmeticError, TypeError, ValueError) as error:
             raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
-
-
-def raw_names(derived: Mapping[str, str], text: str) -> frozenset[str]:
-    """Raw names that ``text`` reads, with derived names resolved."""
-    names = names_in(text)
-    resolved = [raw_names(derived, derived[name]) for name in names if name in derived]
-    return frozenset(names - derived.keys()).union(*resolved)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from launchwise.workloads.limits import parsed
+from launchwise.base.expressions import parsed
 
 _FUNCTIONS = {
     "ceil_div": "ceil_div",

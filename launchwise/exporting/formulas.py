@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from launchwise.base.expressions import Formulas, names_in
+from launchwise.base.expressions import Formulas, names_in, parsed
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
-from launchwise.workloads.limits import parsed
 from launchwise.workloads.parts import GPU_NAMES, Value, Variant
 from launchwise.workloads.spec import Spec
 

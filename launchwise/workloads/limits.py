@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.expressions import evaluate, names_in, parsed
 from launchwise.base.expressions import inlined as without_derived
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -111,11 +111,6 @@ def inlined(text: str, derived: Mapping[str, str]) -> str:
             return parsed(plain)
 
     return ast.unparse(Inline().visit(parsed(without_derived(text, derived))))
-
-
-def parsed(text: str) -> ast.expr:
-    """An expression as Python parses it."""
-    return ast.parse(text.strip(), mode="eval").body
 
 
 _SIMPLE = (
