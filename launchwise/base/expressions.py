@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -37,20 +36,6 @@ __all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 
 Expression = Annotated[str, Field(title="expression")]
 """An expression, as the typed models declare it."""
-
-
-FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "ceil_div": ("ceil_div(7, 2)", "first number divided by the second, rounded up"),
-        "round_up": ("round_up(70, 32)", "first number, rounded up to a multiple of the second"),
-        "next_power_of_2": ("next_power_of_2(70)", "smallest power of 2 not below the number"),
-        "min": ("min(4, 2, 3)", "smallest of two or more numbers"),
-        "max": ("max(4, 2, 3)", "largest of two or more numbers"),
-        "abs": ("abs(-3)", "absolute value"),
-        "log2": ("log2(8)", "logarithm to base 2"),
-    }
-)
-"""Function to an example and a description, for the reference."""
 
 _ALLOWED = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
