@@ -154,18 +154,12 @@ _SINGLE = Arithmetic(
 
 @dataclass(frozen=True)
 class Extent:
-    """Size of an expression with derived names replaced by what they stand for.
-
-    Parameters
-    ----------
-    characters
-        Length of its text, with brackets.
-    levels
-        Its nesting.
-    """
+    """Size of an expression with derived names replaced by what they stand for."""
 
     characters: int
+    """Length of its text, with brackets."""
     levels: int
+    """Its nesting."""
 
 
 def extent(text: str, derived: Mapping[str, Extent]) -> Extent:

@@ -36,25 +36,17 @@ def outcome(low: float, high: float) -> str:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of two times measured in pairs.
-
-    Parameters
-    ----------
-    value
-        Median over the pairs; NaN without any.
-    low, high
-        Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs.
-    pairs
-        Number of pairs.
-    thrown
-        How many were discarded: at different clocks, or on a hindered card.
-    """
+    """Ratio of two times measured in pairs."""
 
     value: float
+    """Median over the pairs; NaN without any."""
     low: float
     high: float
+    """Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs."""
     pairs: int
+    """Number of pairs."""
     thrown: int
+    """How many were discarded: at different clocks, or on a hindered card."""
 
     @property
     def half_width(self) -> float:

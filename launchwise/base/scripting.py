@@ -32,25 +32,17 @@ EXIT_RESUMABLE = 75
 
 @dataclass(frozen=True)
 class Job:
-    """What a rule gives its script, as plain values.
-
-    Parameters
-    ----------
-    rule
-        Name of the rule.
-    log
-        Log file; empty without one.
-    given
-        ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
-        under the word itself; ``job``: ``threads`` and ``log``. JSON-able.
-    modules
-        Environment modules to load, from the rule's resource of that name.
-    """
+    """What a rule gives its script, as plain values."""
 
     rule: str
+    """Name of the rule."""
     log: Sequence[str]
+    """Log file; empty without one."""
     given: Mapping[str, Mapping[str, Any]]
+    """``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
+    under the word itself; ``job``: ``threads`` and ``log``. JSON-able."""
     modules: Sequence[str] = ()
+    """Environment modules to load, from the rule's resource of that name."""
 
     @classmethod
     def of(cls, snakemake: Any) -> Job:

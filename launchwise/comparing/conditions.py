@@ -19,25 +19,17 @@ CLOCK_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """A measuring condition that differs between the sides.
-
-    Parameters
-    ----------
-    what
-        One of :data:`LABELS`, ``sm_clock_mhz`` or ``throttle``.
-    old, new
-        Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
-    rows
-        Matched rows in which both differ.
-    of
-        Matched rows where both are known.
-    """
+    """A measuring condition that differs between the sides."""
 
     what: str
+    """One of :data:`LABELS`, ``sm_clock_mhz`` or ``throttle``."""
     old: list[str]
     new: list[str]
+    """Labels, sorted; the median clock, MHz; reasons for throttling, sorted."""
     rows: int
+    """Matched rows in which both differ."""
     of: int
+    """Matched rows where both are known."""
 
 
 def differences(rows: pd.DataFrame) -> list[Difference]:

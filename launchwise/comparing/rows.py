@@ -16,19 +16,13 @@ from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED
 
 @dataclass(frozen=True)
 class Rule:
-    """When times differ.
-
-    Parameters
-    ----------
-    threshold
-        Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
-        faster below 1 / (1 + threshold).
-    confidence
-        Of the intervals of ratios, such as 0.99.
-    """
+    """When times differ."""
 
     threshold: float = 0.02
+    """Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
+    faster below 1 / (1 + threshold)."""
     confidence: float = 0.99
+    """Of the intervals of ratios, such as 0.99."""
 
     def differ(self, ratios: np.ndarray) -> np.ndarray:
         """Whether ratios of times are beyond the threshold: bool; False for NaN."""

@@ -31,21 +31,14 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Side:
-    """Sweeps of one side.
-
-    Parameters
-    ----------
-    name
-        As the user named it.
-    files
-        Parquet file of each sweep.
-    scratch
-        Folder of files that were taken out of a commit.
-    """
+    """Sweeps of one side."""
 
     name: str
+    """As the user named it."""
     files: Mapping[Key, Path]
+    """Parquet file of each sweep."""
     scratch: Path | None = None
+    """Folder of files that were taken out of a commit."""
 
     def shown(self, path: Path) -> str:
         """A file as the user knows it."""

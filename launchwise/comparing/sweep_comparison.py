@@ -24,28 +24,19 @@ MOST_LISTED = 4
 
 @dataclass(frozen=True)
 class SweepComparison:
-    """Two sweeps of a workload.
-
-    Parameters
-    ----------
-    gpu
-        Name of the GPU in OLD.
-    new_gpu
-        Name of the GPU in NEW.
-    rows
-        From :func:`launchwise.comparing.rows.matched`.
-    answers
-        From :func:`launchwise.comparing.answers.best_answers`.
-    differences
-        How the rows were measured differently.
-    """
+    """Two sweeps of a workload."""
 
     spec: Spec
     gpu: str
+    """Name of the GPU in OLD."""
     new_gpu: str
+    """Name of the GPU in NEW."""
     rows: pd.DataFrame
+    """From :func:`launchwise.comparing.rows.matched`."""
     answers: pd.DataFrame
+    """From :func:`launchwise.comparing.answers.best_answers`."""
     differences: list[Difference]
+    """How the rows were measured differently."""
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -85,22 +76,16 @@ class SweepComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sweeps that two sides share.
-
-    Parameters
-    ----------
-    old, new
-        The sides as the user named them.
-    only_old, only_new
-        GPU and workload of sweeps that one side has alone, sorted.
-    """
+    """All sweeps that two sides share."""
 
     old: str
     new: str
+    """The sides as the user named them."""
     rule: Rule
     sweeps: list[SweepComparison]
     only_old: list[Key]
     only_new: list[Key]
+    """GPU and workload of sweeps that one side has alone, sorted."""
 
     @property
     def outcomes(self) -> dict[str, int]:

@@ -196,25 +196,17 @@ def _value(record: Mapping[str, str], path: str | Path) -> float:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Measured ceilings of one GPU divided by the figures of its datasheet.
-
-    Parameters
-    ----------
-    copy_bandwidth
-        Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
-    flop
-        Each of :data:`FLOP_FIGURES` to its measured divided by its stated rate.
-    tensor
-        Each of :data:`TENSOR_FIGURES` to its measured (``mma``) divided by its stated dense rate.
-    launch_overhead_us
-        Time of an empty kernel launched behind another, us: mostly the host's work, so it is
-        taken over as it is.
-    """
+    """Measured ceilings of one GPU divided by the figures of its datasheet."""
 
     copy_bandwidth: float
+    """Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth."""
     flop: Mapping[str, float]
+    """Each of :data:`FLOP_FIGURES` to its measured divided by its stated rate."""
     tensor: Mapping[str, float]
+    """Each of :data:`TENSOR_FIGURES` to its measured (``mma``) divided by its stated dense rate."""
     launch_overhead_us: float
+    """Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
+    over as it is."""
 
     @classmethod
     def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:

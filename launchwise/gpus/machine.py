@@ -217,18 +217,12 @@ def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
 
 @dataclass(frozen=True)
 class Fastest:
-    """Upper limits of any kernel on a GPU.
-
-    Parameters
-    ----------
-    gbs
-        Bytes through device memory, 1e9 a second.
-    gflops
-        FLOP of whatever type is fastest, 1e9 a second.
-    """
+    """Upper limits of any kernel on a GPU."""
 
     gbs: float = math.inf
+    """Bytes through device memory, 1e9 a second."""
     gflops: float = math.inf
+    """FLOP of whatever type is fastest, 1e9 a second."""
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Fastest:

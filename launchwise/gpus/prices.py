@@ -16,24 +16,16 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
 @dataclass(frozen=True)
 class Price:
-    """Prices of a GPU.
-
-    Parameters
-    ----------
-    euro
-        To buy, euro; None where it is unknown.
-    euro_per_hour
-        To rent, or of owning and running it, euro per hour; None where it is unknown.
-    date
-        Day of the price, ISO.
-    source
-        Source of the price.
-    """
+    """Prices of a GPU."""
 
     euro: float | None
+    """To buy, euro; None where it is unknown."""
     euro_per_hour: float | None
+    """To rent, or of owning and running it, euro per hour; None where it is unknown."""
     date: str
+    """Day of the price, ISO."""
     source: str
+    """Source of the price."""
 
 
 def read_prices(

@@ -21,21 +21,14 @@ class Apart:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Outcome of compiling a group of builds.
-
-    Parameters
-    ----------
-    cubins
-        Builds that were compiled together, with their cubin.
-    refused
-        Key of a build to what its compiler says against it.
-    apart
-        Builds that are compiled one by one, not by nvcc.
-    """
+    """Outcome of compiling a group of builds."""
 
     cubins: list[tuple[list[Build], bytes]]
+    """Builds that were compiled together, with their cubin."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    """Key of a build to what its compiler says against it."""
     apart: list[Apart] = field(default_factory=list)
+    """Builds that are compiled one by one, not by nvcc."""
 
 
 def joined(parts: list[Compiled]) -> Compiled:

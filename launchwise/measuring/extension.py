@@ -47,25 +47,17 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Extension:
-    """Rows of an earlier sweep that stay.
-
-    Parameters
-    ----------
-    recorded
-        All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them.
-    facts
-        Metadata of the recorded table.
-    anew
-        Rows that are measured again (see :func:`read_extension`).
-    unfit
-        Commits and variants of rows that are no longer valid.
-    """
+    """Rows of an earlier sweep that stay."""
 
     spec: Spec
     recorded: pd.DataFrame
+    """All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them."""
     facts: Mapping[str, Any]
+    """Metadata of the recorded table."""
     anew: Collection[RowSelection] = ()
+    """Rows that are measured again (see :func:`read_extension`)."""
     unfit: Collection[tuple[str, str]] = ()
+    """Commits and variants of rows that are no longer valid."""
 
     @cached_property
     def kept(self) -> pd.DataFrame:

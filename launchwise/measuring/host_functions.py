@@ -70,21 +70,14 @@ def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collec
 
 @dataclass(frozen=True)
 class _File:
-    """A file as it is read here; each text has the places of the file.
-
-    Parameters
-    ----------
-    bare
-        Without comments.
-    code
-        Without comments, the insides of literals and lines of the preprocessor.
-    directives
-        Those lines.
-    """
+    """A file as it is read here; each text has the places of the file."""
 
     bare: str
+    """Without comments."""
     code: str
+    """Without comments, the insides of literals and lines of the preprocessor."""
     directives: Sequence[re.Match[str]]
+    """Those lines."""
 
     @classmethod
     def of(cls, content: str) -> _File:

@@ -64,30 +64,20 @@ class CompilerMissing(UserError):
 
 @dataclass(frozen=True)
 class Clang:
-    """A Clang that can offload to one architecture.
-
-    Parameters
-    ----------
-    path
-        The compiler.
-    arch
-        Architecture, such as ``sm_90``.
-    libraries
-        Folder of LLVM's OpenMP libraries.
-    device_library
-        What runs on the device beside the user's code, as bitcode.
-    ptxas
-        Assembler of CUDA 12.
-    releases
-        Of Clang and ptxas, by their names.
-    """
+    """A Clang that can offload to one architecture."""
 
     path: str
+    """The compiler."""
     arch: str
+    """Architecture, such as ``sm_90``."""
     libraries: Path
+    """Folder of LLVM's OpenMP libraries."""
     device_library: Path
+    """What runs on the device beside the user's code, as bitcode."""
     ptxas: Path
+    """Assembler of CUDA 12."""
     releases: Mapping[str, str]
+    """Of Clang and ptxas, by their names."""
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.

@@ -62,21 +62,14 @@ def digest_of_sources(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class SourceState:
-    """Digests of the files that decide what the rows of a workload's folder mean.
-
-    Parameters
-    ----------
-    sources
-        Of all of them.
-    host
-        Of the Python and C code that prepares inputs, launches kernels and checks outputs.
-    kernels
-        Variant to the digest of its source, with what it includes and its compiler's options.
-    """
+    """Digests of the files that decide what the rows of a workload's folder mean."""
 
     sources: str
+    """Of all of them."""
     host: str
+    """Of the Python and C code that prepares inputs, launches kernels and checks outputs."""
     kernels: Mapping[str, str]
+    """Variant to the digest of its source, with what it includes and its compiler's options."""
 
     def as_facts(self) -> dict[str, Any]:
         """As the metadata of a table hold it."""

@@ -62,27 +62,19 @@ class NoTelemetry(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a card; NaN or None for unsupported quantities.
-
-    Parameters
-    ----------
-    at
-        ``time.monotonic()``, in seconds.
-    sm_clock_mhz, memory_clock_mhz, temperature_c, power_w
-        Current values, in the units of their names.
-    energy_j
-        Counter of the energy that the card has used, in joules.
-    throttle
-        Bit mask of NVML's clocks-event reasons.
-    """
+    """One sample of a card; NaN or None for unsupported quantities."""
 
     at: float
+    """``time.monotonic()``, in seconds."""
     sm_clock_mhz: float = math.nan
     memory_clock_mhz: float = math.nan
     temperature_c: float = math.nan
     power_w: float = math.nan
+    """Current values, in the units of their names."""
     energy_j: float | None = None
+    """Counter of the energy that the card has used, in joules."""
     throttle: int | None = None
+    """Bit mask of NVML's clocks-event reasons."""
 
 
 Source = Callable[[], Sample]

@@ -26,24 +26,17 @@ RESTORED = "restored"
 
 @dataclass(frozen=True)
 class Repeated:
-    """Times of the repeats of one configuration.
-
-    Parameters
-    ----------
-    times_ms
-        One time per repeat, ms per launch.
-    timer
-        ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
-        of several launches, for kernels so short that the events would be a part of them;
-        ``restored``: events around every launch, arrays put back before it; ``host``: the host's
-        clock around a run that the host drives.
-    launches
-        Launches (runs of a sequence) in one repeat.
-    """
+    """Times of the repeats of one configuration."""
 
     times_ms: list[float]
+    """One time per repeat, ms per launch."""
     timer: str
+    """``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
+    several launches, for kernels so short that the events would be a part of them; ``restored``:
+    events around every launch, arrays put back before it; ``host``: the host's clock around a run
+    that the host drives."""
     launches: int
+    """Launches (runs of a sequence) in one repeat."""
 
 
 def repeat(

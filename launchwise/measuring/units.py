@@ -60,33 +60,22 @@ HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
 
 @dataclass(frozen=True)
 class SourceCopy:
-    """A copy of a source that nvcc reads, with copies of the headers beside it.
-
-    Parameters
-    ----------
-    path
-        Of the copy of the source.
-    folders
-        Where nvcc looks for headers.
-    macros
-        Names that its files define or undefine, sorted.
-    text
-        The source and the headers beside it, without comments.
-    c_kernels
-        Kernels of C beside those of the build: they get names of their own, too.
-    is_shared
-        Whether it has other functions of C: two builds cannot share a unit.
-    needs_file_scope
-        Whether it may not compile inside a namespace.
-    """
+    """A copy of a source that nvcc reads, with copies of the headers beside it."""
 
     path: Path
+    """Of the copy of the source."""
     folders: tuple[Path, ...]
+    """Where nvcc looks for headers."""
     macros: tuple[str, ...]
+    """Names that its files define or undefine, sorted."""
     text: str
+    """The source and the headers beside it, without comments."""
     c_kernels: tuple[str, ...]
+    """Kernels of C beside those of the build: they get names of their own, too."""
     is_shared: bool
+    """Whether it has other functions of C: two builds cannot share a unit."""
     needs_file_scope: bool
+    """Whether it may not compile inside a namespace."""
 
 
 class Units:

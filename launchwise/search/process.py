@@ -45,20 +45,14 @@ ROOT_OF_5 = float(np.sqrt(5))
 
 @dataclass(frozen=True)
 class Scales:
-    """Hyper-parameters of the covariance.
-
-    Parameters
-    ----------
-    lengths
-        Of each tunable, in parts of its range: float64, shape (tunables,).
-    own, single, shared
-        Deviations of the log time.
-    """
+    """Hyper-parameters of the covariance."""
 
     lengths: np.ndarray
+    """Of each tunable, in parts of its range: float64, shape (tunables,)."""
     own: float
     single: float
     shared: float
+    """Deviations of the log time."""
 
     @classmethod
     def of(cls, logs: np.ndarray) -> Scales:

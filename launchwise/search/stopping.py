@@ -35,21 +35,14 @@ def least_measured(candidates: int) -> int:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a process says of the candidates that were not measured.
-
-    Parameters
-    ----------
-    expected
-        Expected number of them that are faster than the best by more than asked.
-    since
-        Measurements since the best one.
-    left
-        How many there are.
-    """
+    """What a process says of the candidates that were not measured."""
 
     expected: float
+    """Expected number of them that are faster than the best by more than asked."""
     since: int
+    """Measurements since the best one."""
     left: int
+    """How many there are."""
 
 
 def terms(evidence: Evidence) -> tuple[float, float, float, float]:

@@ -23,64 +23,43 @@ TIE = 2.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """Configurations of one problem that have the same status.
-
-    Parameters
-    ----------
-    count
-        Their number.
-    reason
-        The most frequent reason, '' where rows of this status have none. Reasons that differ only
-        in numbers count as one; this is the first of them.
-    alike
-        Number of configurations with such a reason.
-    configuration
-        One of them: the variant, and every tunable that it has, to their values.
-    """
+    """Configurations of one problem that have the same status."""
 
     count: int
+    """Their number."""
     reason: str
+    """The most frequent reason, '' where rows of this status have none. Reasons that differ only in
+    numbers count as one; this is the first of them."""
     alike: int
+    """Number of configurations with such a reason."""
     configuration: dict[str, Value]
+    """One of them: the variant, and every tunable that it has, to their values."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The fastest configuration of one problem on one GPU.
-
-    Parameters
-    ----------
-    problem
-        Problem parameter to its value.
-    configuration
-        The variant, and every tunable that it has, to their values; None when nothing was timed.
-    time_ms, relative_error
-        Median time, ms, and its relative standard error.
-    baseline_ms
-        Time of the default configuration, ms; None when it was not timed.
-    tied
-        Other configurations that are slower by less than two standard errors of the difference.
-    bandwidth_gbs
-        Least traffic of the problem divided by ``time_ms``, GB/s.
-    block, grid
-        Threads per block and blocks per grid in x, y, z; None for work that the host drives.
-    statuses
-        Status to its number of configurations.
-    outcomes
-        Status to what it is about; for every status but ``ok``.
-    """
+    """The fastest configuration of one problem on one GPU."""
 
     problem: dict[str, Value]
+    """Problem parameter to its value."""
     configuration: dict[str, Value] | None
+    """The variant, and every tunable that it has, to their values; None when nothing was timed."""
     time_ms: float | None
     relative_error: float | None
+    """Median time, ms, and its relative standard error."""
     baseline_ms: float | None
+    """Time of the default configuration, ms; None when it was not timed."""
     tied: int
+    """Other configurations that are slower by less than two standard errors of the difference."""
     bandwidth_gbs: float | None
+    """Least traffic of the problem divided by ``time_ms``, GB/s."""
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
+    """Threads per block and blocks per grid in x, y, z; None for work that the host drives."""
     statuses: dict[str, int]
+    """Status to its number of configurations."""
     outcomes: dict[str, Outcome]
+    """Status to what it is about; for every status but ``ok``."""
 
     @property
     def speedup(self) -> float | None:

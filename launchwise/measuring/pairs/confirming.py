@@ -40,35 +40,24 @@ MOST_VISITS = 3
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds of one contest on one card, over all visits.
-
-    Parameters
-    ----------
-    times_ms, clocks_mhz
-        Of each configuration in each round; the clock is 0 where it is unknown.
-    throttle
-        Reasons for low clocks of each configuration, sorted.
-    found
-        ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
-    visits
-        How often the problem was visited.
-    hindered
-        Of each round: whether something from outside held the card back while one of the
-        configurations ran.
-    origin
-        Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
-    replays
-        Whether launches may be replayed in graphs.
-    """
+    """Rounds of one contest on one card, over all visits."""
 
     times_ms: list[list[float]]
     clocks_mhz: list[list[float]]
+    """Of each configuration in each round; the clock is 0 where it is unknown."""
     throttle: list[list[str]]
+    """Reasons for low clocks of each configuration, sorted."""
     found: list[dict[str, str]]
+    """``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``."""
     visits: int
+    """How often the problem was visited."""
     hindered: list[bool]
+    """Of each round: whether something from outside held the card back while one of the
+    configurations ran."""
     origin: Mapping[str, str] = field(default_factory=dict)
+    """Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any."""
     replays: bool = True
+    """Whether launches may be replayed in graphs."""
 
     def kept_ms(self, place: int) -> list[float]:
         """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""

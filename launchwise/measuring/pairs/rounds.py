@@ -48,18 +48,12 @@ LOOK_EVERY = 4
 
 @dataclass(frozen=True)
 class Way:
-    """Timing method of all configurations of a problem.
-
-    Parameters
-    ----------
-    timer
-        ``events``, ``graph``, ``restored`` or ``host``.
-    l2
-        Whether L2 is ``cold`` or ``warm`` before each launch.
-    """
+    """Timing method of all configurations of a problem."""
 
     timer: str
+    """``events``, ``graph``, ``restored`` or ``host``."""
     l2: str
+    """Whether L2 is ``cold`` or ``warm`` before each launch."""
 
 
 HOST = Way("host", "warm")
@@ -67,31 +61,21 @@ HOST = Way("host", "warm")
 
 @dataclass
 class Entered:
-    """A configuration whose result was right.
-
-    Parameters
-    ----------
-    shortest_ms
-        Of a few launches.
-    launches
-        Kernels that it launches one after the other.
-    by_host
-        Whether the host drives it.
-    fits_l2
-        Whether what it reads and writes fits L2.
-    version
-        Of a library.
-    restored
-        Whether what it changes is put back before each launch.
-    """
+    """A configuration whose result was right."""
 
     configuration: Configuration
     shortest_ms: float
+    """Of a few launches."""
     launches: int
+    """Kernels that it launches one after the other."""
     by_host: bool
+    """Whether the host drives it."""
     fits_l2: bool
+    """Whether what it reads and writes fits L2."""
     version: str = ""
+    """Of a library."""
     restored: bool = False
+    """Whether what it changes is put back before each launch."""
 
 
 def measure_pairs(
