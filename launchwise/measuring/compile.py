@@ -20,11 +20,9 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring import openmp, triton_compiler
-from launchwise.measuring.bundle import write_bundle
-from launchwise.measuring.compiled import Apart, Compiled, joined
-from launchwise.measuring.messages import of_another_build, refusal
+from launchwise.measuring.bundle import Apart, Compiled, joined, write_bundle
 from launchwise.measuring.source_states import FLAGS, fingerprint
-from launchwise.measuring.symbols import constant_symbols, kernel_symbols
+from launchwise.measuring.symbols import constant_symbols, kernel_symbols, of_another_build, refusal
 from launchwise.measuring.units import Units
 from launchwise.workloads.builds import Build, by_source, spread, symbol_path
 from launchwise.workloads.sources import include_folders

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.bundle import Bundle, Compiled
 from launchwise.measuring.compile import Compiler, left_out
-from launchwise.measuring.compiled import Compiled
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 

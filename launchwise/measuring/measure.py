@@ -12,8 +12,15 @@ from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
-from launchwise.measuring.timing import RESTORED, Repeated, repeat
+from launchwise.measuring.timing import (
+    RESTORED,
+    Repeated,
+    checked_columns,
+    complaint,
+    repeat,
+    timed_row,
+    unverified,
+)
 from launchwise.workloads.device import Device, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun, Launch, LaunchSequence, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration, Problem, baseline

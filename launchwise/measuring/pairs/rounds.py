@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
 from launchwise.experiment.confirmation import peer_of
-from launchwise.measuring.check_results import complaint
 from launchwise.measuring.measure import (
     GRAPH_MS,
     MOST_LAUNCHES_PER_GRAPH,
@@ -26,7 +25,7 @@ from launchwise.measuring.measure import (
     times_ms,
 )
 from launchwise.measuring.open_layouts import OpenLayouts
-from launchwise.measuring.timing import RESTORED
+from launchwise.measuring.timing import RESTORED, complaint
 from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
