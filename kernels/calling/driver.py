@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.shared_objects import loaded
-from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle
 from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
-from launchwise.cuda.buffers import CudaBuffer, CudaPart
-from launchwise.cuda.failures import failed
-from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
-from launchwise.measuring.measure import LaunchFailed
+from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 from launchwise.workloads.device import Buffer
 
 
@@ -104,3 +102,42 @@ class CudaMemory:
             cuda.Context.synchronize()
         except cuda.Error as error:
             raise failed(error) from error
+
+
+class CudaPart:
+    """Some bytes of a buffer."""
+
+    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
+        self.allocation = int(whole.allocation) + offset  # type: ignore[attr-defined]
+        self.nbytes = nbytes
+
+
+class CudaGlobal:
+    """A variable of a module, such as a ``__constant__`` array."""
+
+    def __init__(self, allocation: int, nbytes: int) -> None:
+        self.allocation = allocation
+        self.nbytes = nbytes
+
+
+class CudaBuffer:
+    """Device memory of PyCUDA with its size."""
+
+    def __init__(self, nbytes: int) -> None:
+        try:
+            self.allocation = cuda.mem_alloc(nbytes)
+        except cuda.MemoryError as error:
+            raise OutOfMemory(f"{nbytes / 1e9:.2f} GB cannot be allocated: {error}") from error
+        self.nbytes = nbytes
+
+
+def failed(error: cuda.Error) -> LaunchFailed | OutOfMemory:
+    """Check whether the context survived; a lost one needs a new process."""
+    reason = " ".join(str(error).split())
+    if isinstance(error, cuda.MemoryError):
+        return OutOfMemory(reason)
+    try:
+        cuda.Context.synchronize()
+    except cuda.Error:
+        return LaunchFailed(reason, fatal=True)
+    return LaunchFailed(reason, fatal=False)

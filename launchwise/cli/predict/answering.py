@@ -14,9 +14,8 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import laid_over
 from launchwise.base.names import assigned
-from launchwise.base.typed import read_yaml_mapping
+from launchwise.base.typed import laid_over, read_yaml_mapping
 from launchwise.cli.gpu_names import gpu_named, known_cards
 from launchwise.cli.problems import problem_of
 from launchwise.experiment.experiment import Experiment
