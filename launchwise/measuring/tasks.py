@@ -191,7 +191,7 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     """Tasks for rows that were measured once and are in doubt, for one of three reasons.
 
-    The reference kernel drifted (:func:`.drift.drifted_rows`); or the card was throttled and its
+    The reference kernel drifted (:func:`drifted_rows`); or the card was throttled and its
     clock was lower than the highest of the sweep by more than the method's ``drift``; or the
     repeats, timed by the device, are further apart than the method's ``disturbed`` allows.
     """
