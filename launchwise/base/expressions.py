@@ -20,7 +20,6 @@ from operator import itemgetter
 from typing import Annotated, Any
 
 from pydantic import Field
-from simpleeval import InvalidExpression
 
 from launchwise.base.arithmetic import (
     FUNCTIONS,
@@ -39,10 +38,11 @@ Expression = Annotated[str, Field(title="expression")]
 
 _ALLOWED = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
-    *(ast.IfExp, ast.BoolOp, ast.boolop, ast.BinOp, ast.UnaryOp, ast.Compare, *OPERATORS),
+    *(ast.IfExp, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
 
-_FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+_FAILURES = (ArithmeticError, TypeError, ValueError, RecursionError)
 
 MOST_CHARACTERS = 50_000
 """Longest expression, also with derived names replaced by what they stand for."""
@@ -125,10 +125,6 @@ def _compiled(node: ast.expr, arithmetic: Arithmetic) -> Closure:
     raise AssertionError(f"{ast.dump(node)} was let pass")
 
 
-def _chosen(condition: Closure, then: Closure, otherwise: Closure) -> Closure:
-    return lambda names: then(names) if condition(names) else otherwise(names)
-
-
 def _joined(stop: bool, conditions: Sequence[Closure]) -> Closure:
     """The first value whose truth is ``stop``, or the last; those after it are not computed."""
 
@@ -146,7 +142,7 @@ def _joined(stop: bool, conditions: Sequence[Closure]) -> Closure:
 _SINGLE = Arithmetic(
     operators=OPERATORS,
     functions={name: bounding(function) for name, function in FUNCTIONS.items()},
-    choose=_chosen,
+    choose=lambda test, then, other: lambda names: then(names) if test(names) else other(names),
     every=partial(_joined, False),
     some=partial(_joined, True),
 )
@@ -208,6 +204,9 @@ def _read(text: str) -> tuple[tuple[str, ...], int]:
     nodes, levels = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
         raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
+    signs = (node for node in nodes if isinstance(node, ast.operator | ast.unaryop | ast.cmpop))
+    if strange_sign := next((type(each) for each in signs if type(each) not in OPERATORS), None):
+        raise ValueError(f"{_quoted(text)} uses {_sign(strange_sign)}")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
         raise ValueError(
@@ -215,6 +214,14 @@ def _read(text: str) -> tuple[tuple[str, ...], int]:
         )
     names = (node.id for node in nodes if isinstance(node, ast.Name))
     return tuple(name for name in names if name not in called), levels
+
+
+def _sign(kind: type[ast.AST]) -> str:
+    """An operator that is none here, and what to write in its place."""
+    signs = {"BitXor": "^", "BitOr": "|", "BitAnd": "&", "LShift": "<<", "RShift": ">>"}
+    sign = {**signs, "Invert": "~", "MatMult": "@"}.get(kind.__name__, kind.__name__.lower())
+    powers = {"^": ": a power is **", "<<": ": write * 2 **", ">>": ": write // 2 **"}
+    return f"{sign}, which is no operator here{powers.get(sign, '')}"
 
 
 def parsed(text: str) -> ast.expr:
@@ -356,14 +363,12 @@ class Formulas:
     def _plan(self, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Raw names that ``text`` reads, and the derived names to compute first, in order."""
         if text not in self._plans:
-            wanted, raw = set(names_in(text)), set()
-            steps: list[str] = []
+            wanted, steps = set(names_in(text)), list[str]()
             for name in reversed(self._derived):
                 if name in wanted:
                     steps.insert(0, name)
                     wanted |= names_in(self._derived[name])
-            raw = wanted - self._derived.keys()
-            self._plans[text] = (tuple(sorted(raw)), tuple(steps))
+            self._plans[text] = (tuple(sorted(wanted - self._derived.keys())), tuple(steps))
         return self._plans[text]
 
     def raw_names(self, text: str) -> tuple[str, ...]:

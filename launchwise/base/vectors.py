@@ -43,19 +43,15 @@ def _joining(ufunc: np.ufunc) -> Callable[..., Any]:
     return lambda *values: reduce(ufunc, values)
 
 
-_power = _without_overflow(operator.pow)
-_multiply = _without_overflow(operator.mul)
 _every, _some = _joining(np.logical_and), _joining(np.logical_or)
 
 _COLUMNS = Arithmetic(
     operators={
         **OPERATORS,
         ast.Add: operator.add,
-        ast.Mult: _multiply,
+        ast.Mult: _without_overflow(operator.mul),
         ast.Mod: operator.mod,
-        ast.Pow: _power,
-        ast.LShift: lambda value, places: _multiply(value, _power(2, places)),
-        ast.RShift: operator.rshift,
+        ast.Pow: _without_overflow(operator.pow),
         ast.Not: np.logical_not,
         ast.In: lambda value, members: _some(*(value == one for one in members)),
         ast.NotIn: lambda value, members: _every(*(value != one for one in members)),
