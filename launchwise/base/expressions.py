@@ -71,12 +71,12 @@ class Arithmetic:
 
     operators: Mapping[type[ast.AST], Callable[..., Any]]
     functions: Mapping[str, Callable[..., Any]]
+    # ``b if a else c`` of these three, in this order.
     choose: Callable[[Closure, Closure, Closure], Closure]
-    """``b if a else c`` of these three, in this order."""
+    # Conditions joined by ``and``.
     every: Callable[[Sequence[Closure]], Closure]
-    """Conditions joined by ``and``."""
+    # Conditions joined by ``or``.
     some: Callable[[Sequence[Closure]], Closure]
-    """Conditions joined by ``or``."""
 
 
 @lru_cache(maxsize=8192)
@@ -152,10 +152,10 @@ _SINGLE = Arithmetic(
 class Extent:
     """Size of an expression with derived names replaced by what they stand for."""
 
+    # Length of its text, with brackets.
     characters: int
-    """Length of its text, with brackets."""
+    # Its nesting.
     levels: int
-    """Its nesting."""
 
 
 def extent(text: str, derived: Mapping[str, Extent]) -> Extent:

@@ -38,15 +38,15 @@ def outcome(low: float, high: float) -> str:
 class Ratio:
     """Ratio of two times measured in pairs."""
 
+    # Median over the pairs; NaN without any.
     value: float
-    """Median over the pairs; NaN without any."""
+    # Limits of its 95 % interval; NaN for less than LEAST_ROUNDS pairs.
     low: float
     high: float
-    """Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs."""
+    # Number of pairs.
     pairs: int
-    """Number of pairs."""
+    # How many were discarded: at different clocks, or on a hindered card.
     thrown: int
-    """How many were discarded: at different clocks, or on a hindered card."""
 
     @property
     def half_width(self) -> float:

@@ -34,15 +34,15 @@ EXIT_RESUMABLE = 75
 class Job:
     """What a rule gives its script, as plain values."""
 
+    # Name of the rule.
     rule: str
-    """Name of the rule."""
+    # Log file; empty without one.
     log: Sequence[str]
-    """Log file; empty without one."""
+    # ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name under
+    # the word itself; ``job``: ``threads`` and ``log``. JSON-able.
     given: Mapping[str, Mapping[str, Any]]
-    """``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
-    under the word itself; ``job``: ``threads`` and ``log``. JSON-able."""
+    # Environment modules to load, from the rule's resource of that name.
     modules: Sequence[str] = ()
-    """Environment modules to load, from the rule's resource of that name."""
 
     @classmethod
     def of(cls, snakemake: Any) -> Job:

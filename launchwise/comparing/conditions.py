@@ -21,15 +21,15 @@ CLOCK_TOLERANCE = 0.01
 class Difference:
     """A measuring condition that differs between the sides."""
 
+    # One of LABELS, ``sm_clock_mhz`` or ``throttle``.
     what: str
-    """One of :data:`LABELS`, ``sm_clock_mhz`` or ``throttle``."""
+    # Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
     old: list[str]
     new: list[str]
-    """Labels, sorted; the median clock, MHz; reasons for throttling, sorted."""
+    # Matched rows in which both differ.
     rows: int
-    """Matched rows in which both differ."""
+    # Matched rows where both are known.
     of: int
-    """Matched rows where both are known."""
 
 
 def differences(rows: pd.DataFrame) -> list[Difference]:

@@ -72,11 +72,11 @@ def _flat_logs(side: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 class Rule:
     """When times differ."""
 
+    # Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
+    # faster below 1 / (1 + threshold).
     threshold: float = 0.02
-    """Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
-    faster below 1 / (1 + threshold)."""
+    # Of the intervals of ratios, such as 0.99.
     confidence: float = 0.99
-    """Of the intervals of ratios, such as 0.99."""
 
     def differ(self, ratios: np.ndarray) -> np.ndarray:
         """Whether ratios of times are beyond the threshold: bool; False for NaN."""

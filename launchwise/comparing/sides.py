@@ -35,12 +35,12 @@ Key = tuple[str, str]
 class Side:
     """Sweeps of one side."""
 
+    # As the user named it.
     name: str
-    """As the user named it."""
+    # Parquet file of each sweep.
     files: Mapping[Key, Path]
-    """Parquet file of each sweep."""
+    # Folder of files that were taken out of a commit.
     scratch: Path | None = None
-    """Folder of files that were taken out of a commit."""
 
     def shown(self, path: Path) -> str:
         """A file as the user knows it."""

@@ -28,16 +28,16 @@ class SweepComparison:
     """Two sweeps of a workload."""
 
     spec: Spec
+    # Name of the GPU in OLD.
     gpu: str
-    """Name of the GPU in OLD."""
+    # Name of the GPU in NEW.
     new_gpu: str
-    """Name of the GPU in NEW."""
+    # From launchwise.comparing.rows.matched.
     rows: pd.DataFrame
-    """From :func:`launchwise.comparing.rows.matched`."""
+    # From launchwise.comparing.answers.best_answers.
     answers: pd.DataFrame
-    """From :func:`launchwise.comparing.answers.best_answers`."""
+    # How the rows were measured differently.
     differences: list[Difference]
-    """How the rows were measured differently."""
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -79,14 +79,14 @@ class SweepComparison:
 class Comparison:
     """All sweeps that two sides share."""
 
+    # The sides as the user named them.
     old: str
     new: str
-    """The sides as the user named them."""
     rule: Rule
     sweeps: list[SweepComparison]
+    # GPU and workload of sweeps that one side has alone, sorted.
     only_old: list[Key]
     only_new: list[Key]
-    """GPU and workload of sweeps that one side has alone, sorted."""
 
     @property
     def outcomes(self) -> dict[str, int]:

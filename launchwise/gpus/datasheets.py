@@ -198,15 +198,15 @@ def _value(record: Mapping[str, str], path: str | Path) -> float:
 class Efficiency:
     """Measured ceilings of one GPU divided by the figures of its datasheet."""
 
+    # Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
     copy_bandwidth: float
-    """Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth."""
+    # Each of FLOP_FIGURES to its measured divided by its stated rate.
     flop: Mapping[str, float]
-    """Each of :data:`FLOP_FIGURES` to its measured divided by its stated rate."""
+    # Each of TENSOR_FIGURES to its measured (``mma``) divided by its stated dense rate.
     tensor: Mapping[str, float]
-    """Each of :data:`TENSOR_FIGURES` to its measured (``mma``) divided by its stated dense rate."""
+    # Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
+    # over as it is.
     launch_overhead_us: float
-    """Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
-    over as it is."""
 
     @classmethod
     def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:

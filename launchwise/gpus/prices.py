@@ -18,14 +18,14 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 class Price:
     """Prices of a GPU."""
 
+    # To buy, euro; None where it is unknown.
     euro: float | None
-    """To buy, euro; None where it is unknown."""
+    # To rent, or of owning and running it, euro per hour; None where it is unknown.
     euro_per_hour: float | None
-    """To rent, or of owning and running it, euro per hour; None where it is unknown."""
+    # Day of the price, ISO.
     date: str
-    """Day of the price, ISO."""
+    # Source of the price.
     source: str
-    """Source of the price."""
 
 
 def read_prices(

@@ -27,12 +27,12 @@ PIECE = 256
 class Kernel:
     """Kernel of two points at distance r, in scales / sqrt(3): amplitude * (1 + r) * exp(-r)."""
 
+    # Variance of the function.
     amplitude: float
-    """Variance of the function."""
+    # Distance along each axis over which it changes: float64, shape (axes,).
     scales: np.ndarray
-    """Distance along each axis over which it changes: float64, shape (axes,)."""
+    # Variance of what is observed around it.
     noise: float
-    """Variance of what is observed around it."""
 
     @classmethod
     def from_logs(cls, logs: np.ndarray) -> Self:

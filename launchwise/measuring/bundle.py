@@ -40,8 +40,8 @@ class Kernel:
     registers: int
     spill_bytes: int
     shared_bytes: int
+    # What the compiler, not the spec, decides of a launch; of kernels of Triton alone.
     launch: Mapping[str, Any] | None = None
-    """What the compiler, not the spec, decides of a launch; of kernels of Triton alone."""
 
     def completed(self, launch: Launch) -> Launch:
         """The launch with what the compiler decides.
@@ -161,12 +161,12 @@ class Apart:
 class Compiled:
     """Outcome of compiling a group of builds."""
 
+    # Builds that were compiled together, with their cubin.
     cubins: list[tuple[list[Build], bytes]]
-    """Builds that were compiled together, with their cubin."""
+    # Key of a build to what its compiler says against it.
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Key of a build to what its compiler says against it."""
+    # Builds that are compiled one by one, not by nvcc.
     apart: list[Apart] = field(default_factory=list)
-    """Builds that are compiled one by one, not by nvcc."""
 
 
 def joined(parts: list[Compiled]) -> Compiled:

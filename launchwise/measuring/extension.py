@@ -50,14 +50,14 @@ class Extension:
     """Rows of an earlier sweep that stay."""
 
     spec: Spec
+    # All rows, as launchwise.tables.measurements.measurement_schema declares them.
     recorded: pd.DataFrame
-    """All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them."""
+    # Metadata of the recorded table.
     facts: Mapping[str, Any]
-    """Metadata of the recorded table."""
+    # Rows that are measured again (see read_extension).
     anew: Collection[RowSelection] = ()
-    """Rows that are measured again (see :func:`read_extension`)."""
+    # Commits and variants of rows that are no longer valid.
     unfit: Collection[tuple[str, str]] = ()
-    """Commits and variants of rows that are no longer valid."""
 
     @cached_property
     def kept(self) -> pd.DataFrame:

@@ -72,12 +72,12 @@ def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collec
 class _File:
     """A file as it is read here; each text has the places of the file."""
 
+    # Without comments.
     bare: str
-    """Without comments."""
+    # Without comments, the insides of literals and lines of the preprocessor.
     code: str
-    """Without comments, the insides of literals and lines of the preprocessor."""
+    # Those lines.
     directives: Sequence[re.Match[str]]
-    """Those lines."""
 
     @classmethod
     def of(cls, content: str) -> _File:

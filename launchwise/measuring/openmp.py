@@ -66,18 +66,18 @@ class CompilerMissing(UserError):
 class Clang:
     """A Clang that can offload to one architecture."""
 
+    # The compiler.
     path: str
-    """The compiler."""
+    # Architecture, such as ``sm_90``.
     arch: str
-    """Architecture, such as ``sm_90``."""
+    # Folder of LLVM's OpenMP libraries.
     libraries: Path
-    """Folder of LLVM's OpenMP libraries."""
+    # What runs on the device beside the user's code, as bitcode.
     device_library: Path
-    """What runs on the device beside the user's code, as bitcode."""
+    # Assembler of CUDA 12.
     ptxas: Path
-    """Assembler of CUDA 12."""
+    # Of Clang and ptxas, by their names.
     releases: Mapping[str, str]
-    """Of Clang and ptxas, by their names."""
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.

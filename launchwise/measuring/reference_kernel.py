@@ -27,10 +27,10 @@ class Watched:
 
     problem: Problem
     configuration: Configuration
+    # Whether it was measured and verified before.
     known: bool = False
-    """Whether it was measured and verified before."""
+    # Its first time on this card, ms; None if not measured yet.
     reference_ms: float | None = None
-    """Its first time on this card, ms; None if not measured yet."""
 
 
 class Control:

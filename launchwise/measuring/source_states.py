@@ -64,12 +64,12 @@ def digest_of_sources(folder: Path) -> str:
 class SourceState:
     """Digests of the files that decide what the rows of a workload's folder mean."""
 
+    # Of all of them.
     sources: str
-    """Of all of them."""
+    # Of the Python and C code that prepares inputs, launches kernels and checks outputs.
     host: str
-    """Of the Python and C code that prepares inputs, launches kernels and checks outputs."""
+    # Variant to the digest of its source, with what it includes and its compiler's options.
     kernels: Mapping[str, str]
-    """Variant to the digest of its source, with what it includes and its compiler's options."""
 
     def as_facts(self) -> dict[str, Any]:
         """As the metadata of a table hold it."""

@@ -64,17 +64,17 @@ class NoTelemetry(Exception):
 class Sample:
     """One sample of a card; NaN or None for unsupported quantities."""
 
+    # ``time.monotonic()``, in seconds.
     at: float
-    """``time.monotonic()``, in seconds."""
+    # Current values, in the units of their names.
     sm_clock_mhz: float = math.nan
     memory_clock_mhz: float = math.nan
     temperature_c: float = math.nan
     power_w: float = math.nan
-    """Current values, in the units of their names."""
+    # Counter of the energy that the card has used, in joules.
     energy_j: float | None = None
-    """Counter of the energy that the card has used, in joules."""
+    # Bit mask of NVML's clocks-event reasons.
     throttle: int | None = None
-    """Bit mask of NVML's clocks-event reasons."""
 
 
 Source = Callable[[], Sample]

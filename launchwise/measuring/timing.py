@@ -30,15 +30,15 @@ RESTORED = "restored"
 class Repeated:
     """Times of the repeats of one configuration."""
 
+    # One time per repeat, ms per launch.
     times_ms: list[float]
-    """One time per repeat, ms per launch."""
+    # ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
+    # several launches, for kernels so short that the events would be a part of them; ``restored``:
+    # events around every launch, arrays put back before it; ``host``: the host's clock around a run
+    # that the host drives.
     timer: str
-    """``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
-    several launches, for kernels so short that the events would be a part of them; ``restored``:
-    events around every launch, arrays put back before it; ``host``: the host's clock around a run
-    that the host drives."""
+    # Launches (runs of a sequence) in one repeat.
     launches: int
-    """Launches (runs of a sequence) in one repeat."""
 
 
 def repeat(

@@ -62,20 +62,20 @@ HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
 class SourceCopy:
     """A copy of a source that nvcc reads, with copies of the headers beside it."""
 
+    # Of the copy of the source.
     path: Path
-    """Of the copy of the source."""
+    # Where nvcc looks for headers.
     folders: tuple[Path, ...]
-    """Where nvcc looks for headers."""
+    # Names that its files define or undefine, sorted.
     macros: tuple[str, ...]
-    """Names that its files define or undefine, sorted."""
+    # The source and the headers beside it, without comments.
     text: str
-    """The source and the headers beside it, without comments."""
+    # Kernels of C beside those of the build: they get names of their own, too.
     c_kernels: tuple[str, ...]
-    """Kernels of C beside those of the build: they get names of their own, too."""
+    # Whether it has other functions of C: two builds cannot share a unit.
     is_shared: bool
-    """Whether it has other functions of C: two builds cannot share a unit."""
+    # Whether it may not compile inside a namespace.
     needs_file_scope: bool
-    """Whether it may not compile inside a namespace."""
 
 
 class Units:

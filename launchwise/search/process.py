@@ -47,12 +47,12 @@ ROOT_OF_5 = float(np.sqrt(5))
 class Scales:
     """Hyper-parameters of the covariance."""
 
+    # Of each tunable, in parts of its range: float64, shape (tunables,).
     lengths: np.ndarray
-    """Of each tunable, in parts of its range: float64, shape (tunables,)."""
+    # Deviations of the log time.
     own: float
     single: float
     shared: float
-    """Deviations of the log time."""
 
     @classmethod
     def of(cls, logs: np.ndarray) -> Scales:

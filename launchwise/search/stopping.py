@@ -37,12 +37,12 @@ def least_measured(candidates: int) -> int:
 class Evidence:
     """What a process says of the candidates that were not measured."""
 
+    # Expected number of them that are faster than the best by more than asked.
     expected: float
-    """Expected number of them that are faster than the best by more than asked."""
+    # Measurements since the best one.
     since: int
-    """Measurements since the best one."""
+    # How many there are.
     left: int
-    """How many there are."""
 
 
 def terms(evidence: Evidence) -> tuple[float, float, float, float]:

@@ -25,41 +25,41 @@ TIE = 2.0
 class Outcome:
     """Configurations of one problem that have the same status."""
 
+    # Their number.
     count: int
-    """Their number."""
+    # The most frequent reason, '' where rows of this status have none. Reasons that differ only in
+    # numbers count as one; this is the first of them.
     reason: str
-    """The most frequent reason, '' where rows of this status have none. Reasons that differ only in
-    numbers count as one; this is the first of them."""
+    # Number of configurations with such a reason.
     alike: int
-    """Number of configurations with such a reason."""
+    # One of them: the variant, and every tunable that it has, to their values.
     configuration: dict[str, Value]
-    """One of them: the variant, and every tunable that it has, to their values."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """The fastest configuration of one problem on one GPU."""
 
+    # Problem parameter to its value.
     problem: dict[str, Value]
-    """Problem parameter to its value."""
+    # The variant, and every tunable that it has, to their values; None when nothing was timed.
     configuration: dict[str, Value] | None
-    """The variant, and every tunable that it has, to their values; None when nothing was timed."""
+    # Median time, ms, and its relative standard error.
     time_ms: float | None
     relative_error: float | None
-    """Median time, ms, and its relative standard error."""
+    # Time of the default configuration, ms; None when it was not timed.
     baseline_ms: float | None
-    """Time of the default configuration, ms; None when it was not timed."""
+    # Other configurations that are slower by less than two standard errors of the difference.
     tied: int
-    """Other configurations that are slower by less than two standard errors of the difference."""
+    # Least traffic of the problem divided by ``time_ms``, GB/s.
     bandwidth_gbs: float | None
-    """Least traffic of the problem divided by ``time_ms``, GB/s."""
+    # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
-    """Threads per block and blocks per grid in x, y, z; None for work that the host drives."""
+    # Status to its number of configurations.
     statuses: dict[str, int]
-    """Status to its number of configurations."""
+    # Status to what it is about; for every status but ``ok``.
     outcomes: dict[str, Outcome]
-    """Status to what it is about; for every status but ``ok``."""
 
     @property
     def speedup(self) -> float | None:

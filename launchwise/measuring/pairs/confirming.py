@@ -42,22 +42,22 @@ MOST_VISITS = 3
 class Rounds:
     """Rounds of one contest on one card, over all visits."""
 
+    # Of each configuration in each round; the clock is 0 where it is unknown.
     times_ms: list[list[float]]
     clocks_mhz: list[list[float]]
-    """Of each configuration in each round; the clock is 0 where it is unknown."""
+    # Reasons for low clocks of each configuration, sorted.
     throttle: list[list[str]]
-    """Reasons for low clocks of each configuration, sorted."""
+    # ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     found: list[dict[str, str]]
-    """``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``."""
+    # How often the problem was visited.
     visits: int
-    """How often the problem was visited."""
+    # Of each round: whether something from outside held the card back while one of the
+    # configurations ran.
     hindered: list[bool]
-    """Of each round: whether something from outside held the card back while one of the
-    configurations ran."""
+    # Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
     origin: Mapping[str, str] = field(default_factory=dict)
-    """Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any."""
+    # Whether launches may be replayed in graphs.
     replays: bool = True
-    """Whether launches may be replayed in graphs."""
 
     def kept_ms(self, place: int) -> list[float]:
         """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""

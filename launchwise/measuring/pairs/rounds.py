@@ -49,10 +49,10 @@ LOOK_EVERY = 4
 class Way:
     """Timing method of all configurations of a problem."""
 
+    # ``events``, ``graph``, ``restored`` or ``host``.
     timer: str
-    """``events``, ``graph``, ``restored`` or ``host``."""
+    # Whether L2 is ``cold`` or ``warm`` before each launch.
     l2: str
-    """Whether L2 is ``cold`` or ``warm`` before each launch."""
 
 
 HOST = Way("host", "warm")
@@ -63,18 +63,18 @@ class Entered:
     """A configuration whose result was right."""
 
     configuration: Configuration
+    # Of a few launches.
     shortest_ms: float
-    """Of a few launches."""
+    # Kernels that it launches one after the other.
     launches: int
-    """Kernels that it launches one after the other."""
+    # Whether the host drives it.
     by_host: bool
-    """Whether the host drives it."""
+    # Whether what it reads and writes fits L2.
     fits_l2: bool
-    """Whether what it reads and writes fits L2."""
+    # Of a library.
     version: str = ""
-    """Of a library."""
+    # Whether what it changes is put back before each launch.
     restored: bool = False
-    """Whether what it changes is put back before each launch."""
 
 
 def measure_pairs(
