@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from launchwise.base.errors import Interrupted, UserError
-from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.process import KILLED_S, MeasuringProcess, death
+from launchwise.measuring.process import KILLED_S, Feeder, MeasuringProcess, death
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard

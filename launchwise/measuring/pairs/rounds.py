@@ -19,12 +19,12 @@ from launchwise.measuring.measure import (
     MOST_LAUNCHES_PER_GRAPH,
     LaunchFailed,
     LayoutRun,
+    OpenLayouts,
     OutOfMemory,
     ProblemContext,
     replayed,
     times_ms,
 )
-from launchwise.measuring.open_layouts import OpenLayouts
 from launchwise.measuring.timing import RESTORED, complaint
 from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
