@@ -122,7 +122,6 @@ def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
 
 
 def _validated(annotation: Any, value: Any, kind: str, blamed: tuple[str, str]) -> Any:
-    """The value as its annotation says."""
     # Loading pydantic takes longer than many a script, and scripts that fork need it there alone.
     from pydantic import TypeAdapter, ValidationError
 

@@ -169,7 +169,6 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
 
 
 def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
-    """:class:`Outcome` of each row: str, shape (rows,)."""
     old, new = rows["old_status"], rows["new_status"]
     before, after = old.map(_WORTH).to_numpy(float), new.map(_WORTH).to_numpy(float)
     ratio = rows["ratio"].to_numpy()

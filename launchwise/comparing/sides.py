@@ -114,7 +114,6 @@ def _side(named: str, path: Path, scratch: Path | None) -> Side:
 
 
 def _candidates(path: Path) -> list[Path]:
-    """Parquet files that may be sweeps."""
     if path.is_file():
         return [path]
     top = path / SWEEPS if (path / SWEEPS).is_dir() else path

@@ -124,7 +124,6 @@ class CudaDevice(CudaMemory):
         self.context.pop()
 
     def constant(self, build: Build, name: str) -> CudaGlobal:
-        """See :class:`launchwise.workloads.device.Device`."""
         self._check_refused(build)
         for bundle in self._bundles:
             if kernels := bundle.index["builds"].get(build.key):
@@ -173,7 +172,6 @@ class CudaDevice(CudaMemory):
         return None if known is None else parameter_places(known)
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
-        """See :class:`launchwise.workloads.device.Device`."""
         places = self._places(launch)
         return None if places is None else [size for _, size in places]
 
@@ -299,7 +297,6 @@ class CudaDevice(CudaMemory):
         return times
 
     def sustain(self, work: OnDevice, launches: int) -> None:
-        """See :class:`TimingDevice`."""
         queue = self._ready(work)
         for _ in range(launches):
             queue(None)

@@ -16,15 +16,12 @@ class CudaMemory:
     """The part of :class:`launchwise.workloads.device.Device` that needs no kernel."""
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """See :class:`launchwise.workloads.device.Device`; raises OutOfMemory."""
         return CudaBuffer(nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         buffer.allocation.free()  # type: ignore[attr-defined]
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         pointer = buffer.allocation  # type: ignore[attr-defined]
         if buffer.nbytes % 4 == 0 and int(pointer) % 4 == 0:
             cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
@@ -32,13 +29,11 @@ class CudaMemory:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
-        """See :class:`launchwise.workloads.device.Device`."""
         return CudaPart(buffer, offset, nbytes)
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
-        """See :class:`launchwise.workloads.device.Device`."""
         pointer = int(buffer.allocation)  # type: ignore[attr-defined]
         try:
             return encode_tensor_map(pointer, dtype, shape, pitch, box)
@@ -46,7 +41,6 @@ class CudaMemory:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         to = buffer.allocation  # type: ignore[attr-defined]
         if stream is None:
             cuda.memcpy_htod(to, np.ascontiguousarray(array))
@@ -65,20 +59,16 @@ class CudaMemory:
             raise failed(error) from error
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         to, source_of = target.allocation, source.allocation  # type: ignore[attr-defined]
         cuda.memcpy_dtod_async(to, source_of, target.nbytes)
 
     def page_locked(self, nbytes: int) -> np.ndarray:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.pagelocked_empty(nbytes, np.uint8)
 
     def stream(self) -> Any:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Stream()
 
     def event(self, stream: Any = None) -> Any:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Event().record(stream)
 
     def wait(self, event: Any) -> None:

@@ -174,7 +174,6 @@ def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
 
 
 def _value(record: Mapping[str, str], path: str | Path) -> float:
-    """The value of a row, after checking all of it."""
     figure, key = record["figure"], f"{record['card']}.{record['figure']}"
     if figure not in UNITS:
         raise UserError(path, key, unknown("figure", figure, UNITS))

@@ -365,7 +365,6 @@ _KEY = re.compile(r"_(?P<key>[0-9a-f]{16})$")
 def _by_build(
     resources: Mapping[str, dict[str, int]],
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Resources of symbols by the key of the build that the symbols name."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for symbol, taken in resources.items():
         for name in symbol_path(symbol).names:

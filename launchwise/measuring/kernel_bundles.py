@@ -64,7 +64,6 @@ class Beforehand:
         self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
     def ready(self) -> Iterator[Part]:
-        """See :class:`Parts`."""
         yield self._part
 
 
@@ -131,7 +130,6 @@ class Alongside:
         return Part(path, frozenset(build.key for build in group))
 
     def ready(self) -> Iterator[Part]:
-        """See :class:`Parts`."""
         self._start()
         for future in as_completed(self._futures):
             yield future.result()

@@ -185,7 +185,6 @@ class Listener:
         self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> str:
-        """Handle an event; returns its kind."""
         kind = str(event.pop("event"))
         if kind == "start":
             self.in_hand = event
@@ -321,7 +320,6 @@ class Listener:
         self._write_blame(self.in_hand, found)
 
     def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
-        """Write a row for the configuration ``names``."""
         row = make_row(self.shard.labels, names, found)
         if self._attempt > 1:
             # What was measured in the first attempt stays; it is not tried a third time.

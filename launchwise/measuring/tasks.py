@@ -266,7 +266,6 @@ def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict
 def _by_problem(
     spec: Spec, rows: list[dict[str, Any]]
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Values of a problem to its rows, in order."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)

@@ -123,7 +123,6 @@ _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
-    """Outcome of rows of one status."""
     kinds = rows["reason"].astype(str).str.replace(_NUMBERS, "#", regex=True)
     (most, alike), *_ = Counter(kinds).most_common(1)
     first = rows[kinds == most].iloc[0]
@@ -132,7 +131,6 @@ def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
 
 
 def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
-    """Rows that tie with the best within the measurement errors."""
     errors = (timed["time_ms"] * timed["relative_error"].fillna(0)).to_numpy(dtype=float)
     own = float(best["time_ms"]) * (_number(best["relative_error"]) or 0.0)
     excess = timed["time_ms"].to_numpy(dtype=float) - float(best["time_ms"])
@@ -150,7 +148,6 @@ def _launched(
 
 
 def _plain(value: Any) -> Value:
-    """A value of a table as a plain number or text."""
     return value.item() if isinstance(value, np.generic) else value
 
 

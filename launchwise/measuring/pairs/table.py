@@ -122,7 +122,6 @@ def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Itera
 
 
 def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
-    """Outcome of an entrant, and its rounds."""
     ran = _ran(rounds, place)
     found = rounds.found[place]
     times_ms = rounds.times_ms[place]
