@@ -37,52 +37,36 @@ TIMING_RULES_VERSION = 2
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a sweep, ready to be measured.
-
-    Parameters
-    ----------
-    problems
-        Its known problems; ``claims`` add more.
-    claims
-        Source of further problems; none when left out.
-    gpu_facts
-        Names for constraints (see :data:`launchwise.workloads.spec.GPU_NAMES`).
-    labels
-        Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend,
-        commit.
-    command, environment, job
-        How to start the measuring process and what else it must know.
-    parts
-        Source of its kernels.
-    parts_of
-        What is measured of problems by their values (see :func:`narrowings`);
-        everything of those that it does not name.
-    guesses
-        Configurations that an explorer tries first for a problem, best first; none when left out.
-    prior
-        Rows of other GPUs, for an explorer that starts from them; none when left out.
-    extension
-        Rows of an earlier sweep that stay: only what they lack is measured.
-    problem_seconds
-        Time after which an explorer ends a problem, s; None for as long as it takes.
-    """
+    """A part of a sweep, ready to be measured."""
 
     spec: Spec
     folder: Path
+    # Its known problems; ``claims`` add more.
     problems: list[Problem]
     method: Method
     seed: int
+    # Names for constraints (see launchwise.workloads.spec.GPU_NAMES).
     gpu_facts: Mapping[str, Any]
+    # Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend, commit.
     labels: Mapping[str, str]
+    # How to start the measuring process; ``job`` is what else it must know.
     command: list[str]
     environment: Mapping[str, str]
+    # Source of its kernels.
     parts: Parts
     job: Mapping[str, Any] = field(default_factory=dict)
+    # What is measured of problems by their values (see narrowings); everything of those that it
+    # does not name.
     parts_of: Mapping[tuple[Any, ...], Narrowing] = field(default_factory=dict)
+    # Configurations that an explorer tries first for a problem, best first.
     guesses: Callable[[Problem], list[Configuration]] | None = None
+    # Rows of other GPUs, for an explorer that starts from them.
     prior: Callable[[Problem], Prior] | None = None
+    # Source of further problems.
     claims: Claims | None = None
+    # Rows of an earlier sweep that stay: only what they lack is measured.
     extension: Extension | None = None
+    # Time after which an explorer ends a problem, s; None for as long as it takes.
     problem_seconds: float | None = None
     _sizes: dict[tuple[Any, ...], int] = field(default_factory=dict, repr=False, compare=False)
 
