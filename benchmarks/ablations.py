@@ -21,7 +21,6 @@ from harness.command_line import arguments, write_result
 from launchwise.experiment.study import Fences
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.vectors import raw_names
 
 STUDIES = ("acoustic_tile", "granger_time", "sentiment_inference", "tridiagonal_device")
 NEW_GPU_STUDIES = (
@@ -64,12 +63,12 @@ def of_gpu_features(material: Material, name: str, seeds: int) -> list[dict[str,
     every = map(str, domain.features(domain.choices(case)))
     own = [one for one in every if one not in FEATURES_OF_GPU]
     # Such as waves: blocks divided by what the SMs hold.
-    expressions, derived = material.spec.features, material.spec.derived
+    expressions, formulas = material.spec.features, material.spec.formulas
     of_gpu = frozenset(FEATURES_OF_GPU)
     blind = [
         one
         for one in own
-        if one not in expressions or not raw_names(derived, expressions[one]) & of_gpu
+        if one not in expressions or of_gpu.isdisjoint(formulas.raw_names(expressions[one]))
     ]
     domains = {
         "all": domain,

@@ -18,8 +18,7 @@ from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.recommenders import recommender_class
-from launchwise.tables.folds import rows_of_fold
-from launchwise.tables.learning import predicted_column
+from launchwise.tables.learning import predicted_column, rows_of_fold
 
 STUDIES = (
     *("acoustic_kernels", "acoustic_tile", "granger_time", "sentiment_host"),

@@ -30,7 +30,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
 from launchwise.tables.files import read_table
-from launchwise.tables.folds import rows_of_fold
+from launchwise.tables.learning import rows_of_fold
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec

@@ -19,8 +19,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import gains_known, pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import gains_known, pairs_schema, peers_schema
 from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration

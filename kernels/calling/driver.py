@@ -18,8 +18,8 @@ from typing import Any, cast
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.shared_objects import loaded
-from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle
 from launchwise.workloads.device import Buffer, Device, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch

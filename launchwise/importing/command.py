@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError
 from launchwise.base.literals import visible
+from launchwise.base.names import named_values
 from launchwise.base.places import SHIPPED, shipped
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
@@ -88,8 +89,8 @@ def import_sweeps(
     options = Options(
         space=read_t1(space, max_mb * MEGABYTE) if space else None,
         columns=read_mapping(columns) if columns else None,
-        devices=pairs(devices, "--device"),
-        gpus=pairs(gpus, "--gpu"),
+        devices=named_values(devices, "import", "--device", str.rpartition),
+        gpus=named_values(gpus, "import", "--gpu", str.rpartition),
         problem=values(problem, "--problem"),
         baseline=values(baseline, "--baseline"),
         problem_names=names_in(problem_names, "--problem-names"),
@@ -144,32 +145,9 @@ def export_sweep(
     WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))
 
 
-def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
-    """``NAME=VALUE`` texts as a mapping.
-
-    Raises
-    ------
-    UserError
-        When a text has no equals sign, or a name is given twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.rpartition("=") if flag in FILES else text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise UserError("import", flag, f"must be NAME=VALUE (got {text!r})")
-        if name.strip() in found:
-            raise UserError("import", flag, f"{name.strip()} is given twice")
-        found[name.strip()] = value.strip()
-    return found
-
-
-FILES = ("--device", "--gpu")
-"""Flags whose names are paths, which may hold an equals sign."""
-
-
 def values(texts: Iterable[str], flag: str) -> dict[str, Value]:
-    """``NAME=VALUE`` texts as a mapping, integers as numbers."""
-    return {name: as_value(text) for name, text in pairs(texts, flag).items()}
+    """Words ``NAME=VALUE`` as a mapping, integers as numbers."""
+    return {name: as_value(text) for name, text in named_values(texts, "import", flag).items()}
 
 
 def names_in(text: str, flag: str) -> list[str]:

@@ -21,7 +21,7 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.folds import named_folds, rows_of_fold
+from launchwise.tables.learning import named_folds, rows_of_fold
 from launchwise.tables.rows import least_by, row_numbers
 
 SCOPES = {

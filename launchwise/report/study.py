@@ -76,7 +76,7 @@ class StudyData:
         GPU -> judged times of a recorded blind test, where there are any.
     peers
         GPU -> other people's libraries in the same pairs
-        (:func:`launchwise.tables.peers.peers_schema`).
+        (:func:`launchwise.tables.pairs.peers_schema`).
     curves
         Quality against number of measurements (:func:`launchwise.tables.learning.curves_schema`).
     answers

@@ -167,7 +167,7 @@ def test_a_study_that_is_left_out_is_unknown(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["n=256", "dtype=float32"], "recommend: problem: "),
+        (["n=256", "dtype=float32"], "recommend: order: needs a value"),
         (["n=256", "dtype=float32", "order"], "recommend: order: must be NAME=VALUE"),
         ([*MEASURED, "--gpu", "cadr"], "recommend: gpu: unknown GPU or card 'cadr'"),
     ],

@@ -472,7 +472,7 @@ def complaint(words: Sequence[str | Path], capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["w"], "'w'|w: is not NAME=VALUE"),
+        (["w"], "'w'|w: must be NAME=VALUE"),
         (["width=3"], "unknown problem parameter"),
         (["w=a", "h=16"], "'a' is not an integer"),
         (["w=8", "h=16"], "8 is below the minimum 16"),

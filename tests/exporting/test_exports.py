@@ -20,6 +20,7 @@ from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.expressions import evaluate
+from launchwise.base.nested import is_simple
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp import cpp_header, cpp_name
@@ -34,7 +35,6 @@ from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.limits import is_simple
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 

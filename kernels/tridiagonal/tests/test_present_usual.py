@@ -11,8 +11,7 @@ from samples import ROOT
 
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.tables.files import read_table
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, usual_configuration

@@ -12,11 +12,10 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.compare.printing import as_text
-from launchwise.comparing.complaints import DEFAULT, Complaint, complaints
 from launchwise.comparing.files import as_json, csv_text
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
-from launchwise.comparing.sweep_comparison import COMMAND, compared
+from launchwise.comparing.sweep_comparison import COMMAND, DEFAULT, Complaint, compared, complaints
 from launchwise.experiment.discovery import find_workloads
 from launchwise.workloads.spec import Spec, load_spec
 

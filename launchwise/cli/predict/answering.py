@@ -14,10 +14,10 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import laid_over
 from launchwise.base.names import assigned
-from launchwise.base.typed import read_yaml_mapping
+from launchwise.base.typed import laid_over, read_yaml_mapping
 from launchwise.cli.gpu_names import gpu_named, known_cards
+from launchwise.cli.problems import problem_of
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.single import load_study
@@ -190,7 +190,7 @@ def answer(asked: Question, root: Path) -> Answer:
         raise UserError(COMMAND, "", unknown_study(asked.study, experiment))
     study = studies[asked.study]
     spec = experiment.specs[study.workload]
-    problem = read_problem(asked.problem, spec)
+    problem = problem_of(spec, asked.problem, COMMAND)
     if asked.top < 1:
         raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
     gpu = gpu_named(asked.gpu, experiment, COMMAND)
@@ -273,27 +273,6 @@ def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Pred
         for row in rows.head(top).to_dict("records")
     ]
     return Prediction(predictor, choices, tied, len(rows), "")
-
-
-def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Problem:
-    """Problem from ``NAME=VALUE`` words.
-
-    Raises
-    ------
-    UserError
-        When a word is none, or the problem is not of this workload.
-    """
-    problem: Problem = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or name in problem:
-            message = "is given twice" if name in problem else "must be NAME=VALUE"
-            raise UserError(command, word, message)
-        whole = name in spec.problem and spec.problem[name].type == "integer"
-        problem[name] = int(value) if whole and value.lstrip("-").isdigit() else value
-    if complaint := spec.check_problem(problem):
-        raise UserError(command, "problem", complaint)
-    return {name: problem[name] for name in spec.problem_columns}
 
 
 def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> GpuProfile:

@@ -24,7 +24,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.final import FACTS_FILE
 from launchwise.measuring.cards import Card, cards, in_words
 from launchwise.tables.files import read_table
-from launchwise.tables.recheck import ORIGIN, VERDICTS, recheck_schema
+from launchwise.tables.pairs import RECHECK_ORIGIN, VERDICTS, recheck_schema
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
 
@@ -54,7 +54,7 @@ class Rechecked:
     Parameters
     ----------
     table
-        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
+        As :func:`launchwise.tables.pairs.recheck_schema` declares it.
     """
 
     study: str
@@ -242,7 +242,7 @@ def _ratio(row: pd.Series, name: str) -> str:
 def _changes(table: pd.DataFrame) -> list[str]:
     """Conditions that differ from those of the earlier rows."""
     lines = []
-    for name in ORIGIN:
+    for name in RECHECK_ORIGIN:
         pairs: dict[tuple[Any, Any], None] = dict.fromkeys(
             zip(table[f"known_{name}"], table[name], strict=True)
         )

@@ -11,7 +11,8 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
+from launchwise.cli.predict.answering import find_profile, named, read_experiment
+from launchwise.cli.problems import problem_of
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import unknown_study
 from launchwise.learning.answering import answers, why_none
@@ -82,7 +83,7 @@ def loaded(asked: Question, experiment: Experiment) -> tuple[Case, Final]:
         raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
     gpu = gpu_named(asked.gpu or gpus[0], experiment, COMMAND)
     final = load_final(asked.study, experiment, [gpu])
-    problem = read_problem(asked.problem, final.spec, COMMAND)
+    problem = problem_of(final.spec, asked.problem, COMMAND)
     case = Case(gpu, problem)
     if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)

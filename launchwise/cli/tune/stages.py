@@ -33,11 +33,11 @@ from launchwise.measuring.describing import kept_or_measured_profile
 from launchwise.measuring.job import (
     JobKernels,
     compilable,
+    labels_of,
     measuring_command,
     measuring_process,
 )
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
-from launchwise.measuring.labels import labels_of
 from launchwise.measuring.openmp import left_out
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard

@@ -77,7 +77,7 @@ def write(
     paths
         ``profile``, and what is written: ``shard``, ``sweep``, ``facts``, ``page``.
     """
-    from launchwise.measuring.gathering import gather
+    from launchwise.measuring.extension import gather
     from launchwise.measuring.journal import counted_rows, read_journal, read_notes
     from launchwise.measuring.visit import Measured, write_shard
     from launchwise.report.answer_files import write_answers
@@ -101,7 +101,7 @@ def main() -> None:
     os.nice(NICENESS)
     import pandera.backends.pandas.builtin_checks  # noqa: F401
 
-    import launchwise.measuring.gathering
+    import launchwise.measuring.extension
     import launchwise.measuring.visit
     import launchwise.report.answer_files  # noqa: F401
 
