@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from launchwise.base.expressions import evaluate
+from launchwise.base.names import assigned
 from launchwise.importing.members import Member, Options
-from launchwise.importing.naming import renamed_condition
 from launchwise.workloads.parts import Value
 
 MOST_SPANNED = 2_000_000
@@ -17,40 +18,17 @@ MOST_SPANNED = 2_000_000
 NEVER_RAN = ("failed", "out_of_memory")
 """Status of rows that may break a condition: they are what it forbids."""
 
-Configuration = tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class Checked:
-    """Conditions that define the space, and the sweeps without what they forbid.
-
-    Parameters
-    ----------
-    constraints
-        All conditions of T1, with the names of the spec; empty where one cannot be taken: then the
-        listed configurations are the space.
-    """
-
-    constraints: list[str]
-    members: list[Member]
-
-
-@dataclass
-class _Broken:
-    """Configurations that break a condition."""
-
-    ran: list[Configuration] = field(default_factory=list)
-    never_ran: list[Configuration] = field(default_factory=list)
-    unclear: str = ""
+Configuration = tuple[tuple[str, Value], ...]
 
 
 def checked_conditions(
     members: list[Member], names: Mapping[str, str], asked: Options, notes: list[str]
-) -> Checked:
-    """Conditions of T1 that hold for every row.
+) -> tuple[list[str], list[Member]]:
+    """Conditions of T1 that hold for every row, and the sweeps without what they forbid.
 
     ``notes`` gets a sentence for each condition that cannot be read, or that a row breaks which
-    ran, with that row. Rows that failed may break one: they are left out, which is said.
+    ran, with that row: then there are no conditions, and the listed configurations are the space.
+    Rows that failed may break one: they are left out, which is said.
 
     Parameters
     ----------
@@ -58,7 +36,7 @@ def checked_conditions(
         Tunables of the files to those of the spec.
     """
     if asked.space is None or not (asked.space.constraints or asked.space.unread):
-        return Checked([], members)
+        return [], members
     doubts = [
         f"condition {text!r} of T1 cannot be read: {why.removeprefix(repr(text)).strip()}"
         for text, why in asked.space.unread.items()
@@ -66,24 +44,36 @@ def checked_conditions(
     spanned = _spanned(members, names, asked)
     if spanned > MOST_SPANNED:
         doubts.append(f"{spanned} combinations of values are too many for the conditions of T1")
-    columns = list(names.values())
-    ran = _ran(members, columns)
-    forbidden: set[Configuration] = set()
+    ran = _ran(members)
+    forbidden: dict[Configuration, None] = {}
     constraints = []
     for text in asked.space.constraints:
-        own = renamed_condition(text, names)
-        broken = _broken(own, columns, ran)
-        doubts += _doubts(text, broken, columns, len(ran))
-        forbidden.update(broken.never_ran)
+        own = _renamed(text, names)
+        broken, unclear = _broken(own, ran)
+        broken_by = [each for each in broken if ran[each]]
+        if unclear:
+            doubts.append(f"condition {text!r} of T1 has no value for {unclear}")
+        elif broken_by:
+            told = f"{len(broken_by)} of {len(ran)} rows break it, such as {_told(broken_by[0])}"
+            doubts.append(f"condition {text!r} of T1: {told}")
+        forbidden.update((each, None) for each in broken if not ran[each])
         constraints.append(own)
     if doubts:
         notes += [*doubts, "no condition of T1 is taken: the listed configurations are the space"]
-        return Checked([], members)
+        return [], members
     if not forbidden:
-        return Checked(constraints, members)
-    told = _told(columns, min(forbidden, key=list(ran).index))
+        return constraints, members
+    told = _told(next(each for each in ran if each in forbidden))
     notes.append(f"{len(forbidden)} failed rows break a condition and are left out, such as {told}")
-    return Checked(constraints, [_without(member, columns, forbidden) for member in members])
+    return constraints, [_without(member, forbidden) for member in members]
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A condition with the names of a spec."""
+    if not names:
+        return text
+    pattern = r"\b(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b"
+    return re.sub(pattern, lambda found: names[found[1]], text)
 
 
 def _spanned(members: list[Member], names: Mapping[str, str], asked: Options) -> int:
@@ -94,46 +84,31 @@ def _spanned(members: list[Member], names: Mapping[str, str], asked: Options) ->
     )
 
 
-def _ran(members: Iterable[Member], columns: list[str]) -> dict[Configuration, bool]:
+def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:
     """Configuration to whether a row of it ran, in the order of the files."""
     found: dict[Configuration, bool] = {}
-    for member in members:
-        for row in member.sweep.rows:
-            key = tuple(row.configuration[name] for name in columns)
-            found[key] = found.get(key, False) or row.status not in NEVER_RAN
+    for row in (row for member in members for row in member.sweep.rows):
+        key = tuple(row.configuration.items())
+        found[key] = found.get(key, False) or row.status not in NEVER_RAN
     return found
 
 
-def _broken(condition: str, columns: list[str], ran: Mapping[Configuration, bool]) -> _Broken:
-    found = _Broken()
-    for configuration, one_ran in ran.items():
+def _broken(condition: str, listed: Iterable[Configuration]) -> tuple[list[Configuration], str]:
+    """Configurations that break a condition, and words for the first of which it has no value."""
+    found, unclear = [], ""
+    for configuration in listed:
         try:
-            holds = bool(evaluate(condition, dict(zip(columns, configuration, strict=True))))
+            if not evaluate(condition, dict(configuration)):
+                found.append(configuration)
         except ValueError as error:
-            found.unclear = found.unclear or f"{_told(columns, configuration)}: {error}"
-            continue
-        if not holds:
-            (found.ran if one_ran else found.never_ran).append(configuration)
-    return found
+            unclear = unclear or f"{_told(configuration)}: {error}"
+    return found, unclear
 
 
-def _doubts(text: str, broken: _Broken, columns: list[str], count: int) -> list[str]:
-    if broken.unclear:
-        return [f"condition {text!r} of T1 has no value for {broken.unclear}"]
-    if not broken.ran:
-        return []
-    told = _told(columns, broken.ran[0])
-    return [f"condition {text!r} of T1: {len(broken.ran)} of {count} rows break it, such as {told}"]
+def _told(configuration: Configuration) -> str:
+    return assigned(dict(configuration))
 
 
-def _told(columns: list[str], configuration: Configuration) -> str:
-    return ", ".join(f"{n}={v}" for n, v in zip(columns, configuration, strict=True))
-
-
-def _without(member: Member, columns: list[str], forbidden: set[Configuration]) -> Member:
-    rows = [
-        row
-        for row in member.sweep.rows
-        if tuple(row.configuration[name] for name in columns) not in forbidden
-    ]
+def _without(member: Member, forbidden: Mapping[Configuration, None]) -> Member:
+    rows = [row for row in member.sweep.rows if tuple(row.configuration.items()) not in forbidden]
     return replace(member, sweep=replace(member.sweep, rows=rows))

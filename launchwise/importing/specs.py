@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 import yaml
 
 from launchwise.base.errors import UserError, unknown
@@ -17,8 +15,7 @@ from launchwise.base.expressions import evaluate, names_in
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
-from launchwise.importing.members import Member, Options
-from launchwise.importing.naming import own_names
+from launchwise.importing.members import Member, Options, own_names
 from launchwise.importing.tables import STATED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -196,35 +193,35 @@ def _baseline(
     notes: list[str],
 ) -> dict[str, Value]:
     """Default configuration: the user's, else T1's if measured, else the first timed everywhere."""
-    columns = list(names.values())
-    timed = [
-        {tuple(row.configuration[name] for name in columns): None for row in member.sweep.timed}
-        for member in members
-    ]
-    everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
     if asked.baseline:
         return _named_baseline(members, names, asked.baseline)
+    timed = [
+        {tuple(row.configuration.items()): None for row in member.sweep.timed} for member in members
+    ]
+    everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
     defaults = asked.space.defaults if asked.space else {}
     # Tunables that have other values than integers hold texts.
     wanted = tuple(
-        str(value) if isinstance(values[ours][0], str) and value is not None else value
-        for name, ours in names.items()
-        for value in (defaults.get(name),)
+        (ours, str(value) if isinstance(values[ours][0], str) else value)
+        for theirs, ours in names.items()
+        if (value := defaults.get(theirs)) is not None
     )
     if wanted in everywhere:
         notes.append("baseline: the defaults of T1")
-        return dict(zip(columns, wanted, strict=True))  # type: ignore[arg-type]
+        return dict(wanted)
     if empty := [member for member in members if not member.sweep.timed]:
         raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
+    if not everywhere and all(len(member.sweep.rows) == 1 for member in members):
+        message = "holds one row per problem: winners alone, which are no sweep (see"
+        raise UserError(members[0].sweep.source, "", f"{message} launchwise import-shipped)")
     if not everywhere:
-        message = "no configuration has a time in every file: name one with --baseline"
+        message = "no configuration has a time for every problem: name one with --baseline"
         raise UserError("import", "baseline", message)
-    told = ", ".join(f"{name}={value}" for name, value in zip(columns, everywhere[0], strict=True))
     notes.append(
-        f"baseline: no file states a default; {told} is the first configuration of the first file "
-        "with a time in all files (--baseline names another)"
+        f"baseline: no file states a default; {assigned(dict(everywhere[0]))} is the first "
+        "configuration of the first file with a time in all files (--baseline names another)"
     )
-    return dict(zip(columns, everywhere[0], strict=True))
+    return dict(everywhere[0])
 
 
 def _named_baseline(
@@ -255,26 +252,21 @@ def write_spec(
     notes: list[str],
 ) -> None:
     """Write ``spec.yaml``; beside it the feasible configurations if no conditions define them."""
-    columns = list(content["tunables"])
     listed = dict.fromkeys(
-        tuple(row.configuration[name] for name in columns)
-        for member in members
-        for row in member.sweep.rows
+        tuple(row.configuration.values()) for member in members for row in member.sweep.rows
     )
     spec = validated(Spec, content, target / SPEC_FILE)
     told = _told_by_conditions(spec, len(listed))
     if told is None and asked.space and not (asked.space.constraints or asked.space.unread):
         told = "the product of all values, as T1 states no condition"
-    if (target / FEASIBLE_FILE).is_file():
-        (target / FEASIBLE_FILE).unlink()
+    (target / FEASIBLE_FILE).unlink(missing_ok=True)
     if told is None:
         content["feasible"] = FEASIBLE_FILE
         variant = next(iter(content["variants"]))
-        table = pd.DataFrame(list(listed), columns=columns)
+        table = pd.DataFrame(list(listed), columns=list(content["tunables"]))
         table.insert(0, "variant", variant)
         with whole_file(target / FEASIBLE_FILE) as scratch:
-            arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
-            pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
+            table.to_parquet(scratch, compression="zstd", index=False)
         notes.append(
             f"space: the {len(listed)} configurations that the files list, in {FEASIBLE_FILE}; "
             "the files do not state which others are feasible"

@@ -25,9 +25,13 @@ from launchwise.gpus.profile import write_profile
 from launchwise.importing.conditions import checked_conditions
 from launchwise.importing.members import Member, Options, members_of, read_files
 from launchwise.importing.plausibility import Timed, doubts
-from launchwise.importing.settings import project_gpus, recorded_folder, write_settings
+from launchwise.importing.project import (
+    project_gpus,
+    recorded_folder,
+    write_settings,
+    write_study,
+)
 from launchwise.importing.specs import spec_content, write_spec
-from launchwise.importing.studies import write_study
 from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -36,32 +40,21 @@ from launchwise.workloads.spec import Spec, load_spec
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import.
+    """Result of an import."""
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    rows
-        GPU to its number of rows by status.
-    doubts
-        GPU to why its rows are kept out of studies.
-    notes
-        What was converted, repaired, left out or chosen, one sentence each.
-    settings
-        Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
-    studied
-        Whether there is a study to run.
-    fastest
-        GPU to the fastest configuration of each problem, one line each.
-    """
-
+    # Folder of the workload.
     folder: Path
+    # GPU to its number of rows by status.
     rows: dict[str, dict[str, int]]
+    # GPU to why its rows are kept out of studies.
     doubts: dict[str, list[str]]
+    # What was converted, repaired, left out or chosen, one sentence each.
     notes: list[str]
+    # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None
+    # Whether there is a study to run.
     studied: bool
+    # GPU to the fastest configuration of each problem, one line each.
     fastest: dict[str, list[str]]
 
 
@@ -96,9 +89,8 @@ def write_workload(
     read = read_files(files, asked, notes)
     members, names = members_of(read, asked, notes)
     known = project_gpus(member.gpu for member in members)
-    checked = checked_conditions(members, names, asked, notes)
-    members = checked.members
-    content = spec_content(members, names, name, asked, notes, checked.constraints)
+    constraints, members = checked_conditions(members, names, asked, notes)
+    content = spec_content(members, names, name, asked, notes, constraints)
     with _whole_workload(target):
         write_spec(target, content, members, asked, notes)
         spec = load_spec(target)
@@ -143,30 +135,28 @@ def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
 
 def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
     """GPU to the reason why its times are flagged."""
-    columns = list(spec.tunables)
-    timed = []
-    for member in members:
-        sizes = list(member.problem.values())
-        numeric = all(isinstance(size, int) for size in sizes)
-        least = asked.bytes is not None
-        timed.append(
-            Timed(
-                name=member.gpu,
-                datasheet=member.datasheet,
-                problem=tuple(member.problem.items()),
-                times_ms={
-                    tuple(row.configuration[name] for name in columns): row.time_ms
-                    for row in member.sweep.timed
-                    if row.time_ms is not None
-                },
-                least_bytes=float(spec.value(spec.work.bytes, member.problem)) if least else None,
-                items=float(math.prod(sizes)) if numeric else None,
-            )
-        )
     found: dict[str, list[str]] = {}
+    timed = [_timed(member, spec, asked) for member in members]
     for place, words in doubts(timed).items():
         found.setdefault(members[place].gpu, []).extend(words)
     return found
+
+
+def _timed(member: Member, spec: Spec, asked: Options) -> Timed:
+    sizes = list(member.problem.values())
+    least = None if asked.bytes is None else float(spec.value(spec.work.bytes, member.problem))
+    return Timed(
+        name=member.gpu,
+        datasheet=member.datasheet,
+        problem=tuple(member.problem.items()),
+        times_ms={
+            tuple(row.configuration.values()): row.time_ms
+            for row in member.sweep.timed
+            if row.time_ms is not None
+        },
+        least_bytes=least,
+        items=float(math.prod(sizes)) if all(isinstance(size, int) for size in sizes) else None,
+    )
 
 
 def _write_rows(
