@@ -17,8 +17,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
 from launchwise.cli.tune.known import known_sweeps
-from launchwise.cli.tune.question import Question
-from launchwise.cli.tune.strategy import Strategy, strategy_of
+from launchwise.cli.tune.question import Question, Strategy, strategy_of
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
@@ -36,39 +35,23 @@ SNAKEFILE = shipped("Snakefile")
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with settings for one workload on one GPU.
+    """A folder with settings for one workload on one GPU."""
 
-    Parameters
-    ----------
-    folder
-        Where Snakemake runs.
-    experiment
-        Its settings, checked.
-    known
-        Other GPUs whose rows a search starts from.
-    why
-        Why a search was chosen though nobody asked for one; empty otherwise.
-    """
-
+    # Where Snakemake runs.
     folder: Path
     spec: Spec
     gpu: str
+    # Its settings, checked.
     experiment: Experiment
+    # Other GPUs whose rows a search starts from.
     known: list[str]
+    # Why a search was chosen though nobody asked for one; empty otherwise.
     why: str
 
     @property
     def answers(self) -> str:
         """File with the answers, from the folder."""
         return f"results/answers/{self.gpu}/{self.spec.workload}.json"
-
-    @property
-    def made(self) -> list[str]:
-        """Settings, tables and pages, from the folder."""
-        workload = self.spec.workload
-        names = [f"gpus/{self.gpu}.json", f"sweeps/{self.gpu}/{workload}.parquet"]
-        found = [SETTINGS, *(f"results/{name}" for name in names), self.answers]
-        return [*found, *(str(path.relative_to(self.folder)) for path in self.pages)]
 
     @property
     def pages(self) -> list[Path]:
@@ -170,19 +153,11 @@ def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
         raise UserError(workload / SPEC_FILE, "", message) from error
 
 
-def command(project: Project, asked: Question) -> list[str]:
-    """The line that makes everything, for a shell in the current folder."""
-    return _line(
-        project, asked, [project.answers, *(["all"] if project.experiment.studies else [])]
-    )
-
-
-def answers_line(project: Project, asked: Question) -> list[str]:
-    """The line that makes the answers alone."""
-    return _line(project, asked, [project.answers])
-
-
-def _line(project: Project, asked: Question, targets: list[str]) -> list[str]:
+def snakemake_line(project: Project, asked: Question, *, alone: bool = False) -> list[str]:
+    """The line that makes everything, for a shell in the current folder; or the answers alone."""
+    targets = [project.answers]
+    if project.experiment.studies and not alone:
+        targets.append("all")
     options = ["--snakefile", str(SNAKEFILE), "--directory", str(project.folder)]
     options += ["--cores", str(asked.cores), "--quiet", "rules", "progress", "host"]
     return ["snakemake", *options, *(["--dry-run"] if asked.dry_run else []), "--", *targets]
