@@ -22,21 +22,14 @@ from launchwise.workloads.spec import Spec
 
 @dataclass(frozen=True)
 class Candidate:
-    """A case that may be measured.
-
-    Parameters
-    ----------
-    blocks
-        Problem blocks that measure it.
-    rows
-        Configurations.
-    minutes
-        Estimated time.
-    """
+    """A case that may be measured."""
 
     case: Case
+    # Problem blocks that measure it.
     blocks: list[dict[str, Any]]
+    # Configurations.
     rows: int
+    # Estimated time.
     minutes: float
 
 

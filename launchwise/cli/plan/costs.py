@@ -23,17 +23,11 @@ FEWEST_PROBLEMS = 3
 
 @dataclass(frozen=True)
 class RowTime:
-    """Time per row: a part of its own, and one per byte of the problem.
+    """Time per row: a part of its own, and one per byte of the problem."""
 
-    Parameters
-    ----------
-    seconds
-        The first, s.
-    per_byte
-        The second, s/B.
-    """
-
+    # The first, s.
     seconds: float
+    # The second, s/B.
     per_byte: float
 
     @classmethod

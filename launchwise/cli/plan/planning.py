@@ -44,41 +44,27 @@ MOST_CASES = 2000
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
-
-    Parameters
-    ----------
-    minutes
-        Time to measure, on all GPUs together.
-    gpus
-        Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
-    files
-        Settings; each file overrides those before it.
-    """
+    """Arguments of the command."""
 
     study: str
+    # Time to measure, on all GPUs together.
     minutes: float
+    # Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
     gpus: Sequence[str]
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure next.
-
-    Parameters
-    ----------
-    design
-        Cases, their minutes, and what is expected of answers before and after each.
-    candidates
-        The cases, with their rows.
-    settings
-        Overlay that measures them.
-    """
+    """What to measure next."""
 
     question: Question
+    # Cases, their minutes, and what is expected of answers before and after each.
     design: Design
+    # The cases, with their rows.
     candidates: list[Candidate]
+    # Overlay that measures them.
     settings: dict[str, Any]
 
     def write(self, path: Path) -> None:

@@ -48,101 +48,66 @@ larger (``docs/how-to/predict_times.md``)."""
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
+    """Arguments of the command."""
 
-    Parameters
-    ----------
-    study
-        Its workload and its candidates.
-    gpu
-        GPU of the settings, card of ``data/cards.csv``, or name of a device (see
-        :mod:`launchwise.cli.gpu_names`).
-    problem
-        Words ``NAME=VALUE``.
-    top
-        Number of configurations.
-    learnt
-        Whether trees that are fitted to the study's sweeps predict as well.
-    files
-        Settings; each file overrides those before it.
-    """
-
+    # Its workload and its candidates.
     study: str
+    # GPU of the settings, card of ``data/cards.csv``, or name of a device (see
+    # :mod:`launchwise.cli.gpu_names`).
     gpu: str
+    # Words ``NAME=VALUE``.
     problem: Sequence[str]
+    # Number of configurations.
     top: int
+    # Whether trees that are fitted to the study's sweeps predict as well.
     learnt: bool
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration and its predicted time.
+    """A configuration and its predicted time."""
 
-    Parameters
-    ----------
-    variant
-        Name of the variant.
-    tunables
-        Value of every tunable that the variant has.
-    predicted_ms
-        Predicted run time, ms.
-    speedup
-        Predicted time of the baseline divided by ``predicted_ms``; NaN where it is unknown.
-    bound_by
-        What the cost model says limits the run.
-    """
-
+    # Name of the variant.
     variant: str
+    # Value of every tunable that the variant has.
     tunables: dict[str, Value]
+    # Predicted run time, ms.
     predicted_ms: float
+    # Predicted time of the baseline divided by ``predicted_ms``; NaN where it is unknown.
     speedup: float
+    # What the cost model says limits the run.
     bound_by: str
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Answer of one predictor.
+    """Answer of one predictor."""
 
-    Parameters
-    ----------
-    predictor
-        ``analytical`` or ``learnt``.
-    choices
-        From the fastest; empty where the predictor cannot tell configurations apart.
-    tied
-        Number of configurations whose predicted time is within :data:`TIE` of the fastest's.
-    candidates
-        Number of configurations that were compared.
-    no_basis
-        Why there are no choices; empty where there are.
-    """
-
+    # ``analytical`` or ``learnt``.
     predictor: str
+    # From the fastest; empty where the predictor cannot tell configurations apart.
     choices: list[Choice]
+    # Number of configurations whose predicted time is within :data:`TIE` of the fastest's.
     tied: int
+    # Number of configurations that were compared.
     candidates: int
+    # Why there are no choices; empty where there are.
     no_basis: str
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answers of all predictors for one problem on one GPU.
+    """Answers of all predictors for one problem on one GPU."""
 
-    Parameters
-    ----------
-    study, gpu, problem
-        What was asked.
-    limits_ms
-        ``bytes``, ``flop`` and ``roofline``: shortest possible times, ms.
-    predictions
-        One per predictor.
-    """
-
+    # What was asked.
     study: str
     gpu: str
     problem: Problem
+    # ``bytes``, ``flop`` and ``roofline``: shortest possible times, ms.
     limits_ms: dict[str, float]
+    # One per predictor.
     predictions: list[Prediction]
 
     def as_dict(self) -> dict[str, Any]:

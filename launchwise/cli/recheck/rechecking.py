@@ -49,17 +49,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Rechecked:
-    """Verdicts of one study on one GPU.
-
-    Parameters
-    ----------
-    table
-        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
-    """
+    """Verdicts of one study on one GPU."""
 
     study: str
     gpu: str
     spec: Spec
+    # As :func:`launchwise.tables.recheck.recheck_schema` declares it.
     table: pd.DataFrame
 
     @property

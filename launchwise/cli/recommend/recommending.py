@@ -30,28 +30,19 @@ FINAL = Path("results", "final")
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
+    """Arguments of the command."""
 
-    Parameters
-    ----------
-    study, gpu
-        Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
-        measured.
-    problem
-        Words ``NAME=VALUE``.
-    top
-        Number of configurations.
-    files
-        Settings; each file overrides those before it.
-    least_gain
-        Gain that must be sure (``least_gain`` of the settings, unless it is given here).
-    """
-
+    # Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
+    # measured.
     study: str
     gpu: str | None
+    # Words ``NAME=VALUE``.
     problem: Sequence[str]
+    # Number of configurations.
     top: int
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
+    # Gain that must be sure (``least_gain`` of the settings, unless it is given here).
     least_gain: float | None = None
 
 
