@@ -26,8 +26,8 @@ from harness.projects import ROOT
 from harness.questions import KINDS, drawn
 
 from launchwise.base.storage import write_json
-from launchwise.cli.predict.answering import find_profile, read_experiment
-from launchwise.cli.recommend.recommending import load_final
+from launchwise.cli.products import load_final
+from launchwise.cli.studies import find_profile, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry
 from launchwise.exporting.lookup import lookup_entries
@@ -48,7 +48,7 @@ def fitted(name: str, experiment: Experiment, described: Sequence[str], folder: 
     times = {gpu: judged_times(rows, None, material.spec) for gpu, rows in material.sweeps.items()}
     domain = material.domain()
     fit_final(material.study, "knn", entry, domain, material.sweeps, times, [], SEED, folder)
-    others = {gpu: find_profile(gpu, experiment) for gpu in described}
+    others = {gpu: find_profile(gpu, experiment, "agreement") for gpu in described}
     return read_final(folder, replace(domain, profiles={**domain.profiles, **others}))
 
 

@@ -16,7 +16,7 @@ from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
 from launchwise.cli.plan.overlay import as_text, settings_of
-from launchwise.cli.predict.answering import find_profile, read_experiment
+from launchwise.cli.studies import find_profile, read_experiment, study_domain
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.experiment.unknown_study import insist_on_kernel
@@ -85,13 +85,14 @@ def planned(asked: Question, root: Path) -> Plan:
         problem, or nothing is left to gain.
     """
     experiment = read_experiment(asked.files, root)
-    study = _study(asked.study, experiment)
+    insist_on_kernel(asked.study, experiment, COMMAND)
+    study = experiment.studies[asked.study]
     spec = experiment.specs[study.workload]
     gpus = _live_gpus(asked, experiment)
     ranges = declared_ranges(study, spec)
     rows = _rows(asked.study, gpus, experiment)
     profiles = {gpu: _profile(gpu, experiment) for gpu in {**rows, **dict.fromkeys(gpus)}}
-    domain = _domain(study, spec, profiles)
+    domain = study_domain(study, spec, profiles)
     targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
     candidates = [
         each
@@ -137,11 +138,6 @@ def _nothing(
         f"nothing is left to gain: answers in the declared ranges are expected within "
         f"{percent:.2g} % of the best, and no further problem would change that"
     )
-
-
-def _study(name: str, experiment: Experiment) -> Study:
-    insist_on_kernel(name, experiment, COMMAND)
-    return experiment.studies[name]
 
 
 def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:
@@ -213,18 +209,6 @@ def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, 
             # Of other problems, a sweep may hold what other studies compare.
             found[gpu] = rows[asked_about(asked, rows)].reset_index(drop=True)
     return found
-
-
-def _domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
-    return Domain(
-        spec,
-        profiles,
-        study.candidates,
-        study.constraints,
-        study.near_best_percent,
-        study.features,
-        [each.model_dump() for each in study.usual or ()],
-    )
 
 
 def _drawn(ranges: Blind, domain: Domain, gpu: str) -> list[Case]:

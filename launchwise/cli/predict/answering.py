@@ -13,22 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import laid_over
+from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.typed import read_yaml_mapping
-from launchwise.cli.gpu_names import gpu_named, known_cards
+from launchwise.cli.gpu_names import gpu_named
+from launchwise.cli.studies import find_profile, read_experiment, study_named
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.loading import load_experiment
-from launchwise.experiment.single import load_study
-from launchwise.experiment.unknown_study import unknown_study
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    reference_efficiency,
-)
-from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
@@ -150,19 +139,16 @@ def answer(asked: Question, root: Path) -> Answer:
         is unknown and matters.
     """
     experiment = read_experiment(asked.files, root, asked.study)
-    studies = experiment.studies
-    if asked.study not in studies:
-        raise UserError(COMMAND, "", unknown_study(asked.study, experiment))
-    study = studies[asked.study]
+    study = study_named(asked.study, experiment, COMMAND)
     spec = experiment.specs[study.workload]
     problem = read_problem(asked.problem, spec)
     if asked.top < 1:
         raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
     gpu = gpu_named(asked.gpu, experiment, COMMAND)
-    known = {gpu: find_profile(gpu, experiment)}
+    known = {gpu: find_profile(gpu, experiment, COMMAND)}
     if asked.learnt:
         gpus = experiment.gpus_of(asked.study)
-        known |= {each: find_profile(each, experiment) for each in gpus}
+        known |= {each: find_profile(each, experiment, COMMAND) for each in gpus}
         sweeps = _sweeps(gpus, spec, experiment)
     domain = Domain(spec, known, study.candidates, study.constraints)
     if asked.learnt:
@@ -184,22 +170,6 @@ def answer(asked: Question, root: Path) -> Answer:
         for name, rows in table.groupby("predictor", sort=False)
     ]
     return Answer(asked.study, gpu, problem, limits, predictions)
-
-
-def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
-    """The settings of the project in ``root``: ``files``, each overriding those before it.
-
-    Parameters
-    ----------
-    study
-        What is asked about, if nothing else is: other studies are not read.
-    """
-    config: dict[str, Any] = {}
-    for path in files:
-        config = laid_over(config, read_yaml_mapping(path))
-    if study is not None:
-        return load_study(config, list(files), root, study)
-    return load_experiment(config, list(files), root)
 
 
 def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Prediction:
@@ -259,34 +229,6 @@ def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Pr
     if complaint := spec.check_problem(problem):
         raise UserError(command, "problem", complaint)
     return {name: problem[name] for name in spec.problem_columns}
-
-
-def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> GpuProfile:
-    """Profile of a GPU of the settings (recorded, datasheet-only, or measured here), or of a card.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
-    root, gpus = experiment.root, experiment.settings.gpus
-    entry = gpus.get(gpu)
-    if entry is None or entry.source == "described":
-        # Outside the project, its own cards count.
-        own = (root / CARDS_FILE).is_file()
-        cards = known_cards(experiment)
-        card = (entry.card if entry else None) or gpu
-        if card not in cards:
-            raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
-        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE if own else None)
-        return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
-    if entry.source == "recorded":
-        return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
-    path = root / "results" / "gpus" / f"{gpu}.json"
-    if not path.is_file():
-        message = f"is live and has no profile yet: run snakemake -c1 describe_{gpu} on its machine"
-        raise UserError(command, gpu, message)
-    return read_profile(path, gpu)
 
 
 def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from launchwise.cli.options import Cores
-from launchwise.cli.settings import ConfigFiles, settings_files
+from launchwise.cli.options import ConfigFiles, Cores, settings_files
 
 Studies = Annotated[
     list[str] | None,

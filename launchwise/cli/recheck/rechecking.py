@@ -12,12 +12,11 @@ import pandas as pd
 import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import find_profile, read_experiment
-from launchwise.cli.recommend.recommending import FINAL, known_gpus
-from launchwise.cli.running import run_snakemake
+from launchwise.cli.products import FINAL, known_gpus
+from launchwise.cli.running import run_snakemake, snakemake_line
+from launchwise.cli.studies import find_profile, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile
@@ -83,7 +82,10 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
     gpus = {study: _gpu(study, asked.gpu, experiment) for study in studies}
     paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]
     try:
-        run_snakemake(line_to_run(paths, _settings(asked, experiment), asked.cores))
+        # These rules alone, anew, whatever else is out of date.
+        options = ["--allowed-rules", *RULES, "--forcerun", *RULES]
+        files = _settings(asked, experiment)
+        run_snakemake(snakemake_line(paths, asked.cores, *options, files=files))
     except SystemExit as failed:
         # Its 1 would say that an answer is stale.
         raise SystemExit(NOT_MEASURED) from failed
@@ -170,14 +172,6 @@ def _settings(asked: Question, experiment: Experiment) -> list[Path]:
     text = yaml.safe_dump({"recheck": changed})
     write_text(experiment.root / path, f"# Written by `launchwise recheck`.\n{text}")
     return [*asked.files, path]
-
-
-def line_to_run(targets: Sequence[Path], files: Sequence[Path], cores: int) -> list[str]:
-    """Snakemake's words: these rules alone, anew, whatever else is out of date."""
-    options = ["--snakefile", str(shipped("Snakefile")), "--cores", str(cores)]
-    options += ["--quiet", "rules", "progress", "host", "--configfile", *map(str, files)]
-    options += ["--allowed-rules", *RULES, "--forcerun", *RULES]
-    return ["snakemake", *options, "--", *map(str, targets)]
 
 
 def as_json_text(found: Sequence[Rechecked]) -> str:

@@ -10,7 +10,7 @@ from launchwise.cli.running import print_line, run_snakemake
 from launchwise.cli.tune import printing
 from launchwise.cli.tune.question import Question
 from launchwise.cli.tune.stages import Stages
-from launchwise.cli.tune.tuning import Project, prepared, snakemake_line
+from launchwise.cli.tune.tuning import Project, line_of, prepared
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
 
 COMMAND = "tune"
@@ -52,7 +52,7 @@ def run(asked: Question, as_json: bool) -> int:
         _say(f"searches, since {project.why} (--all measures all)")
     if project.known:
         _say(f"starts from rows of {', '.join(project.known)}")
-    line = snakemake_line(project, asked)
+    line = line_of(project, asked)
     if not asked.dry_run:
         return _answered(project, asked, line, present, as_json)
     if not present:
@@ -130,7 +130,7 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     """
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
-        run_snakemake(snakemake_line(project, asked, alone=True), say=False)
+        run_snakemake(line_of(project, asked, alone=True), say=False)
         return
     arch = arch_here(asked.device, present)
     if not Stages(project, asked.device, arch, asked.cores, present).run():

@@ -11,11 +11,11 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
+from launchwise.cli.running import snakemake_line
 from launchwise.cli.tune.known import known_sweeps
 from launchwise.cli.tune.question import Question, Strategy, strategy_of
 from launchwise.cli.workloads import workload_folder
@@ -30,7 +30,6 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
-SNAKEFILE = shipped("Snakefile")
 
 
 @dataclass(frozen=True)
@@ -153,11 +152,8 @@ def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
         raise UserError(workload / SPEC_FILE, "", message) from error
 
 
-def snakemake_line(project: Project, asked: Question, *, alone: bool = False) -> list[str]:
+def line_of(project: Project, asked: Question, *, alone: bool = False) -> list[str]:
     """The line that makes everything, for a shell in the current folder; or the answers alone."""
-    targets = [project.answers]
-    if project.experiment.studies and not alone:
-        targets.append("all")
-    options = ["--snakefile", str(SNAKEFILE), "--directory", str(project.folder)]
-    options += ["--cores", str(asked.cores), "--quiet", "rules", "progress", "host"]
-    return ["snakemake", *options, *(["--dry-run"] if asked.dry_run else []), "--", *targets]
+    every = project.experiment.studies and not alone
+    options = ["--directory", str(project.folder), *(["--dry-run"] if asked.dry_run else [])]
+    return snakemake_line([project.answers, *(["all"] if every else [])], asked.cores, *options)
