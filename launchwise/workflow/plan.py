@@ -30,9 +30,8 @@ from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.folders import check_temporary_folder, check_version
 from launchwise.workflow.models import check_models
-from launchwise.workflow.temporary import check_temporary_folder
-from launchwise.workflow.versions import check_version
 from launchwise.workloads.loading import host_file, load_workload
 from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem

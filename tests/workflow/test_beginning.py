@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.workflow.beginning import estimated_s, spoken, tell_beginning
+from launchwise.workflow.telling import estimated_s, spoken, tell_beginning
 
 
 class Learnt:

@@ -43,8 +43,8 @@ from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
-from launchwise.workflow.priors import prior_extended
-from launchwise.workflow.versions import RECORD
+from launchwise.workflow.folders import RECORD
+from launchwise.workflow.sweeps import prior_extended
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
