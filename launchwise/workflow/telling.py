@@ -156,8 +156,8 @@ def tell_interruption() -> bool:
 RECORDS = Path(".snakemake", "metadata")
 UNRECORDED = {"journal", "launchwise.json", "logs"}
 """What a run writes in the folder of results that is no result of a rule."""
-TUNED = "tune"
-"""What ``launchwise tune`` writes there: its results never have records."""
+TUNED = Path(RESULTS, "logs", "tune")
+"""Where ``launchwise tune`` writes its log: its results never have records."""
 
 
 def tell_missing_records(workflow: Any) -> None:
@@ -171,7 +171,7 @@ def tell_missing_records(workflow: Any) -> None:
     if not workflow.is_main_process:
         return
     results = _names(Path(RESULTS))
-    if results - UNRECORDED and TUNED not in results and not _names(RECORDS):
+    if results - UNRECORDED and not TUNED.is_dir() and not _names(RECORDS):
         print(
             f"launchwise: {RESULTS}/ came without {RECORDS}/, where Snakemake notes how files were "
             "made: results are taken as they are unless an input is newer. To make them anew: "
