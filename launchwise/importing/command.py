@@ -154,7 +154,6 @@ def _pairs(texts: Iterable[str], flag: str, *, is_path: bool = False) -> dict[st
 
 
 def _values(texts: Iterable[str], flag: str) -> dict[str, Value]:
-    """``NAME=VALUE`` texts as a mapping, integers as numbers."""
     return {name: as_value(text) for name, text in _pairs(texts, flag).items()}
 
 

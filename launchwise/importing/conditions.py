@@ -69,7 +69,6 @@ def checked_conditions(
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """A condition with the names of a spec."""
     if not names:
         return text
     pattern = r"\b(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b"

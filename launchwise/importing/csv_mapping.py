@@ -159,7 +159,6 @@ def rows_of_tuner(text: str) -> list[dict[str, Any]] | None:
 
 
 def _cell(text: str) -> Any:
-    """A number where the field is one."""
     for kind in (int, float):
         try:
             return kind(text)

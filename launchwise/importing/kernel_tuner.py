@@ -110,7 +110,6 @@ def sweep_of_cache(content: Mapping[str, Any], path: str | Path) -> ForeignSweep
 
 
 def _parameters(content: Mapping[str, Any], cache: Mapping[str, Any]) -> list[str]:
-    """Names of the tunables in the order of the keys."""
     for key in ("tune_params_keys", "tune_params"):
         named = content.get(key)
         if isinstance(named, list | Mapping) and named:

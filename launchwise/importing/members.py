@@ -67,7 +67,6 @@ class Member:
 
 
 def _named(options: Mapping[str, str], path: str | Path) -> str | None:
-    """Entry of a file, by its path or its name."""
     return options.get(str(path), options.get(Path(path).name))
 
 

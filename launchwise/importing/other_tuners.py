@@ -182,7 +182,6 @@ def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSwee
 
 
 def _pair(entry: object, number: int, path: str | Path) -> tuple[dict[str, Any], Any]:
-    """Tunables of one entry, and its timing."""
     key = f"{CONFIGS}.{number}"
     given, timing = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
     if isinstance(given, str):

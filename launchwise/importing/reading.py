@@ -168,7 +168,6 @@ def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
 
 
 def _of_lines(lines: list[Any], path: str | Path, space: Space | None) -> ForeignSweep:
-    """Sweep of JSON lines: rows of results, or results of T4."""
     if "tunable_parameters" in lines[0] or "kernel_launcher_version" in lines[0]:
         raise no_format(path, WISDOM)
     if all(isinstance(each.get("configuration"), Mapping) for each in lines):
@@ -192,7 +191,6 @@ def _of_json(content: Any, path: str | Path, space: Space | None) -> ForeignSwee
 
 
 def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> ForeignSweep:
-    """``sweep``, if it has the tunables of the space."""
     if space and sweep.rows and (strange := sorted(space.tunables.keys() ^ sweep.tunables.keys())):
         message = f"and the space (T1) have different parameters: {', '.join(strange)}"
         raise UserError(path, "", message)

@@ -180,7 +180,6 @@ def _intervals(sizes: list[int], mapping: ConfigFiles) -> Iterator[tuple[str, in
 def _configuration(
     given: Mapping[str, Any], spec: Spec, variant: str, mapping: ConfigFiles, where: str
 ) -> dict[str, Value]:
-    """A configuration by the names of the workload."""
     renamed = mapping.renamed(spec.variants[variant])
     found: dict[str, Value] = {}
     for name, theirs in renamed.items():

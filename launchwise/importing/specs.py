@@ -121,7 +121,6 @@ def _values_of_tunables(
 
 
 def _work(numeric: Sequence[str], members: Sequence[Member], asked: Options) -> dict[str, str]:
-    """Work of a problem with these numeric parameters."""
     items = " * ".join(numeric) or "1"
     problems = [{name: member.problem[name] for name in numeric} for member in members]
     for key, text in (("bytes", asked.bytes), ("flop", asked.flop), ("problem", items)):
@@ -227,7 +226,6 @@ def _baseline(
 def _named_baseline(
     members: list[Member], names: Mapping[str, str], given: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """The baseline of the user, checked against the values of the files."""
     for name in given:
         if name not in names:
             raise UserError("import", "baseline", unknown("tunable", name, names))

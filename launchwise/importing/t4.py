@@ -145,7 +145,6 @@ class _Times:
 
 
 def _measured_in(entry: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """Name, value and unit of each measurement of a result."""
     listed = entry.get("measurements")
     if isinstance(listed, Mapping):
         yield from ((str(name), value, "") for name, value in listed.items())

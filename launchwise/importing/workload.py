@@ -121,7 +121,6 @@ def _whole_workload(target: Path) -> Iterator[None]:
 
 
 def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
-    """GPU to words for the fastest configuration of each problem."""
     found: dict[str, list[str]] = {}
     for member in members:
         timed = [(row.time_ms, row) for row in member.sweep.timed if row.time_ms is not None]
@@ -134,7 +133,6 @@ def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
 
 
 def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
-    """GPU to the reason why its times are flagged."""
     found: dict[str, list[str]] = {}
     timed = [_timed(member, spec, asked) for member in members]
     for place, words in doubts(timed).items():

@@ -108,7 +108,6 @@ def _check_hosts(experiment: Experiment) -> None:
 
 
 def _check_recorded(experiment: Experiment) -> None:
-    """Check that recorded GPUs have their profiles, and the sweeps that settings name."""
     for name, folder in recorded_folders(experiment).items():
         asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
         asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
@@ -277,7 +276,6 @@ def _from_here(path: Path) -> str:
 
 
 def _inside(path: Path) -> Path:
-    """A path as seen from the project, where it lies inside."""
     return path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path
 
 

@@ -181,5 +181,4 @@ def tell_missing_records(workflow: Any) -> None:
 
 
 def _names(folder: Path) -> set[str]:
-    """Names of what is in a folder; none if it is missing."""
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

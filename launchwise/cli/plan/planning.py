@@ -125,7 +125,6 @@ def _nothing(
     wanted: Sequence[Case],
     candidates: Sequence[Candidate],
 ) -> str:
-    """Why nothing is chosen: too little time, or nothing to gain."""
     cheapest = min(candidates, key=lambda each: each.minutes, default=None)
     if cheapest is not None and cheapest.minutes > asked.minutes:
         return (

@@ -232,7 +232,6 @@ def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Pr
 
 
 def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
-    """Measurements of the study's GPUs."""
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
 

@@ -34,7 +34,6 @@ def as_junit(found: Sequence[Rechecked]) -> str:
 
 
 def _conditions(found: Rechecked) -> dict[str, str]:
-    """Version, and what the card is and was."""
     names = ("card", "driver", "toolkit", "known_card", "known_driver", "known_toolkit")
     values = {name: ", ".join(dict.fromkeys(found.table[name])) for name in names}
     return {"launchwise": launchwise.__version__, **values}

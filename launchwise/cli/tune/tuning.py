@@ -107,7 +107,6 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
 def _search_by(
     strategy: Strategy, known: Mapping[str, Path], settings: dict[str, Any], workload: str
 ) -> None:
-    """Add a search to settings."""
     known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
     sweep = settings.setdefault("sweeps", {}).setdefault(workload, {})
     sweep["strategy"] = {**strategy.settings, **known_to}
