@@ -9,7 +9,7 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml_mapping
-from launchwise.cli.gpu_names import known_cards
+from launchwise.cli.gpu_names import known_cards, profile_file
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.single import load_study
@@ -81,10 +81,17 @@ def find_profile(gpu: str, experiment: Experiment, command: str) -> GpuProfile:
             raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
         efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE if own else None)
         return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
-    if entry.source == "recorded":
-        return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
-    path = root / "results" / "gpus" / f"{gpu}.json"
-    if not path.is_file():
+    path = profile_file(gpu, experiment)
+    if entry.source == "live" and not entry.extend and not path.is_file():
         message = f"is live and has no profile yet: run snakemake -c1 describe_{gpu} on its machine"
         raise UserError(command, gpu, message)
     return read_profile(path, gpu)
+
+
+def sweep_file(gpu: str, workload: str, experiment: Experiment) -> Path:
+    """Sweep on a GPU, which may be missing: what was measured here, else what is recorded."""
+    entry, name = experiment.settings.gpus[gpu], f"{workload}.parquet"
+    measured = experiment.root / "results" / "sweeps" / gpu / name
+    if entry.source == "recorded" or (entry.extend and not measured.is_file()):
+        return experiment.root / experiment.recorded_in(gpu) / name
+    return measured

@@ -16,11 +16,10 @@ from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
 from launchwise.cli.plan.overlay import as_text, settings_of
-from launchwise.cli.studies import find_profile, read_experiment, study_domain
+from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.experiment.unknown_study import insist_on_kernel
-from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design
 from launchwise.learning.design.kriging import Kriging
@@ -91,7 +90,9 @@ def planned(asked: Question, root: Path) -> Plan:
     gpus = _live_gpus(asked, experiment)
     ranges = declared_ranges(study, spec)
     rows = _rows(asked.study, gpus, experiment)
-    profiles = {gpu: _profile(gpu, experiment) for gpu in {**rows, **dict.fromkeys(gpus)}}
+    profiles = {
+        gpu: find_profile(gpu, experiment, COMMAND) for gpu in {**rows, **dict.fromkeys(gpus)}
+    }
     domain = study_domain(study, spec, profiles)
     targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
     candidates = [
@@ -183,13 +184,6 @@ def declared_ranges(study: Study, spec: Spec) -> Blind:
     return Blind(problems=TARGETS, parameters=found)
 
 
-def _profile(gpu: str, experiment: Experiment) -> GpuProfile:
-    """Profile of a GPU; an extended one keeps that of its recorded rows."""
-    if experiment.settings.gpus[gpu].extend:
-        return read_profile(experiment.root / experiment.recorded_in(gpu) / "profile.json", gpu)
-    return find_profile(gpu, experiment, COMMAND)
-
-
 def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
     """Rows of the study's problems on every GPU that has been measured."""
     asked = experiment.studies[study]
@@ -197,13 +191,8 @@ def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, 
     columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]
     found = {}
     for gpu in dict.fromkeys([*experiment.gpus_of(study), *gpus]):
-        entry = experiment.settings.gpus[gpu]
-        own = Path("results", "sweeps", gpu)
-        folders = [own, Path(experiment.recorded_in(gpu))] if entry.extend else [own]
-        if entry.source == "recorded":
-            folders = [Path(experiment.recorded_in(gpu))]
-        paths = [experiment.root / folder / f"{spec.workload}.parquet" for folder in folders]
-        for path in [path for path in paths if path.is_file()][:1]:
+        path = sweep_file(gpu, spec.workload, experiment)
+        if path.is_file():
             rows = read_table(path, measurement_schema(spec), columns)
             # Of other problems, a sweep may hold what other studies compare.
             found[gpu] = rows[asked_about(asked, rows)].reset_index(drop=True)

@@ -16,8 +16,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.studies import find_profile, read_experiment, study_named
-from launchwise.experiment.experiment import Experiment
+from launchwise.cli.studies import find_profile, read_experiment, study_named, sweep_file
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
@@ -147,9 +146,13 @@ def answer(asked: Question, root: Path) -> Answer:
     gpu = gpu_named(asked.gpu, experiment, COMMAND)
     known = {gpu: find_profile(gpu, experiment, COMMAND)}
     if asked.learnt:
+        from launchwise.tables.files import read_table
+        from launchwise.tables.measurements import measurement_schema
+
         gpus = experiment.gpus_of(asked.study)
         known |= {each: find_profile(each, experiment, COMMAND) for each in gpus}
-        sweeps = _sweeps(gpus, spec, experiment)
+        schema = measurement_schema(spec)
+        sweeps = [read_table(sweep_file(each, spec.workload, experiment), schema) for each in gpus]
     domain = Domain(spec, known, study.candidates, study.constraints)
     if asked.learnt:
         predictors = fitted_predictors(domain, learnable_rows(domain, sweeps))
@@ -229,19 +232,6 @@ def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Pr
     if complaint := spec.check_problem(problem):
         raise UserError(command, "problem", complaint)
     return {name: problem[name] for name in spec.problem_columns}
-
-
-def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
-    from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-
-    tables = []
-    for gpu in gpus:
-        recorded = experiment.settings.gpus[gpu].source == "recorded"
-        folder = experiment.recorded_in(gpu) if recorded else f"results/sweeps/{gpu}"
-        path = experiment.root / folder / f"{spec.workload}.parquet"
-        tables.append(read_table(path, measurement_schema(spec)))
-    return tables
 
 
 def as_text(found: Answer) -> str:
