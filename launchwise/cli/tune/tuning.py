@@ -16,8 +16,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
 from launchwise.cli.running import snakemake_line
-from launchwise.cli.tune.known import known_sweeps
-from launchwise.cli.tune.question import Question, Strategy, strategy_of
+from launchwise.cli.tune.question import Question, Strategy, known_sweeps, strategy_of
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
