@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.names import assigned
-from launchwise.importing.members import Member, Options
+from launchwise.importing.members import Batch, Member
+from launchwise.importing.t1 import Space
 from launchwise.workloads.parts import Value
 
 MOST_SPANNED = 2_000_000
@@ -21,34 +22,27 @@ NEVER_RAN = ("failed", "out_of_memory")
 Configuration = tuple[tuple[str, Value], ...]
 
 
-def checked_conditions(
-    members: list[Member], names: Mapping[str, str], asked: Options, notes: list[str]
-) -> tuple[list[str], list[Member]]:
-    """Conditions of T1 that hold for every row, and the sweeps without what they forbid.
+def checked_conditions(batch: Batch) -> list[str]:
+    """Conditions of T1 that hold for every row that ran; rows that failed and break one go.
 
-    ``notes`` gets a sentence for each condition that cannot be read, or that a row breaks which
-    ran, with that row: then there are no conditions, and the listed configurations are the space.
-    Rows that failed may break one: they are left out, which is said.
-
-    Parameters
-    ----------
-    names
-        Tunables of the files to those of the spec.
+    A condition that cannot be read, or that a row breaks which ran, is told with that row: then
+    there are none, and the listed configurations are the space.
     """
-    if asked.space is None or not (asked.space.constraints or asked.space.unread):
-        return [], members
+    space = batch.asked.space
+    if space is None or not (space.constraints or space.unread):
+        return []
     doubts = [
         f"condition {text!r} of T1 cannot be read: {why.removeprefix(repr(text)).strip()}"
-        for text, why in asked.space.unread.items()
+        for text, why in space.unread.items()
     ]
-    spanned = _spanned(members, names, asked)
+    spanned = _spanned(batch, space)
     if spanned > MOST_SPANNED:
         doubts.append(f"{spanned} combinations of values are too many for the conditions of T1")
-    ran = _ran(members)
+    ran = _ran(batch.members)
     forbidden: dict[Configuration, None] = {}
     constraints = []
-    for text in asked.space.constraints:
-        own = _renamed(text, names)
+    for text in space.constraints:
+        own = _renamed(text, batch.names)
         broken, unclear = _broken(own, ran)
         broken_by = [each for each in broken if ran[each]]
         if unclear:
@@ -59,13 +53,14 @@ def checked_conditions(
         forbidden.update((each, None) for each in broken if not ran[each])
         constraints.append(own)
     if doubts:
-        notes += [*doubts, "no condition of T1 is taken: the listed configurations are the space"]
-        return [], members
-    if not forbidden:
-        return constraints, members
-    told = _told(next(each for each in ran if each in forbidden))
-    notes.append(f"{len(forbidden)} failed rows break a condition and are left out, such as {told}")
-    return constraints, [_without(member, forbidden) for member in members]
+        none = "no condition of T1 is taken: the listed configurations are the space"
+        batch.notes += [*doubts, none]
+        return []
+    if forbidden:
+        told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
+        batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
+        batch.members = [_without(member, forbidden) for member in batch.members]
+    return constraints
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -75,12 +70,12 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return re.sub(pattern, lambda found: names[found[1]], text)
 
 
-def _spanned(members: list[Member], names: Mapping[str, str], asked: Options) -> int:
-    listed = asked.space.tunables if asked.space else {}
-    return math.prod(
-        len({*listed.get(theirs, []), *(v for m in members for v in m.sweep.tunables[ours])})
-        for theirs, ours in names.items()
-    )
+def _spanned(batch: Batch, space: Space) -> int:
+    known = {
+        theirs: {value for member in batch.members for value in member.sweep.tunables[ours]}
+        for theirs, ours in batch.names.items()
+    }
+    return math.prod(len({*space.tunables.get(name, []), *each}) for name, each in known.items())
 
 
 def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:

@@ -66,11 +66,25 @@ class Member:
     problem: dict[str, Value]
 
 
+@dataclass
+class Batch:
+    """Sweeps of one import, what the user adds to them, and what is said of them."""
+
+    members: list[Member]
+    # Tunables of the files to those of the spec.
+    names: dict[str, str]
+    asked: Options
+    # What was converted, repaired, left out or chosen, one sentence each; every step adds its own.
+    notes: list[str]
+
+
 def _named(options: Mapping[str, str], path: str | Path) -> str | None:
     return options.get(str(path), options.get(Path(path).name))
 
 
-def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) -> list[ForeignSweep]:
+def _read_files(
+    files: Sequence[str | Path], asked: Options, notes: list[str]
+) -> list[ForeignSweep]:
     """Sweeps of all files, with the devices that the user names."""
     known = {name for path in files for name in (str(path), Path(path).name)}
     for name in (*asked.devices, *asked.gpus):
@@ -115,10 +129,16 @@ def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
     return replace(sweep, rows=list(rows.values()), notes=[*sweep.notes, note])
 
 
-def members_of(
-    read: list[ForeignSweep], asked: Options, notes: list[str]
-) -> tuple[list[Member], dict[str, str]]:
-    """Sweeps with names of a spec, their GPUs and problems, and the files' names to ours."""
+def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
+    """Sweeps of all files with names of a spec, their GPUs and problems.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read, lacks what nothing else states, or does not fit the others.
+    """
+    notes: list[str] = []
+    read = _read_files(files, asked, notes)
     tunables = _same_tunables(read)
     if asked.space and set(asked.space.tunables) == set(tunables):
         tunables = list(asked.space.tunables)
@@ -144,7 +164,7 @@ def members_of(
             raise UserError(sweep.source, "", f"{message} another GPU, such as --gpu FILE=NAME")
         taken[key] = sweep.source
         members.append(Member(_renamed(sweep, names, texts), gpu, datasheet, problem))
-    return members, names
+    return Batch(members, names, asked, notes)
 
 
 def _gpu(sweep: ForeignSweep, datasheet: Datasheet | None, asked: Options) -> str:

@@ -17,7 +17,7 @@ from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import STUDIES, STUDY_FILE
 from launchwise.experiment.experiment import RECORDED
 from launchwise.experiment.unknown_study import NEEDED
-from launchwise.importing.members import Member, Options
+from launchwise.importing.members import Batch
 from launchwise.importing.specs import as_yaml
 from launchwise.workloads.spec import Spec
 
@@ -36,14 +36,7 @@ Entries = Mapping[str, Mapping[str, Any]]
 """GPU to its entry."""
 
 
-def write_study(
-    target: Path,
-    spec: Spec,
-    fit: Sequence[str],
-    members: Sequence[Member],
-    asked: Options,
-    notes: list[str],
-) -> bool:
+def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
     """Write a study if there are two GPUs, or three sizes, to hold one out of training.
 
     Parameters
@@ -52,14 +45,12 @@ def write_study(
         Folder of the workload.
     fit
         GPUs with a card and without a flag.
-    notes
-        Gets a sentence on what is missing where there is no study.
 
     Returns
     -------
-    Whether there is a study now.
+    Whether there is a study now; what is missing otherwise is told.
     """
-    problems = [member.problem for member in members if member.gpu in fit]
+    problems = [member.problem for member in batch.members if member.gpu in fit]
     of_sizes = derived_study(spec, [dict(problem) for problem in problems])
     splits: dict[str, Any] = {}
     if len(fit) > 1:
@@ -70,15 +61,15 @@ def write_study(
     for name, split in of_sizes.splits.items() if of_sizes else ():
         splits[name] = split.model_dump(exclude_defaults=True) | {"kind": split.kind}
     if not splits:
-        notes.append(f"no study, so nothing to recommend from: {NEEDED}")
+        batch.notes.append(f"no study, so nothing to recommend from: {NEEDED}")
         return False
     kind, held_out = ("transfer", "held-out GPUs") if len(fit) > 1 else ("sizes", "held-out sizes")
     path = target / STUDIES / f"{spec.workload}_{kind}" / STUDY_FILE
     if path.is_file():
-        notes.append(f"{path} is there and is left as it is")
+        batch.notes.append(f"{path} is there and is left as it is")
         return True
     content = {
-        "title": f"{asked.title or spec.title}: {held_out}",
+        "title": f"{batch.asked.title or spec.title}: {held_out}",
         "question": "Which configuration should a GPU, or a size, use that was not measured?",
         "models": ["chosen", *MODELS],
         "own_models": {"chosen": ANSWERING},
