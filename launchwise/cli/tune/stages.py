@@ -22,7 +22,7 @@ from launchwise.base.provenance import commit, now, versions
 from launchwise.base.scripting import in_lines
 from launchwise.base.storage import own_place, write_json
 from launchwise.cli.tune.tuning import SETTINGS, Project
-from launchwise.cli.tune.writing import Writer
+from launchwise.cli.tune.writing import load, write_tables
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
@@ -162,27 +162,26 @@ class Stages:
             After SIGTERM or SIGINT: the journal is whole.
         """
         files = self._files
+        own = [self._project.folder / name for name in (SETTINGS, RECORD)]
+        known = [Path(each["path"]) for each in self._others]
+        inputs = [*own, *known, *deciding_files(self._folder)]
+        # Every visit adds to the journal, also one that measures nothing.
+        written_ns, known_rows = _changed_ns(files.journal), _rows(files.journal)
         with logging_to(files.log), contextlib.ExitStack() as stack:
-            writer = stack.enter_context(Writer())
-            # Every visit adds to the journal, also one that measures nothing.
-            written_ns, known_rows = _changed_ns(files.journal), _rows(files.journal)
+            if not files.are_newer_than(inputs, written_ns):
+                stack.enter_context(ThreadPoolExecutor(1)).submit(load)
             found = self._measured(stack)
-            own = [self._project.folder / name for name in (SETTINGS, RECORD)]
-            known = [Path(each["path"]) for each in self._others]
-            inputs = [*own, *known, *deciding_files(self._folder)]
             if _rows(files.journal) == known_rows and files.are_newer_than(inputs, written_ns):
                 return False
-            writer.write(
-                folder=str(self._folder),
-                gpu=self._gpu,
-                fingerprint=found,
-                journal=str(files.journal),
-                problems=self._problems,
-                method=self._how,
-                paths={
-                    name: str(getattr(files, name))
-                    for name in ("profile", "shard", "sweep", "facts", "page")
-                },
+            names = ("profile", "shard", "sweep", "facts", "page")
+            write_tables(
+                self._spec,
+                self._gpu,
+                found,
+                files.journal,
+                self._problems,
+                self._how,
+                {name: getattr(files, name) for name in names},
             )
         return True
 
