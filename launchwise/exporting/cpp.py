@@ -10,8 +10,8 @@ from launchwise.base.literals import cpp_comment, cpp_text, visible
 from launchwise.base.names import assigned
 from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp_names import cpp_name
+from launchwise.exporting.rendering import rendered
 from launchwise.exporting.table import AnswerTable
-from launchwise.exporting.templates import rendered
 from launchwise.learning.answers import BASES, Answer
 from launchwise.workloads.spec import Spec
 

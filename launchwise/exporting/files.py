@@ -10,8 +10,8 @@ from launchwise.base.names import inside
 from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.exporting.cpp import cpp_header
 from launchwise.exporting.python import python_module
+from launchwise.exporting.rendering import rendered
 from launchwise.exporting.table import AnswerTable, Entry
-from launchwise.exporting.templates import rendered
 
 WISDOM_VERSION = 1
 

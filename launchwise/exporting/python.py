@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from launchwise.exporting.conditions import python_expression
+from launchwise.exporting.rendering import rendered
 from launchwise.exporting.table import AnswerTable
-from launchwise.exporting.templates import rendered
 
 
 def python_module(table: AnswerTable) -> str:
