@@ -25,7 +25,7 @@ from recomputing.material import Material
 from recomputing.pages import read_page
 from recomputing.sweeps import sweeps
 
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.gpus.datasheets import read_cards
 from launchwise.gpus.prices import read_prices

@@ -115,7 +115,6 @@ def bring(
 
 
 def _sweep(gpu: str, file: Copied, spec: Spec) -> pd.DataFrame:
-    """Check every row of a recorded sweep and copy it."""
     schema = measurement_schema(spec)
     table = read_table(file.source, schema)
     _insist_on_gpu(table, gpu, file.source)

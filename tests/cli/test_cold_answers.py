@@ -16,7 +16,7 @@ from samples import SAXPY, STENCIL
 from stencil import slice_of_card, sweep
 
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain

@@ -13,7 +13,8 @@ from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import Answer, as_text, find_profile, prediction
+from launchwise.cli.predict.answering import Answer, as_text, prediction
+from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import read_profile
@@ -139,7 +140,7 @@ def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path
     describe([], [], cards, {"titan_v": None}, Path(CARDS_FILE), Path(REFERENCE_PROFILE), [made])
     config = [Path(own[-1])]
     experiment = load_experiment(read_yaml(config[0]), config, ROOT)
-    assert find_profile("titan_v", experiment) == read_profile(made)
+    assert find_profile("titan_v", experiment, "predict") == read_profile(made)
 
 
 @pytest.mark.workloads

@@ -16,7 +16,8 @@ from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_runs import chosen, small_problems
 from launchwise.cli.problems import problem_of
-from launchwise.cli.tune.tuning import Question, prepared
+from launchwise.cli.tune.question import Question
+from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.corners import corner_problems
 from launchwise.workloads.loading import load_workload

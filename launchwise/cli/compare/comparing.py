@@ -29,23 +29,17 @@ PRINTED = "-"
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command; see :func:`launchwise.cli.compare.command.compare`.
-
-    Parameters
-    ----------
-    threshold, confidence
-        Shares, not percent.
-    fail_on
-        Complaints that count, or ``none``; the usual ones where it is None.
-    """
+    """Arguments of the command; see :func:`launchwise.cli.compare.command.compare`."""
 
     old: str
     new: str
+    # Shares, not percent.
     threshold: float
     confidence: float
     gpus: Sequence[str]
     only: Sequence[str]
     workloads: Sequence[Path]
+    # Complaints that count, or ``none``; the usual ones where it is None.
     fail_on: Sequence[str] | None
     allow: float
     top: int

@@ -14,9 +14,10 @@ from pathlib import Path
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.problems import problem_of
-from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
+from launchwise.cli.products import known_gpus
+from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
+from launchwise.cli.studies import read_experiment
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
 from launchwise.cli.tune.tuning import prepared

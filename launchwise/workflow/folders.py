@@ -1,15 +1,16 @@
-"""Which version of launchwise made a folder of results."""
+"""Folders that a run writes to: results of which version, and the one for temporary files."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.base.storage import read_json_object, write_json
+from launchwise.base.storage import FULL, read_json_object, why_not_written, write_json
 
 RECORD = Path("results/launchwise.json")
 """In the folder that Snakemake runs in; written where a run begins."""
@@ -54,3 +55,20 @@ def record_version(path: Path = RECORD, own: str = launchwise.__version__) -> No
     with contextlib.suppress(UserError):
         if not path.is_file() or read_json_object(path, KEY)[KEY] != own:
             write_json(path, {KEY: own})
+
+
+def check_temporary_folder() -> None:
+    """Insist that ``TMPDIR`` is not full: Snakemake's scheduler writes there what it solves.
+
+    Of one that is missing or may not be written to, everybody takes ``/tmp`` instead.
+
+    Raises
+    ------
+    UserError
+        When it is.
+    """
+    named = os.environ.get("TMPDIR")
+    refused = why_not_written(Path(named)) if named else None
+    if refused is not None and refused.errno in FULL:
+        message = f"cannot be written: {refused.strerror}: free space, or set another TMPDIR"
+        raise UserError(f"TMPDIR={named}", "", message)
