@@ -4,13 +4,11 @@ import gc
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.cards import DEVICE_NAMES_FILE
-from launchwise.workflow.beginning import tell_beginning
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import BLIND_FILES, Contests
-from launchwise.workflow.failures import tell_failures
+from launchwise.workflow.folders import record_version
 from launchwise.workflow.interpreter import name_in_one_word
-from launchwise.workflow.interrupts import note_interrupts, tell_interruption
 from launchwise.workflow.plan import (
     fitted_model,
     own_rules,
@@ -24,16 +22,20 @@ from launchwise.workflow.plan import (
     sources,
     start,
 )
-from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.recorded import Recorded
-from launchwise.workflow.records import tell_missing_records
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.studies import Studies, profiles
 from launchwise.workflow.submission import check_submission
-from launchwise.workflow.sweeps import Sweeps
+from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import targets
+from launchwise.workflow.telling import (
+    note_interrupts,
+    tell_beginning,
+    tell_failures,
+    tell_interruption,
+    tell_missing_records,
+)
 from launchwise.workflow.values import Values
-from launchwise.workflow.versions import record_version
 
 # What is imported stays: the collector of garbage need not go through it again and again.
 gc.freeze()

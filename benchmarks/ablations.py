@@ -10,19 +10,17 @@ by the recommended configuration's time; its interval is a bootstrap over the te
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.ablated import USUAL, Material, Variant, compared, material_of
-from harness.command_line import arguments, provenance
+from harness.ablated import USUAL, Material, Variant, compared, material_of, seeded
+from harness.command_line import arguments, write_result
 
-from launchwise.base.storage import write_json
 from launchwise.experiment.study import Fences
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.vectors import raw_names
 
 STUDIES = ("acoustic_tile", "granger_time", "sentiment_inference", "tridiagonal_device")
 NEW_GPU_STUDIES = (
@@ -40,13 +38,6 @@ ENOUGH = 0.99
 NO_FILTER = Fences(factor=100)
 
 
-def seeded(
-    label: str, kind: str, sweeps: Mapping[str, pd.DataFrame], fences: Fences, seeds: int
-) -> list[Variant]:
-    """The same training with several seeds of the recommender."""
-    return [Variant(f"{label} {seed}", kind, sweeps, fences, seed) for seed in range(seeds)]
-
-
 def of_filter(material: Material, name: str, seeds: int) -> list[dict[str, Any]]:
     """The Tukey filter off, over all rows and per problem, for every split by problems."""
     filters = {"off": NO_FILTER, "global": Fences(scope="global"), "problem": Fences()}
@@ -56,7 +47,7 @@ def of_filter(material: Material, name: str, seeds: int) -> list[dict[str, Any]]
             continue
         for kind in KINDS:
             groups = {
-                label: seeded(label, kind, material.sweeps, fences, seeds)
+                label: seeded(label, kind, material, fences, seeds)
                 for label, fences in filters.items()
             }
             outcome = compared(material, split, groups, "problem")
@@ -72,12 +63,12 @@ def of_gpu_features(material: Material, name: str, seeds: int) -> list[dict[str,
     every = map(str, domain.features(domain.choices(case)))
     own = [one for one in every if one not in FEATURES_OF_GPU]
     # Such as waves: blocks divided by what the SMs hold.
-    expressions, derived = material.spec.features, material.spec.derived
+    expressions, formulas = material.spec.features, material.spec.formulas
     of_gpu = frozenset(FEATURES_OF_GPU)
     blind = [
         one
         for one in own
-        if one not in expressions or not raw_names(derived, expressions[one]) & of_gpu
+        if one not in expressions or of_gpu.isdisjoint(formulas.raw_names(expressions[one]))
     ]
     domains = {
         "all": domain,
@@ -87,8 +78,7 @@ def of_gpu_features(material: Material, name: str, seeds: int) -> list[dict[str,
     found = []
     for kind in KINDS:
         groups = {
-            label: seeded(label, kind, material.sweeps, material.study.fences, seeds)
-            for label in domains
+            label: seeded(label, kind, material, material.study.fences, seeds) for label in domains
         }
         outcome = compared(material, "transfer", groups, "all", domains)
         known = {"study": name, "model": kind, "gpus": len(material.folds["transfer"])}
@@ -193,7 +183,7 @@ def enough(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Run all three ablations and write the file."""
-    given = arguments(__doc__ or "").parse_args()
+    given = arguments(__doc__).parse_args()
     seeds, percents = (1, (10, 100)) if given.smallest else (SEEDS, PERCENTS)
     studies = STUDIES[1:2] if given.smallest else STUDIES
     new_gpu = studies if given.smallest else NEW_GPU_STUDIES
@@ -212,7 +202,7 @@ def main() -> None:
     for row in curves:
         print(*row.values())
     result["enough"] = {"over_reference": ENOUGH, "curves": curves}
-    write_json(given.output, {**provenance(), **result})
+    write_result(given.output, result)
 
 
 if __name__ == "__main__":

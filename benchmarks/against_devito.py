@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
-from launchwise.base.storage import write_bytes, write_json, write_text
+from launchwise.base.storage import write_bytes, write_text
 from launchwise.measuring.cards import cards
 from launchwise.measuring.openmp import clang_for
 from launchwise.workloads.builds import Build
@@ -215,18 +215,16 @@ def main() -> None:
         return
     with gpu_and_packages():
         import cupy
-    card = cards()[0]
     folder = given.compiled or given.output.parent / "devito"
     if not given.compiled:
-        compile_all(folder, card.arch)
+        compile_all(folder, cards()[0].arch)
     results = []
     for order in ORDERS:
         insist_on_right(function(folder, order), order)
         for n in SMALLEST if given.smallest else SIZES:
             results.append(compared(folder, n, order, FEW_STEPS if given.smallest else STEPS))
             print(results[-1], flush=True)
-    result = {"device": card.device_name, "driver": card.driver, "results": results}
-    write_json(given.output, {**provenance(cupy=cupy.__version__), **result})
+    write_result(given.output, {**card_facts(), "results": results}, cupy=cupy.__version__)
 
 
 if __name__ == "__main__":

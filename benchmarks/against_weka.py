@@ -13,21 +13,22 @@ the same for both, and the class of every example and of every problem that the 
 
 from __future__ import annotations
 
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.j48 import J48, Examples
-from harness.needs import weka
+from harness.needs import end
 from harness.projects import ROOT
 from sklearn.model_selection import StratifiedKFold
 
 from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, Node
-from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.clean import tukey_fences
 from launchwise.learning.features import Domain
@@ -42,6 +43,8 @@ KERNEL = ROOT / "kernels" / "acoustic"
 RECORDED = ROOT / "data" / "recorded"
 GPUS = ("h100", "h200", "h200.sm72", "h200.sm32", "h200.sm16")
 SEED, MADE = 2026, 40
+DEBIAN = Path("/usr/share/java/weka.jar")
+"""Where Debian's package has Weka."""
 
 
 def sizes_of(part: str) -> list[int]:
@@ -185,9 +188,26 @@ def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str
     }
 
 
+def weka(jar: Path | None) -> tuple[str, Path]:
+    """Java, and the archive of Weka: the one given, that of a package of Python, or Debian's."""
+    java = shutil.which("java")
+    if java is None:
+        end("Java: apt-get install default-jre-headless")
+    package = find_spec("weka")
+    folders = (package and package.submodule_search_locations) or ()
+    known = [jar] if jar else [*(Path(each, "lib", "weka.jar") for each in folders), DEBIAN]
+    found = next((path for path in known if path.is_file()), None)
+    if found is None:
+        end(
+            f"Weka's weka.jar ({jar or 'none found'}): apt-get install weka, or pip install "
+            "python-weka-wrapper3, or --jar FILE"
+        )
+    return java, found
+
+
 def main() -> None:
     """Compare on each table that recorded rows give."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--jar", type=Path, help="weka.jar, where none is installed")
     given = parser.parse_args()
     java, jar = weka(given.jar)
@@ -205,15 +225,8 @@ def main() -> None:
     tables = made_compared(j48, 2 if given.smallest else MADE)
     print("made", tables)
     options = {"minimum": j48.minimum, "confidence": j48.confidence, "folds": FOLDS, "seed": SEED}
-    write_json(
-        given.output,
-        {
-            **provenance(weka=j48.version),
-            "options": options,
-            "compared": found,
-            "made": tables,
-        },
-    )
+    result = {"options": options, "compared": found, "made": tables}
+    write_result(given.output, result, weka=j48.version)
 
 
 if __name__ == "__main__":

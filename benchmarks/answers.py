@@ -9,7 +9,6 @@ up to the evaluation. Test rows score the answering model once.
 from __future__ import annotations
 
 import math
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -57,38 +56,10 @@ def answer_with(folder: Path, members: str) -> None:
     write_settings(folder, {**settings, "models": {**settings["models"], ANSWERING: model}})
 
 
-def run(folder: Path, studies: Iterable[str]) -> None:
-    """Evaluate the studies of a copy of the project.
-
-    Raises
-    ------
-    SystemExit
-        When the pipeline fails.
-    """
-    targets = [f"results/evaluation/{study}.summary.json" for study in studies]
-    command, environment = snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-
-
 def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
-    columns = [
-        *case_columns(spec),
-        "variant",
-        "fraction",
-        "split",
-        "model",
-        "usual_ms",
-        "best_ms",
-        "gain",
-        "improvement",
-        "least_gain",
-        "is_usual",
-    ]
-    rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
+    rows = pd.read_parquet(evaluation / f"{study}.parquet")
     best = rows.loc[rows["model"] == ORACLE, ["split", *case_columns(spec), "variant"]]
     rows = rows[rows["model"] == ANSWERING].merge(
         best, on=["split", *case_columns(spec)], suffixes=("", "_of_best"), validate="one_to_one"
@@ -201,7 +172,8 @@ def main() -> None:
             keep_studies(folder, [SMALLEST], ["knn", ANSWERING])
             answer_with(folder, FEW)
         studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
-        run(folder, studies)
+        targets = [f"results/evaluation/{study}.summary.json" for study in studies]
+        snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
         evaluation = folder / "results" / "evaluation"
         rows = []
         for study in studies:

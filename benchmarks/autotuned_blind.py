@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any
 
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.expert_products import (
     MOST_EXPERTS,
     TUNABLES,
@@ -40,10 +40,8 @@ from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
 from launchwise.base.parallel import usable_cores
-from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind.answering import problem_of, read_frozen
-from launchwise.measuring.cards import cards
 from launchwise.workloads.space import configurations, gpu_facts
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -163,13 +161,9 @@ def main() -> None:
     for mode, of in cases.items():
         choices[mode] = [tuned(problem, listed) for problem, listed in of]
         print(mode, f"{sum(each['seconds'] for each in choices[mode]):.1f} s", flush=True)
-    card = cards()[0]
-    peers = {"torch": torch.__version__, "triton": triton.__version__}
-    result = {
-        **{"gpu": GPU, "study": STUDY, "digest": frozen.digest},
-        **{"device": card.device_name, "driver": card.driver, "choices": choices},
-    }
-    write_json(wanted.output, {**provenance(**peers), **result})
+    about = {"gpu": GPU, "study": STUDY, "digest": frozen.digest}
+    result = {**about, **card_facts(), "choices": choices}
+    write_result(wanted.output, result, torch=torch.__version__, triton=triton.__version__)
 
 
 if __name__ == "__main__":

@@ -14,28 +14,80 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from harness.ablated import Material, judged_by, material_of
-from harness.blind import Test, read_test, recorded_tests
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import read_json
 from launchwise.experiment.study import Study
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.blind.answering import problem_of, whole
+from launchwise.learning.blind.answering import Frozen, problem_of, read_frozen, whole
+from launchwise.learning.blind.scoring import check_measured_after
+from launchwise.learning.evaluate import Truth
+from launchwise.learning.features import Domain
 from launchwise.learning.intervals import Means, resampled_means
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.product import learnt_from
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
+from launchwise.learning.splits import Case
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 
 SMALLEST = ("h200", "tridiagonal_streams")
+RECORDED = ROOT / "data" / "recorded"
 SEED = 2026
 AUTOTUNED = ROOT / "benchmarks" / "results" / "autotuned_blind.json"
 ANSWERS, TODAY = "answers", COMMITTEE
 MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "best_tree", TODAY)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A recorded blind test; its problems are those of ``sweep``."""
+
+    gpu: str
+    study: str
+    frozen: Frozen
+    sweep: pd.DataFrame
+    domain: Domain
+
+    @property
+    def cases(self) -> list[Case]:
+        """Its problems, in the order of the answers."""
+        spec = self.domain.spec
+        return [Case(self.gpu, problem_of(each, spec)) for each in self.frozen.answers]
+
+    @property
+    def truth(self) -> Truth:
+        """Its measurements, by case."""
+        return Truth({self.gpu: self.sweep}, self.domain)
+
+    def known(self, material: Material) -> dict[str, pd.DataFrame]:
+        """Today's rows of the GPUs that the recorded answers were learnt from."""
+        gpus = self.frozen.product["gpus"]
+        return {gpu: rows for gpu, rows in material.sweeps.items() if gpu in gpus}
+
+
+def recorded_tests() -> list[tuple[str, str]]:
+    """GPU and study of every blind test that was measured."""
+    paths = sorted(RECORDED.glob("*/blind/*.sweep.parquet"))
+    return [(path.parents[1].name, path.name.partition(".")[0]) for path in paths]
+
+
+def read_test(gpu: str, study: str, material: Material) -> Test:
+    """A blind test, and a domain that knows its GPU."""
+    folder = RECORDED / gpu / "blind"
+    frozen = read_frozen(folder / f"{study}.frozen.json")
+    path = folder / f"{study}.sweep.parquet"
+    sweep = read_table(path, measurement_schema(material.spec))
+    check_measured_after(frozen, {str(path): sweep})
+    material.profiles[gpu] = read_profile(RECORDED / gpu / "profile.json", gpu)
+    return Test(gpu, study, frozen, sweep, material.domain())
 
 
 def answering_parameters(study: Study) -> dict[str, Any]:
@@ -178,7 +230,7 @@ def main() -> None:
             f"{beside['name']} {beside['fraction_geometric_mean']:.3f}",
             flush=True,
         )
-    write_json(given.output, {**provenance(), "harm_percent": HARM_PERCENT, "tests": found})
+    write_result(given.output, {"harm_percent": HARM_PERCENT, "tests": found})
 
 
 if __name__ == "__main__":

@@ -9,15 +9,12 @@ others.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
     copy_project,
@@ -29,7 +26,6 @@ from harness.projects import (
     write_settings,
 )
 
-from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile, write_profile
 
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
@@ -75,23 +71,9 @@ def project(folder: Path, gpus: int, studies: list[str]) -> None:
 
 def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
     """Output of a call of Snakemake, its seconds, core-seconds and largest memory, MB."""
-    command, environment = snakemake(folder, "--cores", "1", *options)
-    began = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output:
-        child = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - began
-        output.seek(0)
-        said = output.read()
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{said[-2000:]}")
-    return said, {
-        "seconds": round(seconds, 2),
-        "core_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "memory_mb": round(usage.ru_maxrss / 1e3, 1),
-    }
+    ran = snakemake(folder, "--cores", "1", *options)
+    figures = {"seconds": round(ran.seconds, 2), "core_s": round(ran.core_s, 2)}
+    return ran.said, {**figures, "memory_mb": round(ran.memory_mb, 1)}
 
 
 def counted(said: str) -> dict[str, int]:
@@ -166,7 +148,7 @@ def main() -> None:
     for gpus in [1] if given.smallest else given.gpus:
         rows.append(measure(gpus, studies, given.plan_only, given.smallest))
         print(rows[-1], flush=True)
-    write_json(given.output, {**provenance(), "studies": len(studies), "rows": rows})
+    write_result(given.output, {"studies": len(studies), "rows": rows})
 
 
 if __name__ == "__main__":

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 
 from launchwise.base.provenance import commit
-from launchwise.base.storage import write_json
 
 OTHERS = (".snakemake", ".venv", "data")
 """Folders beside ``results`` that take space in a clone."""
@@ -59,14 +58,14 @@ def measure(project: Path, smallest: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Command line."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument(
         "--project", type=Path, default=Path(), help="folder that Snakemake ran in (default: here)"
     )
     given = parser.parse_args()
     measured = measure(given.project, given.smallest)
     made_by = {"project": commit(given.project)}
-    write_json(given.output, {**provenance(), **made_by, **measured})
+    write_result(given.output, {**made_by, **measured})
 
 
 if __name__ == "__main__":

@@ -13,18 +13,16 @@ is the mean share of the best speed after so many. No GPU is needed.
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
-from harness.searches import NEAR, evaluations, others_of, share
-from stopping import recorded
+from harness import searches
+from harness.command_line import arguments, write_result
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
-from launchwise.search.transfer_search import TransferSearch
 from launchwise.workloads.near_problems import nearest_others
 
 PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}
@@ -41,64 +39,52 @@ KNOWN = {
 Tables = dict[tuple[Any, ...], pd.DataFrame]
 
 
-def searched(
-    tables: Tables, problem: tuple[Any, ...], gpu: str, gpus: bool, problems: bool
-) -> dict[str, Any]:
+def searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> dict[str, Any]:
     """One search: evaluations by the keys of ``NEAR``, and ``best_of`` some."""
+    problem, gpu, gpus, problems = job
     table = tables[problem]
-    columns = [table[other] for other in others_of(gpu, table)] if gpus else []
+    columns = [table[other] for other in searches.others_of(gpu, table)] if gpus else []
     if problems:
         columns += [tables[near][gpu] for near in nearest_others(problem, tables)]
-    losses = [np.log(each / each.min()).reindex(table.index).to_numpy() for each in columns]
-    points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
-    search = TransferSearch(
-        points.to_numpy(dtype=float), np.array(losses).reshape(len(losses), len(table)).T
-    )
     own = table[gpu].to_numpy(dtype=float)
+    best_ms, near_ms = own.min(), searches.NEAR["within_1_percent"] * own.min()
     times: list[float | None] = []
-    while len(times) < min(LONGEST, len(own)):
-        place = search.propose()
-        times.append(float(own[place]) if np.isfinite(own[place]) else None)
-        search.tell(place, times[-1])
-        if len(times) >= max(SHARES_AFTER) and own[place] <= NEAR["within_1_percent"] * own.min():
+    for time_ms in islice(
+        searches.measured(searches.search_of(table.index, columns), own), LONGEST
+    ):
+        times.append(time_ms)
+        if len(times) >= max(SHARES_AFTER) and time_ms is not None and time_ms <= near_ms:
             break
-    best_of = {count: share(times[:count], own.min()) for count in SHARES_AFTER}
-    return {**evaluations(times, own.min()), "best_of": best_of}
+    best_of = {count: searches.share(times[:count], best_ms) for count in SHARES_AFTER}
+    return {**searches.evaluations(times, best_ms), "best_of": best_of}
 
 
-def _searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> dict[str, Any]:
-    return searched(tables, *job)
-
-
-def summary(searches: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures over the problems of one workload."""
-    return {
-        **{name: geometric_mean(each[name] or LONGEST for each in searches) for name in NEAR},
-        **{
-            f"best_of_{count}": fmean(each["best_of"][count] for each in searches)
-            for count in SHARES_AFTER
-        },
-    }
+    found = {name: geometric_mean(each[name] or LONGEST for each in runs) for name in searches.NEAR}
+    for count in SHARES_AFTER:
+        found[f"best_of_{count}"] = fmean(each["best_of"][count] for each in runs)
+    return found
 
 
 def main() -> None:
     """Search, sum up, write."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
     found = []
     for workload, count in ({"granger": 2} if asked.smallest else PROBLEMS).items():
-        tables = recorded(workload)
+        tables = searches.recorded(workload)
         order = np.random.default_rng(2).permutation(len(tables))[:count]
         listed = list(tables)
-        cases = [(listed[at], ("h100", "h200")[place % 2]) for place, at in enumerate(order)]
+        cases = [(listed[at], searches.CARDS[place % 2]) for place, at in enumerate(order)]
         jobs = [(*case, *how) for how in KNOWN.values() for case in cases]
-        searches = in_parallel(partial(_searched, tables), jobs, asked.processes)
+        runs = in_parallel(partial(searched, tables), jobs, asked.processes)
         for place, name in enumerate(KNOWN):
-            own = searches[place * len(cases) : (place + 1) * len(cases)]
+            own = runs[place * len(cases) : (place + 1) * len(cases)]
             row = {"workload": workload, "known": name, "problems": len(cases)}
             found.append({**row, **summary(own)})
-    write_json(asked.output, {**provenance(), "longest": LONGEST, "searches": found})
+    write_result(asked.output, {"longest": LONGEST, "searches": found})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from launchwise.workflow.budget import measured
 EVERY_S = 20.0
 """Seconds from the start of one calibration to that of the next."""
 
-POLL_S = 0.1
 FIRST_PAGE = Path("results/report/index.html")
 SMALLEST = "tridiagonal_streams"
 FEW = ("knn", "tree")
@@ -76,39 +74,21 @@ class Calibration:
 
 
 def run(folder: Path, cores: int) -> dict[str, Any]:
-    """Run the main job on a copy of the project.
+    """Run the main job on a copy of the project."""
+    first_page: list[float] = []
 
-    Raises
-    ------
-    SystemExit
-        When Snakemake fails.
-    """
-    command, environment = snakemake(folder, "--cores", str(cores))
-    output, first_page_s = folder / "output.log", None
-    with Calibration() as calibration, open(output, "wb") as file:
-        began = time.perf_counter()
-        child = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT
-        )
-        while True:
-            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
-            wall_s = time.perf_counter() - began
-            if first_page_s is None and (folder / FIRST_PAGE).is_file():
-                first_page_s = round(wall_s, 2)
-            if ended:
-                break
-            time.sleep(POLL_S)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    said = output.read_text()
-    if child.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
-    work = measured(folder / "results")
-    core_s, fixed = usage.ru_utime + usage.ru_stime, statistics.median(calibration.core_s)
+    def watch(seconds: float) -> None:
+        if not first_page and (folder / FIRST_PAGE).is_file():
+            first_page.append(round(seconds, 2))
+
+    with Calibration() as calibration:
+        ran = snakemake(folder, "--cores", str(cores), watch=watch)
+    work, fixed = measured(folder / "results"), statistics.median(calibration.core_s)
     return {
-        **{"wall_s": round(wall_s, 2), "core_s": round(core_s, 2)},
-        **{"calibrated": round(core_s / fixed, 1), "calibration_s": calibration.core_s},
-        **{"first_page_s": first_page_s, "jobs": jobs(said)},
-        "largest_process_mb": round(usage.ru_maxrss / 1e3, 1),
+        **{"wall_s": round(ran.seconds, 2), "core_s": round(ran.core_s, 2)},
+        **{"calibrated": round(ran.core_s / fixed, 1), "calibration_s": calibration.core_s},
+        **{"first_page_s": next(iter(first_page), None), "jobs": jobs(ran.said)},
+        "largest_process_mb": round(ran.memory_mb, 1),
         "results_mb": work.whole["megabytes"],
         "work": {"whole": work.whole, "studies": work.studies},
     }

@@ -11,7 +11,6 @@ does not matter; where others are left, the status is 1.
 
 from __future__ import annotations
 
-import math
 import os
 import random
 import subprocess
@@ -21,17 +20,17 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.mutating import Mutant, mutants, sources
-from harness.needs import coverage
+from harness.needs import packages
 from harness.projects import ROOT, git
 
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
 
 PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "workloads")
@@ -47,7 +46,9 @@ class Covering:
     """Tests that ran a line, those first that run few lines: they are quick and to the point."""
 
     def __init__(self, file: Path) -> None:
-        data = coverage().CoverageData(str(file))
+        with packages():
+            coverage = import_module("coverage")
+        data = coverage.CoverageData(str(file))
         data.read()
         self._lines: dict[str, dict[int, set[str]]] = {}
         self._sizes: Counter[str] = Counter()
@@ -128,27 +129,34 @@ def outcome(
     return {**found, "outcome": "noticed" if noticed_by else "survived", "by": noticed_by}
 
 
-def plant(
-    mutant: Mutant,
+def planted(
+    mutants: Sequence[Mutant],
     covering: Mapping[Mutant, list[str]],
     before: Mapping[tuple[Any, ...], dict[str, Any]],
     most: int,
-    until: float,
-    idle: SimpleQueue[Path],
-    unsound: set[str],
-) -> dict[str, Any] | None:
-    """The row of a mutant, planted in an ``idle`` copy; None where the time is over."""
-    root = idle.get()
-    try:
-        if time.monotonic() > until:
-            return None
-        row = described(mutant, root)
-        settled = before.get(identity(row))
-        row = settled or row | outcome(mutant, covering[mutant], root, most, unsound)
-    finally:
-        idle.put(root)
-    print(row["outcome"], f"{mutant.path}:{mutant.line}", mutant.old, "->", mutant.new, flush=True)
-    return row
+    copies: Sequence[Path],
+) -> list[dict[str, Any]]:
+    """A row per mutant, several at a time, each in a copy of its own; rows ``before`` stay."""
+    idle: SimpleQueue[Path] = SimpleQueue()
+    for copy in copies:
+        idle.put(copy)
+    unsound: set[str] = set()
+
+    def plant(mutant: Mutant) -> dict[str, Any]:
+        root = idle.get()
+        try:
+            row = described(mutant, root)
+            row = before.get(identity(row)) or row | outcome(
+                mutant, covering[mutant], root, most, unsound
+            )
+        finally:
+            idle.put(root)
+        place = f"{mutant.path}:{mutant.line}"
+        print(row["outcome"], place, mutant.old, "->", mutant.new, flush=True)
+        return row
+
+    with ThreadPoolExecutor(len(copies)) as workers:
+        return list(workers.map(plant, mutants))
 
 
 def cloned(root: Path) -> Path:
@@ -157,27 +165,10 @@ def cloned(root: Path) -> Path:
     return root
 
 
-def settled_in(
-    result: Path, only: Sequence[str] | None = None
-) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of an earlier result that were noticed or lie in no file of ``only``, by identity."""
-    return {
-        identity(row): row
-        for row in read_json(result)["rows"]
-        if row["outcome"] == "noticed" or (only is not None and row["file"] not in only)
-    }
-
-
-def first_counts(result: Path) -> dict[str, Any]:
-    """What an earlier result says of the one that it repeats, if it repeats any."""
-    known = read_json(result)
-    return {name: known[name] for name in ("before",) if name in known}
-
-
-def found_again(root: Path, result: Path) -> list[Mutant]:
+def found_again(root: Path, rows: Iterable[Mapping[str, Any]]) -> list[Mutant]:
     """The mutants of an earlier result, without those whose line is no longer there."""
     found = []
-    wanted = {identity(row) for row in read_json(result)["rows"]}
+    wanted = {identity(row) for row in rows}
     for path in sorted({one[0] for one in wanted}):
         if not (root / path).is_file():
             continue
@@ -235,7 +226,7 @@ def explained(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Draw, plant and count."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--coverage", type=Path, help="data of coverage.py with tests as contexts")
     parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
@@ -243,14 +234,10 @@ def main() -> None:
     parser.add_argument(
         "--again", type=Path, help="an earlier result: its mutants, not new ones, where they stand"
     )
-    parser.add_argument(
-        "--only", nargs="+", help="with --again: files whose mutants are planted, others keep rows"
-    )
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
     given = parser.parse_args()
-    until = time.monotonic() + given.seconds
-    before = {} if given.again is None else settled_in(given.again, given.only)
+    earlier: dict[str, Any] = {"rows": []} if given.again is None else read_json(given.again)
+    settled = {identity(row): row for row in earlier["rows"] if row["outcome"] == "noticed"}
     with tempfile.TemporaryDirectory() as folder:
         copies = [cloned(Path(folder, str(number))) for number in range(given.workers)]
         if given.smallest:
@@ -264,25 +251,19 @@ def main() -> None:
             chosen = (
                 drawn(copies[0], folders, given.mutants, given.seed)
                 if given.again is None
-                else found_again(copies[0], given.again)
+                else found_again(copies[0], earlier["rows"])
             )
             known = Covering(given.coverage)
             covering = {one: known.of(one) for one in chosen}
         insist_on((test for tests in covering.values() for test in tests), copies[0])
-        idle: SimpleQueue[Path] = SimpleQueue()
-        for copy in copies:
-            idle.put(copy)
-        how = {"before": before, "most": given.most_tests, "until": until}
-        planted = partial(plant, covering=covering, idle=idle, unsound=set(), **how)
-        with ThreadPoolExecutor(given.workers) as workers:
-            rows = [row for row in workers.map(planted, chosen) if row is not None]
+        rows = planted(chosen, covering, settled, given.most_tests, copies)
     explained(rows)
     counts = Counter(row["outcome"] for row in rows)
     open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
     counted = {"mutants": len(rows), "unexplained": len(open_ones), **counts}
-    first = {} if given.again is None else first_counts(given.again)
-    found = {**provenance(), "seed": given.seed, **counted, **first, "rows": rows}
-    write_json(given.output, found)
+    # What a result says of the one that it repeats.
+    first = {name: earlier[name] for name in ("before",) if name in earlier}
+    write_result(given.output, {"seed": given.seed, **counted, **first, "rows": rows})
     print(counted)
     raise SystemExit(1 if open_ones else 0)
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 from harness.next_problems import (
     LEARNERS,
     Simulation,
@@ -30,8 +30,6 @@ from harness.next_problems import (
     planned,
     simulation,
 )
-
-from launchwise.base.storage import write_json
 
 STUDIES = (
     ("acoustic_kernels", "h200"),
@@ -116,7 +114,7 @@ def compared(study: str, gpu: str, shares: Sequence[float], pools: int) -> dict[
 
 def main() -> None:
     """Simulate all and write the file."""
-    given = arguments(__doc__ or "").parse_args()
+    given = arguments(__doc__).parse_args()
     studies = [("tridiagonal_recursion", "h200")] if given.smallest else STUDIES
     shares, pools = (SHARES[11:], 1) if given.smallest else (SHARES, POOLS)
     results = []
@@ -140,7 +138,7 @@ def main() -> None:
         "split": SPLIT,
         "mean_to_a_third": means,
     }
-    write_json(given.output, {**provenance(), **facts, "studies": results})
+    write_result(given.output, {**facts, "studies": results})
 
 
 if __name__ == "__main__":

@@ -12,15 +12,13 @@ from typing import Any
 
 import pandas as pd
 from harness.ablated import Material, material_of
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, write_result
 
-from launchwise.base.storage import write_json
 from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.recommenders import recommender_class
-from launchwise.tables.folds import rows_of_fold
-from launchwise.tables.learning import predicted_column
+from launchwise.tables.learning import predicted_column, rows_of_fold
 
 STUDIES = (
     *("acoustic_kernels", "acoustic_tile", "granger_time", "sentiment_host"),
@@ -76,7 +74,7 @@ def ranges(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure the errors of every study and write the file."""
-    given = arguments(__doc__ or "").parse_args()
+    given = arguments(__doc__).parse_args()
     found: list[dict[str, Any]] = []
     for name in [SMALLEST] if given.smallest else STUDIES:
         material = material_of(name)
@@ -86,7 +84,7 @@ def main() -> None:
         for row in [row for row in found if row["study"] == name]:
             figures = "  ".join(f"{row[key]!s:.6}" for key in KEPT)
             print(f"{name:22} {row['split']:14} {row['model']:11} {figures}")
-    write_json(given.output, {**provenance(), "errors": found, "ranges": ranges(found)})
+    write_result(given.output, {"errors": found, "ranges": ranges(found)})
 
 
 if __name__ == "__main__":

@@ -3,16 +3,17 @@
 PyTorch answers the same reviews with the same weights in float32, TF32, BF16 and FP16, each
 eagerly, as a replayed CUDA graph, and compiled by ``torch.compile`` with ``max-autotune``, from
 embeddings in device memory in its own precision and from word numbers. Of launchwise the variants
-of the same precisions run in the same process (:mod:`against_pytorch` has how). ``times_faster`` is
-PyTorch's fastest mode over launchwise's fastest build. A mode that PyTorch refuses has its message
-instead of a time. The result is written after every step, and no step begins after the budget is
-spent.
+of the same precisions run in the same process, each answer held against float64 first.
+``times_faster`` is PyTorch's fastest mode over launchwise's fastest build. A mode that PyTorch
+refuses has its message instead of a time. The result is written after every step, and no step
+begins after the budget is spent.
 
     python benchmarks/pytorch_modes.py benchmarks/results/pytorch_modes.json
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
@@ -21,31 +22,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from against_pytorch import (
-    CORES,
-    FOLDER,
-    SMALLEST,
-    TOKENS,
-    CudaDevice,
-    Peer,
-    best_of_each,
-    events_ms,
-    ours,
-    torch,
-)
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
+from harness.needs import gpu_and_packages
 from harness.projects import ROOT
 
-from kernels.sentiment.host.network import Network, logits
-from launchwise.base.storage import write_json
+from kernels.sentiment.host.network import SHAPES, Network, logits
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import Part, configurations, gpu_facts
+from launchwise.workloads.space import Configuration, Part, Problem, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 
-CASES = 20_000
+with gpu_and_packages():
+    import torch
+
+    from launchwise.cuda.device import CudaDevice
+
+FOLDER = ROOT / "kernels" / "sentiment"
+CASES, SMALLEST, TOKENS = 20_000, 512, 256
+REPEATS = 9
 CHECKED = 200
 """Reviews whose logits are compared with float64."""
 
@@ -72,6 +68,22 @@ SAME_PRECISION = {
 TRIED = [Part({"variant": list(SAME_PRECISION.values()), "tile_depth": [8], "warps": [4, 8, 16]})]
 
 
+class Peer(torch.nn.Module):
+    """The same network in PyTorch."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        for name in SHAPES:
+            self.register_buffer(name, torch.from_numpy(getattr(network, name)).cuda())
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Logits of embeddings, (cases, tokens, 300)."""
+        x = torch.relu(x @ self.w1 + self.b1)
+        x = torch.relu(x @ self.w2 + self.b2)
+        x = (x * mask).sum(1) / lengths[:, None]
+        return torch.relu(x @ self.w3 + self.b3) @ self.w4 + self.b4
+
+
 class ByWords(torch.nn.Module):
     """The network on word numbers, (cases, tokens) of int32."""
 
@@ -83,6 +95,19 @@ class ByWords(torch.nn.Module):
     def forward(self, words: torch.Tensor, lengths: torch.Tensor, mask: torch.Tensor) -> Any:
         """Logits, (cases, classes)."""
         return self.peer(torch.nn.functional.embedding(words, self.table), lengths, mask)
+
+
+def events_ms(run: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Median milliseconds by CUDA events, the first two runs left out."""
+    times = []
+    for _ in range(repeats + 2):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    return statistics.median(times[2:])
 
 
 def captured(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -151,15 +176,38 @@ def peers(
         del model, inputs, first, table
 
 
+def ours(
+    device: CudaDevice, workload: Any, problem: Problem, tried: list[Configuration]
+) -> dict[str, dict[str, Any]]:
+    """The fastest configuration of every variant, with the error of its answers and its time."""
+    session = workload.open(device, problem, (), 1)
+    found: dict[str, dict[str, Any]] = {}
+    for configuration in tried:
+        work = session.launch(configuration)
+        session.poison()
+        for launch in work.launches:
+            device.launch(launch)
+        finding = session.check()
+        if finding.wrong:
+            print(f"wrong: {finding.wrong}", flush=True)
+            continue
+        time_ms = statistics.median(device.timed(work, REPEATS + 2, False)[2:])
+        best = found.get(str(configuration["variant"]))
+        if best is None or time_ms < best["time_ms"]:
+            known = {"configuration": configuration, "max_error": finding.max_error}
+            found[str(configuration["variant"])] = {**known, "time_ms": time_ms}
+    session.close()
+    return found
+
+
 def main() -> None:
     """Run both sides and write the result."""
     parser = arguments(__doc__)
     parser.add_argument("--profile", type=Path, default=ROOT / "data/recorded/h200/profile.json")
     parser.add_argument("--budget-s", type=float, default=BUDGET_S)
     given = parser.parse_args()
-    cases = SMALLEST.cases if given.smallest else CASES
+    cases = SMALLEST if given.smallest else CASES
     begin = time.perf_counter()
-    card = cards()[0]
     spec = load_spec(FOLDER)
     workload: Any = load_workload(FOLDER, spec)
     facts = gpu_facts(read_profile(given.profile, given.profile.parent.name).model_dump())
@@ -167,47 +215,40 @@ def main() -> None:
         {"batch": cases, "tokens": TOKENS, "given": kind, "memory": "device"} for kind in GIVEN
     ]
     result: dict[str, Any] = {
-        **provenance(torch=torch.__version__),
-        **{"cases": cases, "tokens": TOKENS},
-        **{"device": card.device_name, "driver": card.driver},
+        **{"cases": cases, "tokens": TOKENS, **card_facts()},
         **{"launchwise": {}, "pytorch": {}, "times_faster": {}},
     }
+    # The driver's context is PyTorch's own from here on: both sides live in one.
     torch.zeros(1).cuda()
-    device = CudaDevice()
+    card = CudaDevice()
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch, "bundle.cubins")
-        listed = [configurations(spec, each, facts, TRIED) for each in problems]
+        listed = [(each, configurations(spec, each, facts, TRIED)) for each in problems]
         builds = [build for each in problems for build in workload.check_builds(each)]
-        builds += [
-            workload.build(problem, one)
-            for problem, tried in zip(problems, listed, strict=True)
-            for one in tried
-        ]
-        compile_bundle(FOLDER, spec, list(dict.fromkeys(builds)), card.arch, bundle, CORES)
-        device.add_bundle(bundle)
-        for problem, tried in zip(problems, listed, strict=True):
-            best = best_of_each(ours(device, workload, problem, tried))
-            result["launchwise"][problem["given"]] = best
+        builds += [workload.build(each, one) for each, tried in listed for one in tried]
+        arch, cores = cards()[0].arch, len(os.sched_getaffinity(0))
+        compile_bundle(FOLDER, spec, list(dict.fromkeys(builds)), arch, bundle, cores)
+        card.add_bundle(bundle)
+        for problem, tried in listed:
+            result["launchwise"][problem["given"]] = best = ours(card, workload, problem, tried)
             print(
                 problem["given"], {name: row["time_ms"] for name, row in best.items()}, flush=True
             )
-        session = workload.open(device, problems[0], (), 1)
+        session = workload.open(card, problems[0], (), 1)
         network, words, lengths = workload.trained.network, session.words, session.lengths
         session.close()
         for name, found in peers(network, words, lengths, MODES[:2] if given.smallest else MODES):
             result["pytorch"][name] = found
             precision, kind = name.split()
-            if precision in SAME_PRECISION:
-                own = result["launchwise"][kind][SAME_PRECISION[precision]]["time_ms"]
-                result["times_faster"][name] = found["best_ms"] / own
+            own = result["launchwise"][kind][SAME_PRECISION[precision]]["time_ms"]
+            result["times_faster"][name] = found["best_ms"] / own
             result["seconds"] = time.perf_counter() - begin
-            write_json(given.output, result)
+            write_result(given.output, result, torch=torch.__version__)
             print(name, found, flush=True)
             if time.perf_counter() - begin > given.budget_s:
                 break
-    device.close()
-    if result["times_faster"]:
-        print("geometric mean", statistics.geometric_mean(result["times_faster"].values()))
+    card.close()
+    print("geometric mean", statistics.geometric_mean(result["times_faster"].values()))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.ablated import Variant, compared, material_of
-from harness.command_line import arguments, provenance
-
-from launchwise.base.storage import write_json
+from harness.ablated import compared, material_of, seeded
+from harness.command_line import arguments, write_result
 
 KINDS = {"regression": "lightgbm", "ranking": "lambdarank"}
 STUDIES = (
@@ -33,10 +31,7 @@ def of_study(name: str, seeds: int) -> list[dict[str, Any]]:
     found = []
     for split in material.folds:
         groups = {
-            label: [
-                Variant(f"{label} {seed}", kind, material.sweeps, material.study.fences, seed)
-                for seed in range(seeds)
-            ]
+            label: seeded(label, kind, material, material.study.fences, seeds)
             for label, kind in KINDS.items()
         }
         outcome = compared(material, split, groups, "regression")
@@ -49,15 +44,14 @@ def of_study(name: str, seeds: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Compare on every study and split."""
-    given = arguments(__doc__ or "").parse_args()
+    given = arguments(__doc__).parse_args()
     studies, seeds = ((SMALLEST,), 1) if given.smallest else (STUDIES, SEEDS)
     rows = []
     for name in studies:
         for row in of_study(name, seeds):
             rows.append(row)
             print(name, row["split"], row["model"], f"{row['quality']:.3f}", flush=True)
-    result = {"seeds": seeds, "kinds": KINDS, "compared": rows}
-    write_json(given.output, {**provenance(), **result})
+    write_result(given.output, {"seeds": seeds, "kinds": KINDS, "compared": rows})
 
 
 if __name__ == "__main__":

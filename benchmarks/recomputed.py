@@ -14,8 +14,8 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
-from harness.needs import written_report
+from harness.command_line import arguments, write_result
+from harness.needs import end
 from harness.projects import ROOT
 from recomputing import answers, front, gpus, health, judged, predicted
 from recomputing import provenance as origins
@@ -25,8 +25,7 @@ from recomputing.material import Material
 from recomputing.pages import read_page
 from recomputing.sweeps import sweeps
 
-from launchwise.base.storage import write_json
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.gpus.datasheets import read_cards
 from launchwise.gpus.prices import read_prices
@@ -114,7 +113,7 @@ def main() -> None:
     SystemExit
         Status 1, when figures differ; status 2, where no report was written.
     """
-    given = arguments(__doc__ or "", results="folder of finished results with their report")
+    given = arguments(__doc__, results="folder of finished results with their report")
     given.add_argument(
         "--settings",
         type=Path,
@@ -124,7 +123,8 @@ def main() -> None:
     )
     asked = given.parse_args()
     results = asked.results.resolve()
-    written_report(results / "report")
+    if not (results / "report" / "index.html").is_file():
+        end(f"a report in {results / 'report'} (snakemake --cores all -- report)")
     files = [path.resolve() for path in asked.settings]
     with contextlib.chdir(files[0].parent):
         experiment = read_experiment(files, files[0].parent)
@@ -135,7 +135,7 @@ def main() -> None:
             print(f"{one['page']}, {one['table']}: {each}")
     for page, counts in found["pages"].items():
         print(page, ", ".join(f"{count} {name}" for name, count in counts.items()))
-    write_json(asked.output, {**provenance(), **found})
+    write_result(asked.output, found)
     raise SystemExit(int(found["differences"] > 0))
 
 

@@ -10,20 +10,17 @@ card's time in the sweep itself.
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 from harness.projects import copy_project, read_settings, snakemake, write_settings
 
 from launchwise.base.parallel import usable_cores
-from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import load_spec
@@ -55,12 +52,8 @@ def project(folder: Path, counts: list[int], problems: list[dict[str, Any]]) -> 
 
 def run_workflow(folder: Path, count: int, *targets: str) -> float:
     """Run the workflow with so many cards; seconds of the whole command."""
-    options = ["--cores", str(usable_cores()), "--quiet", "rules"]
-    options += ["--resources", f"gpu={count}", "--"]
-    command, environment = snakemake(folder, *options, *targets)
-    began = time.perf_counter()
-    subprocess.run(command, cwd=folder, env=environment, check=True)
-    return time.perf_counter() - began
+    options = ["--cores", str(usable_cores()), "--quiet", "rules", "--resources", f"gpu={count}"]
+    return snakemake(folder, *options, "--", *targets).seconds
 
 
 def measured(project: Path, count: int, wall_s: float) -> dict[str, Any]:
@@ -114,9 +107,7 @@ def main() -> None:
             if one:
                 run[f"times_{rate}_of_one"] = run[rate] / one[rate]
                 print(f"{run['cards']} cards, {rate}: {run[rate] / one[rate]:.2f} times one")
-    card = cards()[0]
-    device = {"device": card.device_name, "driver": card.driver}
-    write_json(given.output, {**provenance(), **device, "problems": problems, "runs": runs})
+    write_result(given.output, {**card_facts(), "problems": problems, "runs": runs})
 
 
 if __name__ == "__main__":

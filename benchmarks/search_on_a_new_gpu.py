@@ -20,52 +20,31 @@ import io
 import json
 import random
 import statistics
-import sys
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
-from harness.projects import ROOT
-from harness.searches import NEAR, evaluations, needle, others_of, share
+from harness import searches
+from harness.command_line import arguments, write_result
+from harness.needs import end
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import read_json, write_json
-from launchwise.base.typed import read_yaml
-from launchwise.experiment.loading import load_experiment
+from launchwise.base.storage import read_json
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
 from launchwise.search.stopping import SURE
-from launchwise.search.transfer_search import TransferSearch
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.statuses import MEASURED
 
-WORKLOADS = ("convolution", "pnpoly", "pnpoly_turing")
 STRATEGIES = (
-    "adaptive_tabu_greywolf",
-    "basinhopping",
-    "bayes_opt",
-    "diff_evo",
-    "dual_annealing",
-    "firefly_algorithm",
-    "genetic_algorithm",
-    "greedy_ils",
-    "greedy_mls",
-    "hybrid_vndx",
-    "minimize",
-    "mls",
-    "ordered_greedy_mls",
-    "pso",
-    "random_sample",
-    "simulated_annealing",
+    *("adaptive_tabu_greywolf", "basinhopping", "bayes_opt", "diff_evo", "dual_annealing"),
+    *("firefly_algorithm", "genetic_algorithm", "greedy_ils", "greedy_mls", "hybrid_vndx"),
+    *("minimize", "mls", "ordered_greedy_mls", "pso", "random_sample", "simulated_annealing"),
 )
 """All of Kernel Tuner's, with its own settings, but for five. ``brute_force`` searches nothing;
 ``nsga2`` and ``nsga3`` are for several objectives; ``skopt`` and ``pyatf_strategies`` end with an
@@ -80,30 +59,6 @@ ORDERS = 15
 PART = 20
 """Seeds that one process runs."""
 
-PUBLIC = ROOT / "data" / "public"
-
-
-@cache
-def sweeps_of(workload: str) -> tuple[Spec, dict[str, Path]]:
-    """Spec of a public workload, and the sweep of each card of its study (none in doubt)."""
-    settings = ROOT / "config.yaml"
-    with contextlib.chdir(ROOT):
-        experiment = load_experiment(read_yaml(settings), [settings], ROOT)
-        gpus = experiment.gpus_of(f"{workload}_transfer")
-    spec = load_spec(PUBLIC / "workloads" / workload)
-    return spec, {gpu: PUBLIC / "gpus" / gpu / f"{workload}.parquet" for gpu in gpus}
-
-
-def times_table(spec: Spec, paths: Mapping[str, Path]) -> pd.DataFrame:
-    """Time of each configuration on each card: ms, NaN where it failed or is not listed."""
-    columns = {}
-    for gpu, path in paths.items():
-        rows = read_table(path, measurement_schema(spec))
-        measured = rows["status"].isin(MEASURED)
-        times = rows.assign(time_ms=rows["time_ms"].where(measured))
-        columns[gpu] = times.set_index(spec.tunable_columns)["time_ms"]
-    return pd.DataFrame(columns)
-
 
 def guided(
     table: pd.DataFrame, gpu: str, others: Sequence[str], budget: int
@@ -112,25 +67,18 @@ def guided(
 
     Until one is within 1 % of the best and the search would have ended; after how many that was.
     """
-    known = table[list(others)]
-    losses = np.log(known) - np.log(known.min())
-    points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
-    search = TransferSearch(
-        points.to_numpy(dtype=float), losses.fillna(np.inf).to_numpy(dtype=float)
-    )
-    own = table[gpu].to_numpy(dtype=float)
-    target = NEAR["within_1_percent"] * np.nanmin(own)
+    search = searches.search_of(table.index, [table[each] for each in others])
+    target = searches.NEAR["within_1_percent"] * table[gpu].min()
     found: list[float | None] = []
     ended, reached = None, False
-    while len(found) < min(budget, len(own)) and not (reached and ended):
-        candidate = search.propose()
-        time_ms = None if np.isnan(own[candidate]) else float(own[candidate])
-        search.tell(candidate, time_ms)
+    for time_ms in islice(searches.measured(search, table[gpu].to_numpy(dtype=float)), budget):
         found.append(time_ms)
         reached = reached or (time_ms is not None and time_ms <= target)
         if ended is None and search.has_looked_around():
             sure = search.chance_left(STATED_PERCENT / 100) <= SURE
             ended = len(found) if sure else None
+        if reached and ended:
+            break
     return found, ended
 
 
@@ -182,7 +130,7 @@ def alone(workload: str, gpu: str, seed: int, budget: int) -> dict[str, int | No
     """Evaluations of launchwise's search without other cards, candidates in an order of its own."""
     _, table, best_ms = _card(workload, gpu)
     own, _ = guided(table.sample(frac=1.0, random_state=seed), gpu, [], budget)
-    return evaluations(own, best_ms)
+    return searches.evaluations(own, best_ms)
 
 
 def of_launchwise(
@@ -190,19 +138,19 @@ def of_launchwise(
 ) -> dict[str, Any]:
     """The card, and how its searches by launchwise went."""
     _, table, best_ms = _card(workload, gpu)
-    own, ended = guided(table, gpu, others_of(gpu, table), budget)
+    own, ended = guided(table, gpu, searches.others_of(gpu, table), budget)
     runs = in_parallel(
         lambda seed: alone(workload, gpu, seed, budget), range(min(seeds, ORDERS)), processes
     )
-    shares = {f"best_of_{k}": share(own[:k], best_ms) for k in (1, 5, 20)}
+    shares = {f"best_of_{k}": searches.share(own[:k], best_ms) for k in (1, 5, 20)}
     return {
         "workload": workload,
         "gpu": gpu,
-        "configurations": int(table[gpu].notna().sum()),
-        "within_5_percent_of_the_best": needle(table[gpu]),
-        "launchwise": {**evaluations(own, best_ms), **shares},
-        "ended": {"evaluations": ended, "best_of_all": share(own[:ended], best_ms)},
-        "alone": {name: median([run[name] for run in runs]) for name in NEAR},
+        "configurations": int(np.isfinite(table[gpu]).sum()),
+        "within_5_percent_of_the_best": searches.needle(table[gpu]),
+        "launchwise": {**searches.evaluations(own, best_ms), **shares},
+        "ended": {"evaluations": ended, "best_of_all": searches.share(own[:ended], best_ms)},
+        "alone": {name: median([run[name] for run in runs]) for name in searches.NEAR},
     }
 
 
@@ -213,8 +161,11 @@ def of_kernel_tuner(
     path, _, best_ms = _card(workload, gpu)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / f"{gpu}.json"
-        export_sweep(path, PUBLIC / "workloads" / workload, cache, "kernel-tuner")
-        return [evaluations(simulated(cache, strategy, seed, budget), best_ms) for seed in seeds]
+        export_sweep(path, searches.PUBLIC / "workloads" / workload, cache, "kernel-tuner")
+        return [
+            searches.evaluations(simulated(cache, strategy, seed, budget), best_ms)
+            for seed in seeds
+        ]
 
 
 def medians_of(
@@ -228,22 +179,21 @@ def medians_of(
     for (_, gpu, _, _), part in zip(jobs, runs, strict=True):
         found.setdefault(gpu, []).extend(part)
     return {
-        gpu: {name: median([run[name] for run in every]) for name in NEAR}
+        gpu: {name: median([run[name] for run in every]) for name in searches.NEAR}
         for gpu, every in found.items()
     }
 
 
 def _card(workload: str, gpu: str) -> tuple[Path, pd.DataFrame, float]:
     """Sweep of a card, times of all cards of the workload, and the card's best time in ms."""
-    spec, paths = sweeps_of(workload)
-    table = times_table(spec, paths)
+    paths, table = searches.public(workload)
     return paths[gpu], table, float(table[gpu].min())
 
 
 def best_of(rivals: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[str, Any] | None]:
     """Strategy with the smallest median, and that median; None where none got there."""
     found: dict[str, dict[str, Any] | None] = {}
-    for name in NEAR:
+    for name in searches.NEAR:
         reached = {
             strategy: count for strategy, one in rivals.items() if (count := one[name]) is not None
         }
@@ -252,62 +202,42 @@ def best_of(rivals: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[
     return found
 
 
-def _with_rivals_of(earlier: Path, output: Path, processes: int) -> None:
-    """Search anew; Kernel Tuner's side stays, with the commit at which it ran."""
-    known = read_json(earlier)
-    seeds, budget = known["seeds"], known["budget"]
-    found = []
-    for card in known["cards"]:
-        own = of_launchwise(card["workload"], card["gpu"], seeds, budget, processes)
-        rivals = {name: card[name] for name in ("kernel_tuner", "best_of_kernel_tuner")}
-        found.append({**own, **rivals})
-    facts = provenance(kernel_tuner=known["versions"]["kernel_tuner"])
-    at = {"kernel_tuner_at": known.get("kernel_tuner_at", known["commit"])}
-    write_json(output, {**facts, **at, "seeds": seeds, "budget": budget, "cards": found})
-
-
 def main() -> None:
     """Run both sides on every card and write the file."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument(
-        "--keep", type=Path, help="folder of finished strategies, from which a later run goes on"
-    )
     parser.add_argument("--rivals", type=Path, help="earlier result that has Kernel Tuner's side")
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     asked = parser.parse_args()
-    if asked.rivals:
-        _with_rivals_of(asked.rivals, asked.output, asked.processes)
-        return
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
-    strategies = asked.strategies[:1] if asked.smallest else asked.strategies
-    try:
-        peer = metadata.version("kernel_tuner")
-    except metadata.PackageNotFoundError:
-        if strategies and not asked.smallest:
-            message = "needs the package kernel_tuner, or --strategies without any"
-            print(f"search_on_a_new_gpu.py {message}", file=sys.stderr)
-            raise SystemExit(2) from None
-        strategies, peer = [], "not run"
-    known = {workload: [*sweeps_of(workload)[1]] for workload in WORKLOADS}
+    known = {workload: [*searches.public(workload)[0]] for workload in searches.WORKLOADS}
     shown = {workload: gpus[:1] if asked.smallest else gpus for workload, gpus in known.items()}
     cards = [(workload, gpu) for workload, gpus in shown.items() for gpu in gpus]
-    theirs = {}
-    for strategy in strategies:
-        kept = asked.keep / f"{strategy}.json" if asked.keep else None
-        if kept is None or not kept.is_file():
+    rivals: dict[str, dict[str, Any]] = {gpu: {} for _, gpu in cards}
+    if asked.rivals:
+        earlier = read_json(asked.rivals)
+        seeds, budget = earlier["seeds"], earlier["budget"]
+        peer, at = earlier["versions"]["kernel_tuner"], earlier.get("kernel_tuner_at")
+        about = {"kernel_tuner_at": at or earlier["commit"]}
+        rivals |= {card["gpu"]: card["kernel_tuner"] for card in earlier["cards"]}
+    else:
+        strategies, peer, about = asked.strategies, "not run", {}
+        if find_spec("kernel_tuner"):
+            peer = metadata.version("kernel_tuner")
+        elif strategies and not asked.smallest:
+            end("the package kernel_tuner, or --strategies without any")
+        for strategy in strategies[: 1 if asked.smallest else None] if peer != "not run" else ():
             medians = medians_of(strategy, cards, seeds, budget, asked.processes)
-            if kept:
-                write_json(kept, medians)
-        theirs[strategy] = read_json(kept) if kept else medians
-    found = []
-    for card in cards:
-        rivals = {strategy: theirs[strategy][card[1]] for strategy in strategies}
-        own = of_launchwise(*card, seeds, budget, asked.processes)
-        found.append({**own, "kernel_tuner": rivals, "best_of_kernel_tuner": best_of(rivals)})
-    facts = provenance(kernel_tuner=peer)
-    write_json(asked.output, {**facts, "seeds": seeds, "budget": budget, "cards": found})
+            for gpu, found in medians.items():
+                rivals[gpu][strategy] = found
+    rows = []
+    for workload, gpu in cards:
+        own = of_launchwise(workload, gpu, seeds, budget, asked.processes)
+        theirs = {"kernel_tuner": rivals[gpu], "best_of_kernel_tuner": best_of(rivals[gpu])}
+        rows.append({**own, **theirs})
+    result = {**about, "seeds": seeds, "budget": budget, "cards": rows}
+    write_result(asked.output, result, kernel_tuner=peer)
 
 
 if __name__ == "__main__":

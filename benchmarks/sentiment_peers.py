@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
-from harness.needs import eigen_and_compiler, gpu_and_packages
+from harness.command_line import arguments, card_facts, provenance
+from harness.needs import eigen, gpu_and_packages
 from harness.peers import numpy_answer, write_tables
 from harness.projects import ROOT
 
@@ -29,9 +29,8 @@ from kernels.sentiment.host.eigen import Eigen
 from kernels.sentiment.host.launches import PERSISTENT, Batch, Choice, Pipeline, Weights, build
 from kernels.sentiment.host.network import SHAPES, Network, Trained, accuracy, logits, read_trained
 from kernels.sentiment.host.pytorch import answer
-from kernels.sentiment.host.queued import QueuedRun
 from kernels.sentiment.host.reviews import drawn
-from kernels.sentiment.host.streaming import HostBatch
+from kernels.sentiment.host.streaming import HostBatch, QueuedRun
 from kernels.sentiment.host.workload import lengths_of
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
@@ -39,10 +38,11 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.device import Allocations
 from launchwise.workloads.spec import load_spec
 
-with gpu_and_packages(), eigen_and_compiler():
+with gpu_and_packages():
     import torch
 
     from launchwise.cuda.device import CudaDevice
+eigen()
 
 FOLDER = ROOT / "kernels" / "sentiment"
 CASES, TOKENS = 20_000, 256
@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--gpu", default="h200", help="name of the GPU in the report")
     parser.add_argument("--tables", type=Path, help="folder of peers.csv and held_out.csv")
     given = parser.parse_args()
-    card, spec = cards()[0], load_spec(FOLDER)
+    spec = load_spec(FOLDER)
     trained = read_trained(FOLDER / "network.npz")
     # The driver's context is PyTorch's own from here on: both sides live in one.
     torch.zeros(1).cuda()
@@ -211,7 +211,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch, "bundle.cubins")
         builds = [build(Choice(name), "tokens") for name in variants]
-        compile_bundle(FOLDER, spec, builds, card.arch, bundle, CORES)
+        compile_bundle(FOLDER, spec, builds, cards()[0].arch, bundle, CORES)
         device.add_bundle(bundle)
         reviews = held_out(device, trained, variants)
     print(reviews, flush=True)
@@ -223,7 +223,7 @@ def main() -> None:
     device.close()
     result = {
         **provenance(torch=torch.__version__, eigen=Eigen(trained.network, 1).version),
-        **{"cases": cases, "tokens": TOKENS, "device": card.device_name, "driver": card.driver},
+        **{"cases": cases, "tokens": TOKENS, **card_facts()},
         **{"gpu": given.gpu, "cpu_name": _cpu_name(), "held_out": reviews, "cpu": cpu},
         "pytorch": peer,
     }

@@ -25,13 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.expert_products import TUNABLES, fastest, swept, times_ms
 from harness.needs import gpu_and_packages
 from harness.projects import ROOT
-
-from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 
 SHIPPED = ROOT / "data" / "public" / "shipped" / "vllm_fused_moe_h100.csv"
 TOKENS = (1, 16, 40, 256, 700, 4096)
@@ -99,8 +96,7 @@ def main() -> None:
     values = {name: [int(table[name].min())] for name in TUNABLES}
     with tempfile.TemporaryDirectory() as name:
         shapes = [layer.shape(tokens) for layer, tokens in cases]
-        seconds, rows = swept(shapes, Path(name), values if wanted.smallest else None)
-    print(f"{len(rows)} rows, {seconds['ended']:.1f} s", flush=True)
+        rows = swept(shapes, Path(name), values if wanted.smallest else None)
     results = []
     for layer, tokens in cases:
         shape = layer.shape(tokens)
@@ -118,14 +114,8 @@ def main() -> None:
             }
         )
         print(layer.model, tokens, times, flush=True)
-    card = cards()[0]
-    result = {
-        **{"device": card.device_name, "driver": card.driver, "rows": len(rows)},
-        "figures": figures(results),
-        "results": results,
-    }
-    peers = {"torch": torch.__version__, "triton": triton.__version__}
-    write_json(wanted.output, {**provenance(**peers), **result})
+    result = {**card_facts(), "rows": len(rows), "figures": figures(results), "results": results}
+    write_result(wanted.output, result, torch=torch.__version__, triton=triton.__version__)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
 from kernels.acoustic.simulation import propagate, stability_limit
@@ -27,7 +27,6 @@ from kernels.acoustic.simulation.choices import choice
 from kernels.acoustic.simulation.opening import card_with, facts, spec
 from kernels.acoustic.simulation.problem import Grid
 from kernels.acoustic.simulation.wave import Wave, points_build, step_build
-from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 
@@ -197,13 +196,12 @@ def error(n: int, order: int, away: int, spacing: float, time_step: float) -> fl
 
 def main() -> None:
     """Write the figures."""
-    asked = arguments(__doc__ or "").parse_args()
+    asked = arguments(__doc__).parse_args()
     with gpu_and_packages():
         import cupy
 
     n, few, many = (96, 20, 60) if asked.smallest else (512, 100, 600)
-    device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    found: dict[str, Any] = {**provenance(cupy=cupy.__version__), "device": device, "grids": []}
+    found: dict[str, Any] = {**card_facts(), "grids": []}
     with Telemetry(nvml_source(cards()[0].uuid)) as telemetry:
         for dtype in ("float32", "float64"):
             for order in (2, 8, 16):
@@ -219,7 +217,7 @@ def main() -> None:
         for order in (2, 8)
         for spacing in (20.0, 10.0)
     ]
-    write_json(asked.output, found)
+    write_result(asked.output, found, cupy=cupy.__version__)
 
 
 if __name__ == "__main__":

@@ -22,15 +22,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, provenance
 from harness.needs import gpu_and_packages
 
+from kernels.calling.driver import Memory
 from kernels.tridiagonal.host.cusparse import Cusparse
 from kernels.tridiagonal.host.launches import Arrays
-from kernels.tridiagonal.host.solver import DeviceArray
 from kernels.tridiagonal.solver import Check, clear_plans, solve
 from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 
 with gpu_and_packages():
     import cupy
@@ -83,10 +82,15 @@ class Packed:
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
-    def take(self, nbytes: int) -> DeviceArray:
+    def take(self, nbytes: int) -> Memory:
         """A buffer that lives as long as this."""
         self._kept.append(cupy.empty(nbytes, np.uint8))
-        return DeviceArray(self._kept[-1])
+        return memory_of(self._kept[-1])
+
+
+def memory_of(array: Any) -> Memory:
+    """Where an array of CuPy lies."""
+    return Memory(array.data.ptr, array.nbytes)
 
 
 def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
@@ -129,13 +133,13 @@ class Peer:
         self._d = arrays[3]
         copies = int(min(calls, max(1, COPIES_BYTES // (n * dtype.itemsize))))
         self._copies = [cupy.empty(n, dtype) for _ in range(copies)]
-        first = DeviceArray(self._copies[0])
+        first = memory_of(self._copies[0])
         packed: Any = Packed()
         self._packed = packed
-        given = Arrays(*map(DeviceArray, arrays))
+        given = Arrays(*map(memory_of, arrays))
         self._cusparse = Cusparse(packed, given, first, n, 1, dtype.itemsize)
         self.version = self._cusparse.version
-        own = [self._cusparse.packed(DeviceArray(each)) for each in self._copies]
+        own = [self._cusparse.packed(memory_of(each)) for each in self._copies]
         self.calls = list(itertools.islice(itertools.cycle(own), calls))
 
     def restore(self, copies: int | None = None) -> None:
@@ -254,11 +258,7 @@ def main() -> None:
     parser.add_argument("--budget-s", type=float, default=BUDGET_S)
     given = parser.parse_args()
     begin = time.perf_counter()
-    card = cards()[0]
-    facts = {
-        **provenance(cupy=cupy.__version__),
-        **{"device": card.device_name, "driver": card.driver},
-    }
+    facts = {**provenance(cupy=cupy.__version__), **card_facts()}
     results: list[dict[str, Any]] = []
     for n, dtype in cases(given):
         if time.perf_counter() - begin > given.budget_s:

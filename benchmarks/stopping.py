@@ -18,25 +18,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.command_line import arguments, provenance
-from harness.projects import ROOT
-from harness.searches import others_of
-from search_on_a_new_gpu import WORKLOADS, sweeps_of, times_table
+from harness import searches
+from harness.command_line import arguments, write_result
 from sklearn.linear_model import LogisticRegression
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
-from launchwise.search.transfer_search import TransferSearch
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import load_spec
-from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 WITHIN = STATED_PERCENT / 100
 LONGEST = 300
@@ -46,7 +39,6 @@ SEEDS = 3
 OWN = {"acoustic": 60, "granger": 20, "sentiment": 30, "tridiagonal": 40}
 """Workloads of the project, and of how many problems both cards are searched by turns."""
 
-LEAST_TIMED = 20
 CAUTION = 0.6
 """Added to the log odds: where a search ends is where they happened to be small."""
 
@@ -91,68 +83,35 @@ class Trace:
 
 def cases(smallest: bool) -> Iterator[Case]:
     """Every sweep that is searched."""
-    for workload in () if smallest else WORKLOADS:
-        spec, paths = sweeps_of(workload)
-        table = times_table(spec, paths).fillna(np.inf)
+    for workload in () if smallest else searches.WORKLOADS:
+        _, table = searches.public(workload)
         for gpu in table:
             yield from (Case(workload, str(gpu), table, seed) for seed in range(SEEDS))
     for workload, count in ({"granger": 2, "tridiagonal": 2} if smallest else OWN).items():
-        problems = list(recorded(workload).values())
+        problems = list(searches.recorded(workload).values())
         order = np.random.default_rng(1).permutation(len(problems))
         for place, number in enumerate(order[:count]):
-            yield Case(workload, ("h100", "h200")[place % 2], problems[number], place)
-
-
-def recorded(workload: str) -> dict[tuple[Any, ...], pd.DataFrame]:
-    """Values of each problem that both whole cards measured to its times: candidates by cards."""
-    spec = load_spec(ROOT / "kernels" / workload)
-    found: dict[Any, dict[str, pd.Series]] = {}
-    for path in sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet")):
-        rows = read_table(path, measurement_schema(spec))
-        rows = rows[rows["status"] != UNVERIFIED]
-        rows = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED), np.inf))
-        # A group has a part of every column: of the many columns of a sweep these alone.
-        keys = [*spec.problem_columns, *spec.tunable_columns]
-        rows = rows[[*keys, "time_ms"]].drop_duplicates(keys)
-        groups: Any = rows.groupby(spec.problem_columns, observed=True)
-        for problem, part in groups:
-            times = part.set_index(spec.tunable_columns)["time_ms"]
-            found.setdefault(problem, {})[path.parent.name] = times
-    tables = {
-        problem: pd.DataFrame(each).dropna(subset=["h100", "h200"])
-        for problem, each in found.items()
-        if {"h100", "h200"} <= {*each}
-    }
-    return {
-        problem: table
-        for problem, table in tables.items()
-        if np.isfinite(table["h100"]).sum() >= LEAST_TIMED
-    }
+            yield Case(workload, searches.CARDS[place % 2], problems[number], place)
 
 
 def searched(case: Case, with_others: bool) -> Trace | None:
     """A search of the case in an order of its own; None where nothing has a time."""
     table = case.times.sample(frac=1.0, random_state=case.seed)
     own = table[case.gpu].to_numpy(dtype=float)
-    known = table[others_of(case.gpu, table) if with_others else []]
-    losses = (np.log(known) - np.log(known.min())).to_numpy(dtype=float)
-    points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
-    search = TransferSearch(points.to_numpy(dtype=float), losses)
+    others = searches.others_of(case.gpu, table) if with_others else []
+    search = searches.search_of(table.index, [table[each] for each in others])
+    longest = min(LONGEST, len(own) - 1)
     fastest, best = own.min(), np.inf
     said, left = [], []
-    while len(search.tried) < min(LONGEST, len(own) - 1):
-        candidate = search.propose()
-        time_ms = float(own[candidate])
-        search.tell(candidate, time_ms)
-        best = min(best, time_ms)
+    for time_ms in islice(searches.measured(search, own), longest):
+        best = min(best, time_ms or np.inf)
         if np.isfinite(best) and len(search.tried) >= LEAST_MEASURED:
             said.append(terms(search.evidence(WITHIN)))
             left.append(bool(fastest < best * (1 - WITHIN)))
     if not said:
         return None
-    whole = len(search.tried) >= len(own) - 1
     about = case.workload, case.gpu, with_others
-    return Trace(*about, np.array(said), np.array(left), len(own), whole)
+    return Trace(*about, np.array(said), np.array(left), len(own), longest == len(own) - 1)
 
 
 def fitted(traces: Sequence[Trace]) -> np.ndarray:
@@ -206,7 +165,7 @@ def by_kind(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]
 
 def main() -> None:
     """Search everything, fit, judge, write."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--processes", type=int, default=1)
     asked = parser.parse_args()
     jobs = [(case, flag) for case in cases(asked.smallest) for flag in (True, False)]
@@ -224,10 +183,9 @@ def main() -> None:
         for name, flag in (("with_others", True), ("alone", False))
     }
     coefficients = fitted(traces)
-    write_json(
+    write_result(
         asked.output,
         {
-            **provenance(),
             "within": WITHIN,
             "chance": SURE,
             "coefficients": [round(float(each), 4) for each in coefficients],

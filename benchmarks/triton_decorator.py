@@ -25,14 +25,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
 import launchwise
-from launchwise.base.storage import write_json, write_text
+from launchwise.base.storage import write_text
 from launchwise.base.triton_answers import FORMAT
 from launchwise.exporting.triton import as_lines
-from launchwise.measuring.cards import cards
 
 with gpu_and_packages():
     import torch
@@ -105,10 +104,10 @@ def medians_us(sides: Mapping[str, Callable[[], Any]], calls: int) -> dict[str, 
 
 def case(places: Mapping[str, str], named: bool, folder: Path, calls: int) -> dict[str, Any]:
     """All sides of one case."""
-    device = torch.cuda.get_device_name(torch.cuda.current_device())
+    name = torch.cuda.get_device_name(torch.cuda.current_device())
     x = torch.rand(ROWS, N, device="cuda")
     y = torch.zeros_like(x)
-    ours = launchwise.autotuned(answers_file(folder / "answers.json", places, device))(scaled)
+    ours = launchwise.autotuned(answers_file(folder / "answers.json", places, name))(scaled)
     configs = [triton.Config({"BLOCK": block}, num_warps=4) for block in (128, 256)]
     theirs = triton.autotune(configs, key=["rows", "n"])(scaled)
     given: tuple[tuple[Any, ...], dict[str, Any]] = ((y, x, ROWS, N, 2.0), {})
@@ -144,19 +143,14 @@ def new_size_us(ours: Any, y: torch.Tensor, x: torch.Tensor, calls: int = 20) ->
 def main() -> None:
     """Time all cases and write the result."""
     given = arguments(__doc__).parse_args()
-    card = cards()[0]
     calls = 20 if given.smallest else CALLS
     found = {}
     with tempfile.TemporaryDirectory() as scratch:
         for name, (places, named) in CASES.items():
             found[name] = case(places, named, Path(scratch), calls)
             print(name, found[name], flush=True)
-    result = {
-        **{"calls": calls, "answers": 500, "device": card.device_name, "driver": card.driver},
-        "results": found,
-    }
-    peers = {"torch": torch.__version__, "triton": triton.__version__}
-    write_json(given.output, {**provenance(**peers), **result})
+    result = {"calls": calls, "answers": 500, **card_facts(), "results": found}
+    write_result(given.output, result, torch=torch.__version__, triton=triton.__version__)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,8 @@ after the other and again, so that what differs is not the day.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,13 +24,11 @@ from typing import Any
 
 import numpy as np
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
-from harness.projects import ROOT
+from harness.projects import ROOT, timed_json
 
 from launchwise.base.parallel import usable_cores
-from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
@@ -65,7 +60,7 @@ SMALLEST = {
 }
 WIDTH = 4096
 BACKEND = "NVCUDA"
-"""Kernel Tuner's fastest back-end (``against_kernel_tuner.py``)."""
+"""Kernel Tuner's fastest back-end."""
 
 OF_THEIRS = 1000
 """Configurations that Kernel Tuner measures."""
@@ -90,17 +85,8 @@ def workload(scratch: Path, sizes: dict[str, list[int]]) -> Path:
 def ours(folder: Path, width: int) -> dict[str, Any]:
     """Seconds of the command, and its answer."""
     line = [sys.executable, "-m", "launchwise", "tune", str(folder), f"w={width}", f"h={width}"]
-    begin = time.perf_counter()
-    done = subprocess.run(
-        [*line, "--json", "--cores", str(usable_cores())],
-        cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    seconds = time.perf_counter() - begin
-    (answer,) = json.loads(done.stdout)["answers"]
+    seconds, said = timed_json([*line, "--json", "--cores", str(usable_cores())], folder.parent)
+    (answer,) = said["answers"]
     count = sum(answer["statuses"].values())
     names = load_spec(folder).tunables
     return {
@@ -196,14 +182,10 @@ def main() -> None:
     """Run both sides and write the result."""
     given = arguments(__doc__).parse_args()
     spaces, width, count = (SMALLEST, 256, 4) if given.smallest else (SPACES, WIDTH, OF_THEIRS)
-    card = cards()[0]
-    result = {
-        **provenance(kernel_tuner=metadata.version("kernel-tuner")),
-        **{"device": card.device_name, "driver": card.driver, "width": width, "results": {}},
-    }
+    result: dict[str, Any] = {**card_facts(), "width": width, "results": {}}
     for name, sizes in spaces.items():
         result["results"][name] = found = compared(sizes, width, count)
-        write_json(given.output, result)
+        write_result(given.output, result, kernel_tuner=metadata.version("kernel-tuner"))
         mine = found["ours"]
         print(f"{mine['configurations']} configurations in {mine['seconds']:.0f} s", flush=True)
 

@@ -12,23 +12,17 @@ medians are compared.
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
-from harness.command_line import arguments, provenance
+from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
-from harness.projects import ROOT
-
-from launchwise.base.storage import write_json
-from launchwise.measuring.cards import cards
+from harness.projects import timed_json
 
 with gpu_and_packages():
     import kernel_tuner
@@ -117,31 +111,15 @@ def workload(scratch: Path, shapes: dict[str, list[int]]) -> Path:
     return folder
 
 
-def timed(line: list[str], folder: Path) -> tuple[float, dict[str, Any]]:
-    """Seconds of a whole process, and the JSON that ends its output."""
-    begin = time.perf_counter()
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    seconds = time.perf_counter() - begin
-    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
-    return seconds, found
-
-
 def one_round(shapes: dict[str, list[int]], width: int) -> dict[str, Any]:
     """Both sides in empty folders, then our second run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = workload(Path(temporary), shapes)
         ours = [sys.executable, "-m", "launchwise", "tune", "mean", f"n={width}", "--json"]
-        first_s, found = timed(ours, folder.parent)
-        again_s, _ = timed(ours, folder.parent)
+        first_s, found = timed_json(ours, folder.parent)
+        again_s, _ = timed_json(ours, folder.parent)
         theirs = [sys.executable, "-c", PEER, str(width), json.dumps(shapes)]
-        theirs_s, peer = timed(theirs, folder)
+        theirs_s, peer = timed_json(theirs, folder)
     (answer,) = found["answers"]
     return {
         "launchwise_s": first_s,
@@ -161,19 +139,13 @@ def main() -> None:
     """Run both sides and write the result."""
     given = arguments(__doc__).parse_args()
     shapes, width, count = (SMALLEST, 256, 1) if given.smallest else (SHAPES, WIDTH, ROUNDS)
-    card = cards()[0]
     # The first import after an installation compiles every module.
     assert kernel_tuner
     rounds = [one_round(shapes, width) for _ in range(count)]
     sides = ("launchwise_s", "nothing_to_do_s", "kernel_tuner_s")
     medians = {name: statistics.median(each[name] for each in rounds) for name in sides}
-    result = {
-        **provenance(kernel_tuner=metadata.version("kernel-tuner")),
-        **{"device": card.device_name, "driver": card.driver, "width": width},
-        "rounds": rounds,
-        "medians": medians,
-    }
-    write_json(given.output, result)
+    result = {**card_facts(), "width": width, "rounds": rounds, "medians": medians}
+    write_result(given.output, result, kernel_tuner=metadata.version("kernel-tuner"))
     print(", ".join(f"{name.removesuffix('_s')} {value:.2f} s" for name, value in medians.items()))
 
 

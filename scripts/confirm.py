@@ -8,8 +8,12 @@ from launchwise.experiment.confirmation import Confirmation
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.job import ready_job
-from launchwise.measuring.pairs.contests import builds_of, contests_in_order
-from launchwise.measuring.pairs.visit import visit_contests, write_pairs
+from launchwise.measuring.pairs.visit import (
+    builds_of,
+    contests_in_order,
+    visit_contests,
+    write_pairs,
+)
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec

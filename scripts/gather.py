@@ -22,7 +22,7 @@ def main(
     method
         How the rows in ``shards`` were measured.
     """
-    from launchwise.measuring.gathering import gather
+    from launchwise.measuring.extension import gather
 
     gather(folder, shards, extends, method, output)
 

@@ -24,7 +24,7 @@ def main(
     """
     from launchwise.learning.guesses import recommended_guesses
     from launchwise.learning.reading import read_domain
-    from launchwise.measuring.guesses import write_guesses
+    from launchwise.measuring.priors import write_guesses
 
     model, count = guesses["model"], guesses["count"]
     domain = read_domain(folder, [gpu], [profile], {})

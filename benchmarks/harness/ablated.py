@@ -30,7 +30,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
 from launchwise.tables.files import read_table
-from launchwise.tables.folds import rows_of_fold
+from launchwise.tables.learning import rows_of_fold
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
@@ -107,6 +107,12 @@ class Trained:
     cases: int
     removed: int
     problems: int
+
+
+def seeded(label: str, kind: str, material: Material, fences: Fences, seeds: int) -> list[Variant]:
+    """The same training with several seeds of the recommender."""
+    sweeps = material.sweeps
+    return [Variant(f"{label} {seed}", kind, sweeps, fences, seed) for seed in range(seeds)]
 
 
 def material_of(name: str) -> Material:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.projects import ROOT
 from launchwise.base.parallel import usable_cores
 from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
+from launchwise.measuring.cards import cards
 
 
-def arguments(description: str, **inputs: str) -> argparse.ArgumentParser:
+def arguments(description: str | None, **inputs: str) -> argparse.ArgumentParser:
     """Parser with the arguments of every benchmark: the output file and ``--smallest``.
 
     Parameters
@@ -21,7 +24,7 @@ def arguments(description: str, **inputs: str) -> argparse.ArgumentParser:
     **inputs
         Paths that stand before the output: name to meaning.
     """
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     for name, meaning in inputs.items():
         parser.add_argument(name, type=Path, help=meaning)
     parser.add_argument("output", type=Path, help="JSON file for the result")
@@ -47,3 +50,14 @@ def provenance(**peers: str) -> dict[str, Any]:
         "versions": {**versions(), **peers},
         "host_cores": usable_cores(),
     }
+
+
+def card_facts() -> dict[str, str]:
+    """Name and driver of the first GPU."""
+    card = cards()[0]
+    return {"device": card.device_name, "driver": card.driver}
+
+
+def write_result(path: Path, result: Mapping[str, Any], **peers: str) -> None:
+    """Write what was measured, with :func:`provenance`."""
+    write_json(path, {**provenance(**peers), **result})

@@ -7,12 +7,8 @@ configuration has a value for each tunable of the function.
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,7 +18,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from harness.projects import ROOT
+from harness.projects import ROOT, snakemake, write_settings
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
@@ -45,25 +41,40 @@ def routing(rows: int, experts: int) -> dict[str, np.ndarray]:
     """First row of each expert, int32 of (experts + 1), the last one the number of rows."""
     return {"first": (np.arange(experts + 1) * rows // experts).astype(np.int32)}
 '''
-STAGES = {
-    "described": "gpus/local.json",
-    "measured": "sweeps/local/expert_product/1.parquet",
-    "gathered": "sweeps/local/expert_product.parquet",
-}
-"""Files of a sweep by what is done once they are written."""
-
 Shape = Mapping[str, Any]
 
 
-def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None) -> None:
-    """Write a workload that has the function of Triton alone.
+def swept(
+    shapes: Sequence[Shape], scratch: Path, values: Mapping[str, Sequence[int]] | None = None
+) -> pd.DataFrame:
+    """Rows of a sweep of shapes by Snakemake (:mod:`launchwise.tables.measurements`).
 
     Parameters
     ----------
     values
-        Values of its tunables, each combination of which is a configuration; those of the
-        workload, and its constraints, when left out.
+        Values of the function's tunables, each combination of which is a configuration; those of
+        the workload, and its constraints, when left out.
     """
+    folder, project = scratch / "expert_product", scratch / "project"
+    _workload(folder, values)
+    project.mkdir()
+    problems = [{name: [value] for name, value in each.items()} for each in shapes]
+    settings = {
+        "seed": SEED,
+        "workloads": [str(folder)],
+        "gpus": {"local": {"source": "live", "workloads": ["expert_product"], "shards": 1}},
+        "sweeps": {"expert_product": {"energy_ms": 0, "problems": problems}},
+    }
+    write_settings(project, settings)
+    target = "results/sweeps/local/expert_product.parquet"
+    options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(project)]
+    options += ["--cores", "all", "--quiet", "rules", "progress", "--", target]
+    snakemake(ROOT, *options, TRITON_CACHE_DIR=str(scratch / "ours"))
+    return read_table(project / target, measurement_schema(load_spec(folder)))
+
+
+def _workload(folder: Path, values: Mapping[str, Sequence[int]] | None) -> None:
+    """Write a workload that has the function of Triton alone."""
     # Rows divided as in a launch of the benchmark: the best tile depends on it.
     left_out = shutil.ignore_patterns(
         *("studies", "tests", "sweep.yaml", "features.yaml", "cost.yaml", "usual.yaml"),
@@ -73,66 +84,16 @@ def workload_of(folder: Path, values: Mapping[str, Sequence[int]] | None = None)
     (folder / "inputs.py").write_text(EVEN_ROUTING)
     spec = yaml.safe_load((folder / "spec.yaml").read_text())
     triton = spec["variants"]["triton"]
-    spec["variants"] = {"triton": triton}
-    if values is None:
-        baseline = {**spec["baseline"], "GROUP_M": 1}
-    else:
+    baseline = {**spec["baseline"], "GROUP_M": 1, "variant": "triton"}
+    if values is not None:
         triton["constraints"] = []
         spec["tunables"] = {
             name: {"kind": "build", "values": [*values[name]], "neutral": values[name][0]}
             for name in TUNABLES
         }
-        baseline = {name: values[name][0] for name in TUNABLES}
-    spec["baseline"] = {**baseline, "variant": "triton"}
+        baseline |= {name: values[name][0] for name in TUNABLES}
+    spec |= {"variants": {"triton": triton}, "baseline": baseline}
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
-
-
-def swept(
-    shapes: Sequence[Shape], scratch: Path, values: Mapping[str, Sequence[int]] | None = None
-) -> tuple[dict[str, float], pd.DataFrame]:
-    """Sweep of shapes by Snakemake, from sources to the table.
-
-    Returns
-    -------
-    Seconds from the start until the GPU was described, kernels compiled, rows measured and gathered
-    (``described``, ``compiled``, ``measured``, ``gathered``), and until the process had ended
-    (``ended``); and the rows (:mod:`launchwise.tables.measurements`).
-    """
-    folder, project = scratch / "expert_product", scratch / "project"
-    workload_of(folder, values)
-    project.mkdir()
-    settings = {
-        "seed": SEED,
-        "workloads": [str(folder)],
-        "gpus": {"local": {"source": "live", "workloads": ["expert_product"], "shards": 1}},
-        "sweeps": {
-            "expert_product": {
-                "energy_ms": 0,
-                "problems": [{name: [value] for name, value in each.items()} for each in shapes],
-            }
-        },
-    }
-    (project / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
-    results = project / "results"
-    target = Path("results", STAGES["gathered"])
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-    command += ["--directory", str(project), "--cores", "all", "--quiet", "rules", "progress"]
-    begin = time.time()
-    done = subprocess.run(
-        [*command, "--", str(target)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(scratch / "ours")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    ended = time.time()
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    files = {stage: results / name for stage, name in STAGES.items()}
-    (files["compiled"],) = results.glob("build/expert_product/*.cubins")
-    seconds = {stage: path.stat().st_mtime - begin for stage, path in files.items()}
-    seconds["ended"] = ended - begin
-    return seconds, read_table(project / target, measurement_schema(load_spec(folder)))
 
 
 def fastest(rows: pd.DataFrame, shape: Shape) -> dict[str, int]:

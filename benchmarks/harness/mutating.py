@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 COMPARISONS = {
@@ -34,35 +35,31 @@ CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 UNTOUCHED = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)
 """What is told to the user or the reader, and no logic."""
 
+SKIPPED = frozenset({"annotation", "returns", "decorator_list", "bases"})
+"""Fields of nodes without logic; of classes the keywords, too."""
+
+Span = tuple[int, int]
+Place = Callable[[ast.expr | ast.stmt], Span]
+"""Begin and end of a node in the text."""
+
 
 @dataclass(frozen=True)
 class Mutant:
-    """A source with one fault.
-
-    Parameters
-    ----------
-    path
-        Relative to the project.
-    line
-        Of the fault, from 1.
-    lines
-        First and last line of its statement, or of the head of a compound one.
-    begin, end
-        What is replaced: places in the text.
-    old, new
-        What stands there, and what stands there instead.
-    at_import
-        Whether the statement runs when the module is imported.
-    """
+    """A source with one fault: ``new`` in the place of ``old``."""
 
     path: str
+    """Relative to the project."""
+
     line: int
     lines: tuple[int, int]
+    """First and last line of its statement, or of the head of a compound one."""
+
     begin: int
     end: int
     old: str
     new: str
     at_import: bool
+    """Whether the statement runs when the module is imported."""
 
     def of(self, text: str) -> str:
         """The faulty source, of the right one."""
@@ -71,16 +68,12 @@ class Mutant:
 
 def mutants(path: str, text: str) -> list[Mutant]:
     """Every mutant of a source, in order."""
-    tree = ast.parse(text)
-    places = _Places(text)
+    place = _places(text)
     found = []
-    for statement, at_import in _statements(tree, True):
-        last = _last_line(statement)
-        for begin, end, new in _changes(statement, places):
-            old = text[begin:end]
-            line = text.count("\n", 0, begin) + 1
-            lines = (statement.lineno, last)
-            made = Mutant(path, line, lines, begin, end, old, new, at_import)
+    for node, statement, at_import in _nodes(ast.parse(text), None, True):
+        for (begin, end), new in _changes(node, place, text):
+            line, lines = text.count("\n", 0, begin) + 1, (statement.lineno, _last_line(statement))
+            made = Mutant(path, line, lines, begin, end, text[begin:end], new, at_import)
             try:
                 ast.parse(made.of(text))
             except SyntaxError:
@@ -89,41 +82,44 @@ def mutants(path: str, text: str) -> list[Mutant]:
     return sorted(found, key=lambda one: (one.begin, one.end))
 
 
-class _Places:
-    """Places in a text by line and column in bytes, as nodes state them."""
+def _places(text: str) -> Place:
+    """Where nodes stand in a text: they state lines, and columns in bytes."""
+    lines = text.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._lines = text.splitlines(keepends=True)
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+    def at(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    def _at(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
-
-    def of(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Begin and end of a node."""
+    def place(node: ast.expr | ast.stmt) -> Span:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
-        begin = self._at(node.lineno, node.col_offset)
-        return begin, self._at(node.end_lineno, node.end_col_offset)
+        return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
+
+    return place
 
 
-def _statements(node: ast.AST, at_import: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Statements with logic, and whether each runs at import."""
-    inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, UNTOUCHED) or _is_for_types(child):
-            continue
-        if isinstance(child, ast.stmt):
-            yield child, inside
-        if not isinstance(child, ast.expr):
-            yield from _statements(child, inside)
+def _nodes(
+    node: ast.AST, statement: ast.stmt | None, at_import: bool
+) -> Iterator[tuple[ast.expr | ast.stmt, ast.stmt, bool]]:
+    """Statements and expressions with logic, the statement of each, and whether it runs at import.
 
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ``at_import`` tells whether ``statement`` does.
+    """
+    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    skipped = SKIPPED | ({"keywords"} if isinstance(node, ast.ClassDef) else set())
+    for name, value in ast.iter_fields(node):
+        for child in () if name in skipped else value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, UNTOUCHED):
+                continue
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            of, inside = statement, at_import
+            if isinstance(child, ast.stmt):
+                of, inside = child, at_import and not function
+            if isinstance(child, ast.stmt | ast.expr):
+                assert of is not None
+                yield child, of, inside
+            yield from _nodes(child, of, inside)
 
 
 def _last_line(statement: ast.stmt) -> int:
@@ -133,83 +129,40 @@ def _last_line(statement: ast.stmt) -> int:
     return max(statement.lineno, body[0].lineno - 1) if isinstance(body, list) else last
 
 
-def _changes(statement: ast.stmt, places: _Places) -> Iterator[tuple[int, int, str]]:
-    """Begin, end and replacement of each change in a statement, without those in its body."""
-    if isinstance(statement, ast.Expr):
-        if isinstance(statement.value, ast.Constant):
-            return  # a docstring
-        if isinstance(statement.value, ast.Call):
-            yield (*places.of(statement), "pass")
-    if isinstance(statement, ast.AugAssign) and type(statement.op) in ARITHMETIC:
-        between = places.of(statement.target)[1], places.of(statement.value)[0]
-        yield from _operator(between, ARITHMETIC[type(statement.op)] + "=", places)
-    for expression in _expressions(statement):
-        yield from _of_expression(expression, places)
+def _changes(node: ast.expr | ast.stmt, place: Place, text: str) -> Iterator[tuple[Span, str]]:
+    """Span and replacement of each change of a node itself."""
 
+    def operator(left: ast.expr, right: ast.expr, new: str) -> Iterator[tuple[Span, str]]:
+        """The one among the blanks, brackets and comments between its sides."""
+        begin, between = place(left)[1], text[place(left)[1] : place(right)[0]]
+        stripped = between.strip(" ()\n")
+        if "#" not in between and stripped:
+            begin += between.index(stripped)
+            yield (begin, begin + len(stripped)), new
 
-def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Expressions of a statement that are no annotations, decorators or texts."""
-    skipped = {"annotation", "returns", "decorator_list", "bases", "keywords"}
-    for name, value in ast.iter_fields(statement):
-        if name in skipped:
-            continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, ast.expr):
-                yield from _inside(each)
-            elif isinstance(each, ast.arguments):
-                for default in (*each.defaults, *filter(None, each.kw_defaults)):
-                    yield from _inside(default)
-            elif isinstance(each, ast.withitem):
-                yield from _inside(each.context_expr)
-
-
-def _inside(node: ast.AST) -> Iterator[ast.expr]:
-    if isinstance(node, UNTOUCHED):
-        return
-    if isinstance(node, ast.expr):
-        yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _inside(child)
-
-
-def _of_expression(node: ast.expr, places: _Places) -> Iterator[tuple[int, int, str]]:
-    begin, end = places.of(node)
-    if isinstance(node, ast.Compare):
-        sides = [node.left, *node.comparators]
-        for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
-            between = places.of(left)[1], places.of(right)[0]
-            yield from _operator(between, COMPARISONS[type(operator)], places)
-    elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-        between = places.of(node.left)[1], places.of(node.right)[0]
-        yield from _operator(between, ARITHMETIC[type(node.op)], places)
-    elif isinstance(node, ast.BoolOp):
-        new = "or" if isinstance(node.op, ast.And) else "and"
-        for left, right in zip(node.values, node.values[1:], strict=False):
-            yield from _operator((places.of(left)[1], places.of(right)[0]), new, places)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.Invert):
-        yield begin, places.of(node.operand)[0], ""
-    elif isinstance(node, ast.IfExp) and not isinstance(node.test, ast.Compare):
-        test = places.of(node.test)
-        yield (*test, f"not ({places.text[slice(*test)]})")
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
-        yield (*places.of(node.func), CALLS[node.func.id])
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, bool):
-            yield begin, end, str(not node.value)
-        elif isinstance(node.value, int | float):
-            yield begin, end, f"({node.value!r} + 1)"
-
-
-def _operator(
-    between: tuple[int, int], new: str, places: _Places
-) -> Iterator[tuple[int, int, str]]:
-    """The operator among the blanks, brackets and comments between its sides."""
-    begin, end = between
-    text = places.text[begin:end]
-    stripped = text.strip(" ()\n")
-    if "#" not in text and stripped:
-        at = begin + text.index(stripped)
-        yield at, at + len(stripped), new
+    match node:
+        case ast.Expr(value=ast.Call()):
+            yield place(node), "pass"
+        case ast.AugAssign(target=target, op=op, value=value) if type(op) in ARITHMETIC:
+            yield from operator(target, value, ARITHMETIC[type(op)] + "=")
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            for comparison, one, other in zip(ops, [left, *others], others, strict=False):
+                yield from operator(one, other, COMPARISONS[type(comparison)])
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
+            yield from operator(left, right, ARITHMETIC[type(op)])
+        case ast.BoolOp(op=op, values=values):
+            for one, other in pairwise(values):
+                yield from operator(one, other, "or" if isinstance(op, ast.And) else "and")
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert(), operand=operand):
+            yield (place(node)[0], place(operand)[0]), ""
+        case ast.IfExp(test=test) if not isinstance(test, ast.Compare):
+            yield place(test), f"not ({text[slice(*place(test))]})"
+        case ast.Call(func=ast.Name(id=name) as called) if name in CALLS:
+            yield place(called), CALLS[name]
+        case ast.Constant(value=bool(value)):
+            yield place(node), str(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield place(node), f"({value!r} + 1)"
 
 
 def sources(root: Path, places: list[str]) -> dict[str, str]:

@@ -2,105 +2,46 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from launchwise.measuring.cards import cards
 
 EXIT_MISSING = 2
-DEBIAN = Path("/usr/share/java/weka.jar")
-"""Where Debian's package has Weka."""
+
+
+def end(missing: str) -> NoReturn:
+    """End with status 2, after one line that names what is missing and what to install."""
+    print(f"{Path(sys.argv[0]).name} needs {missing}", file=sys.stderr)
+    raise SystemExit(EXIT_MISSING)
+
+
+@contextmanager
+def packages() -> Iterator[None]:
+    """For a block that imports packages that no lock file names: :func:`end` without them."""
+    try:
+        yield
+    except ImportError as error:
+        end(f"the package {error.name}: {error}")
 
 
 @contextmanager
 def gpu_and_packages() -> Iterator[None]:
-    """For a block that imports PyCUDA or the other tool: both, and a GPU, must be there.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, after one line that names the missing part.
-    """
+    """The same for PyCUDA or another tool, which needs a GPU, too."""
     if not cards():
-        _end("a GPU, its driver and the gpu extra (make gpu); NVML shows no GPU")
-    try:
+        end("a GPU, its driver and the gpu extra (make gpu); NVML shows no GPU")
+    with packages():
         yield
-    except ImportError as error:
-        _end(f"the package {error.name}: {error}")
 
 
-@contextmanager
-def eigen_and_compiler() -> Iterator[None]:
-    """For a block that times C++ with Eigen: both must be there.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, after one line that says what to install.
-    """
+def eigen() -> None:
+    """:func:`end` where C++ with Eigen cannot be compiled."""
     from kernels.sentiment.host.eigen import NoEigen, library
 
     try:
         library()
     except NoEigen as error:
-        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
-        raise SystemExit(EXIT_MISSING) from error
-    yield
-
-
-def written_report(folder: Path) -> None:
-    """For a benchmark of the report's pages.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, where the folder holds no report.
-    """
-    if not (folder / "index.html").is_file():
-        _end(f"a report in {folder} (snakemake --cores all -- report)")
-
-
-def weka(jar: Path | None) -> tuple[str, Path]:
-    """Java, and the archive of Weka: the one given, Debian's, or that of a package of Python.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, after one line that names the missing part and what to install.
-    """
-    java = shutil.which("java")
-    if java is None:
-        _end("Java: apt-get install default-jre-headless")
-    package = importlib.util.find_spec("weka")
-    folders = (package and package.submodule_search_locations) or ()
-    known = [*([jar] if jar else []), *(Path(each, "lib", "weka.jar") for each in folders), DEBIAN]
-    found = next((path for path in known if path.is_file()), None)
-    if found is None or (jar and found != jar):
-        _end(f"Weka's weka.jar ({jar or 'none found'}): apt-get install weka, or pip install "
-             "python-weka-wrapper3, or --jar FILE")  # fmt: skip
-    return java, found
-
-
-def coverage() -> Any:
-    """The package coverage.
-
-    Raises
-    ------
-    SystemExit
-        Status 2, after one line, where it is missing.
-    """
-    try:
-        return importlib.import_module("coverage")
-    except ImportError as error:
-        _end(f"the package {error.name}: {error}")
-
-
-def _end(missing: str) -> NoReturn:
-    print(f"{Path(sys.argv[0]).name} needs {missing}", file=sys.stderr)
-    raise SystemExit(EXIT_MISSING)
+        end(f"Eigen and a C++ compiler: {error}")

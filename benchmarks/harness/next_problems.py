@@ -21,7 +21,7 @@ from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, among, case_codes, case_numbers, cases_in
-from launchwise.tables.folds import FOLDS
+from launchwise.tables.learning import FOLDS
 
 LEARNERS = ("lightgbm", "knn")
 SEED = 1

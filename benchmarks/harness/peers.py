@@ -16,17 +16,8 @@ from launchwise.base.csv_files import read_records
 from launchwise.base.storage import whole_file
 
 PEERS = (
-    "name",
-    "implementation",
-    "gpu",
-    "device",
-    "transferred",
-    "total_s",
-    "total_repeats",
-    "one_case_transferred",
-    "one_case_ms",
-    "one_case_repeats",
-    "source",
+    *("name", "implementation", "gpu", "device", "transferred", "total_s", "total_repeats"),
+    *("one_case_transferred", "one_case_ms", "one_case_repeats", "source"),
 )
 """Columns of the times; seconds are those of all cases, milliseconds those of one."""
 

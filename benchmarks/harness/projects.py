@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORKING_TREE = "."
 """Stands for the working tree among commits."""
 
+POLL_S = 0.1
 COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
 
 
@@ -54,12 +59,68 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def snakemake(folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Command and environment that run Snakemake on a copy, with this Python's packages."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+@dataclass(frozen=True)
+class Ran:
+    """A finished run: its output, wall time, core-seconds of its tree, largest process."""
+
+    said: str
+    seconds: float
+    core_s: float
+    memory_mb: float
+
+
+def snakemake(
+    folder: Path, *arguments: str, watch: Callable[[float], None] | None = None, **variables: str
+) -> Ran:
+    """Run Snakemake on a copy, with this Python's packages.
+
+    Parameters
+    ----------
+    watch
+        Called with the seconds so far while it runs.
+    **variables
+        Of the environment.
+
+    Raises
+    ------
+    SystemExit
+        When it fails.
+    """
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(folder), **variables}
     # Not the commit of a workflow that started this benchmark.
     environment.pop("LAUNCHWISE_COMMIT", None)
-    return [sys.executable, "-m", "snakemake", *arguments], environment
+    with tempfile.TemporaryFile("w+") as output:
+        begin = time.perf_counter()
+        child = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        while True:
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG if watch else 0)
+            seconds = time.perf_counter() - begin
+            if watch:
+                watch(seconds)
+            if ended:
+                break
+            time.sleep(POLL_S)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        said = output.read()
+    if status:
+        raise SystemExit(f"{' '.join(command)} failed:\n{said[-3000:]}")
+    return Ran(said, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
+
+
+def timed_json(command: Sequence[str], folder: Path) -> tuple[float, dict[str, Any]]:
+    """Seconds of a whole process, and the JSON that ends its output."""
+    begin = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    seconds = time.perf_counter() - begin
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return seconds, found
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -1,13 +1,84 @@
-"""Evaluations of a search until it is near the best."""
+"""Searches in simulation on public and recorded sweeps, and evaluations until one is near the best.
+
+A table has a row per configuration and a column per card: its time in ms, inf where it failed, NaN
+where it was not measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from harness.projects import ROOT
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.loading import load_experiment
+from launchwise.search.transfer_search import TransferSearch
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
 OF_AMD = frozenset({"mi250x", "w6600", "w7800"})
+PUBLIC = ROOT / "data" / "public"
+WORKLOADS = ("convolution", "pnpoly", "pnpoly_turing")
+"""Public workloads whose cards are searched."""
+
+CARDS = ("h100", "h200")
+"""Whole cards with recorded sweeps."""
+
+LEAST_TIMED = 20
+
+
+@cache
+def public(workload: str) -> tuple[dict[str, Path], pd.DataFrame]:
+    """Sweep of each card of a public workload's study (none in doubt), and the table of all."""
+    settings = ROOT / "config.yaml"
+    with contextlib.chdir(ROOT):
+        gpus = load_experiment(read_yaml(settings), [settings], ROOT).gpus_of(
+            f"{workload}_transfer"
+        )
+    spec = load_spec(PUBLIC / "workloads" / workload)
+    paths = {gpu: PUBLIC / "gpus" / gpu / f"{workload}.parquet" for gpu in gpus}
+    columns = {}
+    for gpu, path in paths.items():
+        rows = read_table(path, measurement_schema(spec))
+        times = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED)))
+        columns[gpu] = times.set_index(spec.tunable_columns)["time_ms"]
+    return paths, pd.DataFrame(columns).fillna(np.inf)
+
+
+def recorded(workload: str) -> dict[tuple[Any, ...], pd.DataFrame]:
+    """Values of each problem that both whole cards measured to the table of all cards."""
+    spec = load_spec(ROOT / "kernels" / workload)
+    found: dict[Any, dict[str, pd.Series]] = {}
+    for path in sorted((ROOT / "data" / "recorded").glob(f"*/{workload}.parquet")):
+        rows = read_table(path, measurement_schema(spec))
+        rows = rows[rows["status"] != UNVERIFIED]
+        rows = rows.assign(time_ms=rows["time_ms"].where(rows["status"].isin(MEASURED), np.inf))
+        # A group has a part of every column: of the many columns of a sweep these alone.
+        keys = [*spec.problem_columns, *spec.tunable_columns]
+        rows = rows[[*keys, "time_ms"]].drop_duplicates(keys)
+        groups: Any = rows.groupby(spec.problem_columns, observed=True)
+        for problem, part in groups:
+            times = part.set_index(spec.tunable_columns)["time_ms"]
+            found.setdefault(problem, {})[path.parent.name] = times
+    tables = {
+        problem: pd.DataFrame(each).dropna(subset=[*CARDS])
+        for problem, each in found.items()
+        if {*CARDS} <= {*each}
+    }
+    return {
+        problem: table
+        for problem, table in tables.items()
+        if np.isfinite(table[CARDS[0]]).sum() >= LEAST_TIMED
+    }
 
 
 def others_of(gpu: str, table: pd.DataFrame) -> list[str]:
@@ -17,6 +88,29 @@ def others_of(gpu: str, table: pd.DataFrame) -> list[str]:
         for each in map(str, table)
         if each.split(".")[0] != gpu.split(".")[0] and (each in OF_AMD) == (gpu in OF_AMD)
     ]
+
+
+def search_of(candidates: pd.Index[Any], known: Sequence[pd.Series]) -> TransferSearch:
+    """A search of some candidates that knows the times of columns, ms."""
+    losses = [np.log(each / each.min()).reindex(candidates).to_numpy(float) for each in known]
+    points = pd.get_dummies(candidates.to_frame(index=False).infer_objects())
+    shape = len(losses), len(candidates)
+    return TransferSearch(points.to_numpy(float), np.array(losses).reshape(shape).T)
+
+
+def measured(search: TransferSearch, own: np.ndarray) -> Iterator[float | None]:
+    """Times in the order in which a search evaluates candidates, None of one that failed.
+
+    Parameters
+    ----------
+    own
+        Time of each candidate, ms: float64, shape (candidates,).
+    """
+    while len(search.tried) < len(own):
+        place = search.propose()
+        time_ms = float(own[place]) if np.isfinite(own[place]) else None
+        search.tell(place, time_ms)
+        yield time_ms
 
 
 def needle(times: pd.Series, percent: float = 5.0) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recomputing.pages import NUMBER, Shown, ShownPage
+from recomputing.pages import NUMBER, Record, Shown, ShownPage, ShownTable
 
 MOST_LISTED = 50
 """Most differences of a table that the result lists; all are counted."""
@@ -16,6 +16,24 @@ FEW = 5
 """Values that a difference of long lists names."""
 
 Figure = float | int | None
+Wanted = str | Figure | Sequence[Figure]
+"""What a text must be, or the numbers that it must hold."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell must say; its small print counts where ``detail`` is given.
+
+    ``digits`` are significant ones, of numbers whose last digits before the point may be rounded.
+    """
+
+    text: Wanted
+    detail: Wanted = None
+    digits: int | None = None
+
+
+Cells = Mapping[str, Wanted | Cell]
+"""Column to what the cell of a row must say."""
 
 
 def is_missing(value: Any) -> bool:
@@ -96,16 +114,25 @@ class Table:
         )
         self._said(right, place, shown, list(values), len(values))
 
-    def cell(self, place: str, cell: Shown, *values: Figure, digits: int | None = None) -> None:
-        """The numbers of a cell's own text (:meth:`numbers`)."""
-        cell.seen = True
-        self.numbers(place, cell.text, *values, digits=digits)
-
-    def words(self, place: str, shown: str | Shown, text: str) -> None:
-        """A text that must be the same."""
+    def said(
+        self, place: str, shown: str | Shown, wanted: Wanted, digits: int | None = None
+    ) -> None:
+        """A text that must be the same, or hold these numbers."""
         if isinstance(shown, Shown):
             shown.seen, shown = True, shown.text
-        self._said(shown == text, place, shown, text)
+        if isinstance(wanted, str):
+            self._said(shown == wanted, place, shown, wanted)
+        else:
+            values = wanted if isinstance(wanted, Sequence) else [wanted]
+            self.numbers(place, shown, *values, digits=digits)
+
+    def row(self, place: str, row: Record, wanted: Cells) -> None:
+        """The cells of a row."""
+        for name, one in wanted.items():
+            cell = one if isinstance(one, Cell) else Cell(one)
+            self.said(f"{place}, {name}", row[name], cell.text, cell.digits)
+            if cell.detail is not None:
+                self.said(f"{place}, {name}, detail", row[name].detail, cell.detail)
 
     def same(self, place: str, shown: Any, value: Any) -> None:
         """Values of a data script, or names of rows, that must be equal; of lists what is not."""
@@ -158,6 +185,36 @@ class Ledger:
                 return one
         self.tables.append(Table(page, name))
         return self.tables[-1]
+
+    def beside(
+        self,
+        page: ShownPage,
+        tables: str | Sequence[ShownTable],
+        columns: Sequence[str],
+        wanted: Mapping[Any, Cells | Callable[[Record], Cells]],
+        name: str = "",
+    ) -> None:
+        """Compare the rows of some tables, or of those whose caption begins so; and no others.
+
+        Parameters
+        ----------
+        columns
+            Those that tell a row from others.
+        wanted
+            Their texts (of one column a text) to the cells of the row, which may depend on it.
+        name
+            Of the comparison, which then takes place even if the page lacks the table.
+        """
+        tables = page.tables_of(tables) if isinstance(tables, str) else tables
+        if not tables and not name:
+            return
+        table = self.table(page.path, name or tables[0].caption)
+        shown = {key: row for each in tables for key, row in each.rows_by(columns).items()}
+        table.same("rows", sorted(shown), sorted(wanted))
+        for key, row in shown.items():
+            if (cells := wanted.get(key)) is not None:
+                place = key if isinstance(key, str) else ", ".join(key)
+                table.row(place, row, cells(row) if callable(cells) else cells)
 
     def leave(self, page: str, name: str, count: int, reason: str) -> None:
         """Count numbers that were not compared."""

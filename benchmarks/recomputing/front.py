@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recomputing.comparing import Ledger, Table
+from recomputing.comparing import Cell, Ledger, Table
 from recomputing.entries import Entry
 from recomputing.material import Material, bootstrap, geometric_mean
-from recomputing.pages import Shown, ShownPage, ShownTable
+from recomputing.pages import ShownPage, ShownTable
 
 INTERVAL_SEED = 0
+BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
 LEAST_WORTH = 1.02
 """Gain of the fastest configuration below which tuning does not pay."""
@@ -42,15 +44,31 @@ def compare(
         GPU to euro per hour.
     """
     titles = {one.settings.title: one for one in materials}
-    _gains(page, titles, ledger.table(page.path, "Gain from tuning"))
+    worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
+    name = "Gain from tuning"
+    tables = page.tables_of("Speed relative to the usual choice")
+    ledger.beside(page, tables, ["study"], worth, name)
+    labels = [one for one in page.drawn if "×, " in one.text]
+    for label, row in zip(labels, tables[0].records() if tables else (), strict=False):
+        if (cells := worth.get(row["study"].text)) is not None:
+            best = cells[BEST].text
+            ledger.table(page.path, name).said(f"{row['study'].text}, bar", label, best)
     table = ledger.table(page.path, "Every kernel on every GPU")
     shown: list[str] = []
     for each in page.tables_of("Speed, joule and runs per euro"):
         shown += _kernels(each, titles, entries, per_hour, table)
     expected = [one.name for one in materials if column(one, entries[one.name])]
     table.same("studies", sorted(shown), sorted(expected))
-    _blind(page, titles, ledger.table(page.path, "Blind tests"))
-    _studies(page, materials, ledger.table(page.path, "Studies"))
+    tests = {
+        (one.settings.title, row): cells for one in materials for row, cells in _blind(one).items()
+    }
+    ledger.beside(page, "Blind tests", ["study", "GPU"], tests, "Blind tests")
+    table = ledger.table(page.path, "Studies")
+    rows = page.tables_of("Studies")
+    order = [row["study"].text for each in rows for row in each.records()]
+    table.same("studies", order, list(titles))
+    studies = {title: _study(one) for title, one in titles.items()}
+    ledger.beside(page, rows, ["study"], studies, "Studies")
     _lead(page, materials, ledger.table(page.path, "sentences"))
 
 
@@ -75,39 +93,6 @@ def _lead(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
         one.seen = True
 
 
-def _gains(page: ShownPage, titles: Mapping[str, Material], table: Table) -> None:
-    shown = []
-    labels = [one for one in page.drawn if "×, " in one.text]
-    for each in page.tables_of("Speed relative to the usual choice"):
-        for row in each.records():
-            one = titles[row["study"].text]
-            row["study"].seen = True
-            shown.append(one.name)
-            found = _worth(one)
-            if found is None:
-                table.same(f"{one.name}", "a row", "no row")
-                continue
-            speeds, intervals, problems, paired, gpu = found
-            for model, name in (("best", "best"), ("recommended", "recommended")):
-                cell = row[f"{name} (× usual, 95 %)"]
-                table.cell(f"{one.name}, {model}", cell, speeds[model])
-                table.numbers(f"{one.name}, {model}, 95 %", cell.detail, *intervals[model])
-            table.cell(f"{one.name}, fixed", row["one fixed (× usual)"], speeds["fixed"])
-            table.cell(f"{one.name}, baseline", row["baseline (× usual)"], speeds["baseline"])
-            table.cell(f"{one.name}, problems", row["problems (count)"], problems)
-            table.words(f"{one.name}, GPU", row["GPU"], gpu)
-            cell = row["in pairs (of best and recommended)"]
-            table.cell(f"{one.name}, in pairs", cell, paired, 2 * problems)
-            verdict = _pays(intervals["best"])
-            table.words(f"{one.name}, verdict", row["verdict"], verdict)
-            if each is page.tables_of("Speed relative to the usual choice")[0] and labels:
-                label = labels.pop(0)
-                label.seen = True
-                table.numbers(f"{one.name}, bar", label.text, speeds["best"])
-    expected = [one.name for one in titles.values() if _worth(one) is not None]
-    table.same("studies", sorted(shown), sorted(expected))
-
-
 def _pays(interval: Sequence[float]) -> str:
     if not interval:
         return "too few problems to tell"
@@ -117,10 +102,7 @@ def _pays(interval: Sequence[float]) -> str:
     return "keep the usual choice" if high < LEAST_WORTH else "little to gain"
 
 
-Worth = tuple[dict[str, float], dict[str, Sequence[float]], int, int, str]
-
-
-def _worth(one: Material) -> Worth | None:
+def _worth(one: Material) -> dict[str, Cell] | None:
     """Speeds relative to the usual choice, their intervals, problems, times in pairs, and the GPU.
 
     Of the evaluation only what each method chose is taken. The speed of a choice is the judged time
@@ -131,20 +113,34 @@ def _worth(one: Material) -> Worth | None:
     name = one.committee if one.committee in set(rows["model"]) else _best_model(rows)
     if gpu is None or name is None:
         return None
-    roles = {"best": ORACLE, "recommended": name, "fixed": FIXED, "baseline": BASELINE}
-    speeds: dict[str, float] = {}
-    intervals: dict[str, Sequence[float]] = {}
-    paired = problems = 0
-    for role, model in roles.items():
+
+    def speeds(model: str) -> list[tuple[float, str]]:
         own = rows[(rows["gpu"] == gpu) & (rows["model"] == model)].sort_values(one.problem)
-        found = [_speed(one, key) for key in own[one.spec.key_columns].itertuples(index=False)]
-        speeds[role] = geometric_mean([speed for speed, _ in found])
-        intervals[role] = bootstrap(np.array([each for each, _ in found]), INTERVAL_SEED) or ()
-        if role in ("best", "recommended"):
-            paired += sum(basis == "pairs" for _, basis in found)
-        if role == "best":
-            problems = len(own)
-    return speeds, intervals, problems, paired, gpu
+        return [_speed(one, key) for key in own[one.spec.key_columns].itertuples(index=False)]
+
+    models = {
+        BEST: ORACLE,
+        RECOMMENDED: name,
+        "one fixed (× usual)": FIXED,
+        "baseline (× usual)": BASELINE,
+    }
+    found = {column: speeds(model) for column, model in models.items()}
+    intervals = {
+        column: bootstrap(np.array([speed for speed, _ in found[column]]), INTERVAL_SEED) or ()
+        for column in (BEST, RECOMMENDED)
+    }
+    paired = sum(basis == "pairs" for column in intervals for _, basis in found[column])
+    problems = len(found[BEST])
+    return {
+        **{
+            column: Cell(geometric_mean([speed for speed, _ in own]), intervals.get(column))
+            for column, own in found.items()
+        },
+        "problems (count)": Cell(problems),
+        "GPU": Cell(gpu),
+        "in pairs (of best and recommended)": Cell([paired, 2 * problems]),
+        "verdict": Cell(_pays(intervals[BEST])),
+    }
 
 
 def _speed(one: Material, key: tuple[object, ...]) -> tuple[float, str]:
@@ -161,11 +157,11 @@ def _best_model(rows: pd.DataFrame) -> str | None:
 
 
 Problems = list[tuple[object, ...]]
+Taking = dict[str, dict[tuple[object, ...], Entry]]
+"""GPU to its problems."""
 
 
-def column(
-    one: Material, entries: Sequence[Entry]
-) -> tuple[dict[str, dict[tuple[object, ...], Entry]], Problems, Problems] | None:
+def column(one: Material, entries: Sequence[Entry]) -> tuple[Taking, Problems, Problems] | None:
     """GPUs of a study's column with their problems, the common problems, those with energy.
 
     Common are the problems of all whole cards; of these, what all predictions have, if that is
@@ -173,7 +169,7 @@ def column(
     problems whose energy all whole cards know: at least :data:`FEWEST_PROBLEMS`, or all. None with
     fewer than two GPUs.
     """
-    of_gpu: dict[str, dict[tuple[object, ...], Entry]] = {}
+    of_gpu: Taking = {}
     for each in entries:
         of_gpu.setdefault(each.gpu, {})[each.problem] = each
     whole = [gpu for gpu in one.whole if gpu in of_gpu]
@@ -220,114 +216,88 @@ def _kernels(
         words += f"; J of {len(with_energy)}" if with_energy else ""
         table.same(f"{one.name}, heading", heading.detail, words)
         taking_part |= taking.keys()
-        for gpu, row in rows.items():
-            _place(f"{one.name}, {gpu}", row[place], found, gpu, reference, per_hour, table)
+        cells = {gpu: _place(found, gpu, reference, per_hour) for gpu in rows}
+        table.row(one.name, {gpu: row[place] for gpu, row in rows.items()}, cells)
     table.same("GPUs", sorted(rows), sorted(taking_part))
     return named
 
 
 def _place(
-    place: str,
-    cell: Shown,
-    found: tuple[dict[str, dict[tuple[object, ...], Entry]], Problems, Problems],
+    found: tuple[Taking, Problems, Problems],
     gpu: str,
     reference: str,
     per_hour: Mapping[str, float],
-    table: Table,
-) -> None:
+) -> Cell:
     """Speed relative to the reference, joule of a run, and runs per euro: geometric means."""
     taking, problems, with_energy = found
     own = taking.get(gpu)
     if own is None:
-        table.cell(place, cell, None)
-        return
+        return Cell(None)
     times = np.array([own[problem].best_ms for problem in problems])
     before = np.array([taking[reference][problem].best_ms for problem in problems])
-    table.cell(place, cell, geometric_mean(before / times))
     more = []
     joules = [own[problem].energy_j for problem in with_energy]
     if joules and None not in joules:
         more.append(geometric_mean(joules))
     if gpu in per_hour:
         more.append(MS_PER_HOUR / per_hour[gpu] / geometric_mean(times))
-    if more or cell.detail:
-        table.numbers(f"{place}, joule and runs per euro", cell.detail, *more)
+    return Cell(geometric_mean(before / times), more)
 
 
-def _blind(page: ShownPage, titles: Mapping[str, Material], table: Table) -> None:
-    rows = {}
-    for each in page.tables_of("Blind tests"):
-        for row in each.records():
-            gpu = row["GPU"].text.partition(",")[0]
-            rows[titles[row["study"].text].name, gpu] = row
-    scores = {}
-    for one in titles.values():
-        for path in sorted(one.results.glob(f"blind/*/{one.name}.score.csv")):
-            scores[one.name, path.parent.name] = one
-    table.same("tests", sorted(rows), sorted(scores))
-    for (name, gpu), row in rows.items():
-        if (name, gpu) in scores:
-            _blind_row(f"{name}, {gpu}", row, scores[name, gpu], gpu, table)
+def _blind(one: Material) -> dict[str, dict[str, Cell]]:
+    """GPU, as the page names it, to the figures of a blind test on it."""
+    found = {}
+    for path in sorted(one.results.glob(f"blind/*/{one.name}.score.csv")):
+        facts, gpu = one.json(f"blind/{path.parent.name}/{one.name}.score.json"), path.parent.name
+        named = f"{gpu}, new" if facts["new_gpu"] else gpu
+        found[named] = _of_test(pd.read_csv(path).sort_values(sorted(one.problem)), facts)
+    return found
 
 
-def _blind_row(place: str, row: Mapping[str, Shown], one: Material, gpu: str, table: Table) -> None:
+def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
     """Figures of the answers to the problems of a blind test.
 
     An answer without a time counts as 0. *Improvable*: the best is more than 5 % faster than the
     usual choice. Covered: measured gains and times within their expected 90 % intervals; gains of
     answers other than the usual choice.
+
+    Parameters
+    ----------
+    scores
+        In the order of the file of answers: draws follow the order of problems.
     """
-    path = f"blind/{gpu}/{one.name}.score"
-    scores = pd.read_csv(one.results / f"{path}.csv")
-    facts = one.json(f"{path}.json")
-    row["study"].seen = True
-    table.words(f"{place}, GPU", row["GPU"], f"{gpu}, new" if facts["new_gpu"] else gpu)
     fraction, gain = scores["fraction"].to_numpy(), scores["gain"].to_numpy()
-    table.cell(f"{place}, problems", row["problems (count)"], len(scores))
-    optimum = "fraction of the best: "
-    cell = row[f"{optimum}mean (geometric, 95 %)"]
-    table.cell(f"{place}, mean", cell, geometric_mean(fraction))
-    # The columns in the order of the file of answers: draws follow the order of problems.
-    ordered = scores.sort_values(sorted(one.problem))["fraction"].to_numpy()
-    table.numbers(f"{place}, 95 %", cell.detail, *(bootstrap(ordered, facts["seed"]) or ()))
-    cell = row[f"{optimum}5th percentile"]
-    table.cell(f"{place}, 5th percentile", cell, float(np.quantile(fraction, 0.05)))
-    cell = row[f"{optimum}5 measured (geometric, single rows)"]
-    table.cell(f"{place}, 5 measured", cell, geometric_mean(scores["best_of_5"]))
     usual = scores["is_usual"].astype(bool).to_numpy()
     worth = scores["best_gain"].to_numpy() > WORTH
-    beside = "relative to the usual choice: "
-    cell = row[f"{beside}speed-up (× usual)"]
-    table.cell(f"{place}, speed-up", cell, geometric_mean(gain))
-    cell = row[f"{beside}slower (problems)"]
-    table.cell(f"{place}, slower", cell, int((gain < HARMED).sum()))
-    table.cell(f"{place}, kept", row[f"{beside}kept (problems)"], int(usual.sum()))
-    cell = row[f"{beside}missed (of improvable)"]
-    table.cell(f"{place}, missed", cell, int((usual & worth).sum()), int(worth.sum()))
-    for title, measured, expected, asked in (
-        ("gains", "gain", "expected_gain", ~usual),
-        ("times", "measured_ms", "expected_ms", np.ones(len(usual), dtype=bool)),
-    ):
+
+    def covered(measured: str, expected: str, asked: np.ndarray) -> float | None:
         low, high = scores[f"{expected}_low"], scores[f"{expected}_high"]
         known = (low.notna() & scores[measured].notna()).to_numpy() & asked
         held = ((scores[measured] >= low) & (scores[measured] <= high)).to_numpy()[known]
-        cell = row[f"90 % intervals: {title} covered (%)"]
-        table.cell(f"{place}, {title}", cell, 100 * held.mean() if len(held) else None)
-    cell = row["commit and day (digest of the answers)"]
-    table.words(f"{place}, when", cell, f"{facts['commit'][:12]}, {facts['frozen_at'][:10]}")
-    table.same(f"{place}, digest", cell.detail, facts["digest"])
+        return 100 * held.mean() if len(held) else None
+
+    every = np.ones(len(usual), dtype=bool)
+    of_best, beside = "fraction of the best: ", "relative to the usual choice: "
+    interval = bootstrap(fraction, facts["seed"]) or ()
+    when = f"{facts['commit'][:12]}, {facts['frozen_at'][:10]}"
+    return {
+        "problems (count)": Cell(len(scores)),
+        f"{of_best}mean (geometric, 95 %)": Cell(geometric_mean(fraction), interval),
+        f"{of_best}5th percentile": Cell(float(np.quantile(fraction, 0.05))),
+        f"{of_best}5 measured (geometric, single rows)": Cell(geometric_mean(scores["best_of_5"])),
+        f"{beside}speed-up (× usual)": Cell(geometric_mean(gain)),
+        f"{beside}slower (problems)": Cell(int((gain < HARMED).sum())),
+        f"{beside}kept (problems)": Cell(int(usual.sum())),
+        f"{beside}missed (of improvable)": Cell([int((usual & worth).sum()), int(worth.sum())]),
+        "90 % intervals: gains covered (%)": Cell(covered("gain", "expected_gain", ~usual)),
+        "90 % intervals: times covered (%)": Cell(covered("measured_ms", "expected_ms", every)),
+        "commit and day (digest of the answers)": Cell(when, facts["digest"]),
+    }
 
 
-def _studies(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
-    rows = {row["study"].text: row for each in page.tables_of("Studies") for row in each.records()}
-    table.same("studies", list(rows), [one.settings.title for one in materials])
-    for one in materials:
-        if (row := rows.get(one.settings.title)) is None:
-            continue
-        row["study"].seen = True
-        table.words(f"{one.name}, question", row["question"], one.settings.question)
-        table.cell(f"{one.name}, rows", row["measured (rows)"], len(one.swept))
-        if len(one.gpus) <= 14:
-            *first, last = one.gpus
-            listed = f"{', '.join(first)} and {last}" if first else last
-            table.words(f"{one.name}, GPUs", row["GPUs"], listed)
+def _study(one: Material) -> dict[str, Cell]:
+    *first, last = one.gpus
+    cells = {"question": Cell(one.settings.question), "measured (rows)": Cell(len(one.swept))}
+    if len(one.gpus) <= 14:
+        cells["GPUs"] = Cell(f"{', '.join(first)} and {last}" if first else last)
+    return cells

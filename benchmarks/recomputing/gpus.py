@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from launchwise.gpus.profile import GpuProfile
-from recomputing.comparing import Figure, Ledger, Table
+from recomputing.comparing import Cell, Cells, Figure, Ledger, Table
 from recomputing.entries import NUMBERS, Entry
 from recomputing.material import Material
-from recomputing.pages import ShownPage, ShownTable, read_script
+from recomputing.pages import Record, ShownPage, read_script
 
 DIGITS = 4
 """Significant digits of times and gains in the data of the comparison."""
@@ -20,48 +21,54 @@ DIGITS = 4
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """End of a ceiling's name to its unit on the page, and its factor to that unit."""
 
-Read = Callable[[GpuProfile], Figure]
 
-
-def _measured(name: str) -> Read:
+def _measured(one: GpuProfile, name: str) -> Figure:
     """A ceiling, where it was measured and is no estimate."""
-    return lambda one: getattr(one.ceilings, name) if one.source == "measured" else None
+    return getattr(one.ceilings, name) if one.source == "measured" else None
 
 
-def _teraflops(name: str) -> Read:
-    """A rate, TFLOP/s; the profile has GFLOP/s."""
+def _attributes(one: GpuProfile) -> Cells:
+    versions = " / ".join(filter(None, (one.driver, one.toolkit))) or "–"
+    return {
+        "device": one.device_name,
+        "compute capability": _capability(one),
+        "SMs used (of the card's)": f"{one.sms} of {one.whole_card_sms}",
+        "driver / CUDA": versions,
+        **_of_card(one),
+        "memory bandwidth, theoretical (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
+        "copy bandwidth, measured (GB/s)": Cell(_measured(one, "copy_bandwidth_gbs"), digits=4),
+        "launch overhead, measured (µs)": Cell(_measured(one, "launch_overhead_us"), digits=3),
+        "shared memory per SM (KB)": Cell(one.shared_per_sm_bytes / 2**10, digits=3),
+        "registers per SM": one.registers_per_sm,
+    }
 
-    def read(one: GpuProfile) -> Figure:
-        rate = getattr(one.ceilings, name)
-        return None if rate is None else rate / 1e3
 
-    return read
+def _datasheet(one: GpuProfile) -> Cells:
+    ceilings = one.ceilings
+    cells: dict[str, Cell] = {
+        "bandwidth (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
+        "ceilings, estimated: copies (GB/s)": Cell(ceilings.copy_bandwidth_gbs, digits=4),
+    }
+    for name, rate in (("FP32", ceilings.float32_gflops), ("FP64", ceilings.float64_gflops)):
+        teraflops = None if rate is None else rate / 1e3
+        cells[f"ceilings, estimated: {name} (TFLOP/s)"] = Cell(teraflops, digits=3)
+    return {"compute capability": _capability(one), "SMs": one.sms, **_of_card(one), **cells}
 
 
-ATTRIBUTES: dict[str, tuple[Read, int | None]] = {
-    "CUDA cores": (lambda one: one.cores, None),
-    "SM clock (MHz)": (lambda one: one.clock_mhz, 4),
-    "memory (GB)": (lambda one: one.memory_bytes / 1e9, 3),
-    "memory bandwidth, theoretical (GB/s)": (lambda one: one.memory_bandwidth_gbs, 4),
-    "copy bandwidth, measured (GB/s)": (_measured("copy_bandwidth_gbs"), 4),
-    "launch overhead, measured (µs)": (_measured("launch_overhead_us"), 3),
-    "L2 cache (MB)": (lambda one: one.l2_bytes / 2**20, 3),
-    "shared memory per SM (KB)": (lambda one: one.shared_per_sm_bytes / 2**10, 3),
-    "registers per SM": (lambda one: one.registers_per_sm, None),
-}
-"""Column to its value and the significant digits that are shown of it."""
+def _of_card(one: GpuProfile) -> Cells:
+    """What both tables have."""
+    return {
+        "CUDA cores": one.cores,
+        "SM clock (MHz)": Cell(one.clock_mhz, digits=4),
+        "memory (GB)": Cell(one.memory_bytes / 1e9, digits=3),
+        "L2 cache (MB)": Cell(one.l2_bytes / 2**20, digits=3),
+    }
 
-DATASHEETS: dict[str, tuple[Read, int | None]] = {
-    "SMs": (lambda one: one.sms, None),
-    "CUDA cores": (lambda one: one.cores, None),
-    "SM clock (MHz)": (lambda one: one.clock_mhz, 4),
-    "memory (GB)": (lambda one: one.memory_bytes / 1e9, 3),
-    "bandwidth (GB/s)": (lambda one: one.memory_bandwidth_gbs, 4),
-    "L2 cache (MB)": (lambda one: one.l2_bytes / 2**20, 3),
-    "ceilings, estimated: copies (GB/s)": (lambda one: one.ceilings.copy_bandwidth_gbs, 4),
-    "ceilings, estimated: FP32 (TFLOP/s)": (_teraflops("float32_gflops"), 3),
-    "ceilings, estimated: FP64 (TFLOP/s)": (_teraflops("float64_gflops"), 3),
-}
+
+def _capability(one: GpuProfile) -> str:
+    if one.arch.startswith("gfx"):
+        return one.arch
+    return ".".join(map(str, one.compute_capability))
 
 
 def compare(
@@ -86,78 +93,47 @@ def compare(
     """
     measured = {gpu: one.profiles[gpu] for one in materials for gpu in one.gpus}
     described = {gpu: one.profiles[gpu] for one in materials for gpu in one.described}
-    for each in page.tables_of("GPUs: attributes"):
-        table = ledger.table(page.path, each.caption)
-        _profiles(each, measured, ATTRIBUTES, table)
-        _texts(each, measured, table)
+    for caption, wanted in (
+        ("GPUs: attributes", {gpu: _attributes(one) for gpu, one in measured.items()}),
+        (
+            "Measured ceilings per GPU",
+            {gpu: partial(_ceilings, one) for gpu, one in measured.items()},
+        ),
+        ("Datasheet-only GPUs", {gpu: _datasheet(one) for gpu, one in described.items()}),
+    ):
+        ledger.beside(page, caption, ["GPU"], wanted)
     for each in page.tables_of("Measured ceilings per GPU"):
-        _ceilings(each, measured, ledger.table(page.path, each.caption))
-    for each in page.tables_of("Datasheet-only GPUs"):
-        table = ledger.table(page.path, each.caption)
-        _profiles(each, described, DATASHEETS, table)
-        for row in each.records():
-            one = described[row["GPU"].text]
-            table.words(one.name, row["compute capability"], _capability(one))
+        known = _known_ceilings(measured.values())
+        headings = [name for name in next(iter(each.rows_by(["GPU"]).values())) if name != "GPU"]
+        ledger.table(page.path, each.caption).same("ceilings", sorted(headings), sorted(known))
     for _, said in page.sentences:
         if said.text.startswith("Hatched rows") and spread is not None:
             table = ledger.table(page.path, "sentences")
-            said.seen = True
-            table.numbers("intervals of predictions", said.text, 90, spread[1], spread[0])
+            table.said("intervals of predictions", said, [90, spread[1], spread[0]])
     _comparisons(folder, materials, entries, ledger)
     table = ledger.table(page.path, "data/gpus.csv")
     _csv(folder / "data/gpus.csv", materials, entries, power, table)
 
 
-def _capability(one: GpuProfile) -> str:
-    if one.arch.startswith("gfx"):
-        return one.arch
-    return ".".join(map(str, one.compute_capability))
-
-
-def _profiles(
-    shown: ShownTable,
-    profiles: Mapping[str, GpuProfile],
-    columns: Mapping[str, tuple[Read, int | None]],
-    table: Table,
-) -> None:
-    rows = {row["GPU"].text: row for row in shown.turned("GPU").records()}
-    table.same("GPUs", sorted(rows), sorted(profiles))
-    for gpu, row in rows.items():
-        if (one := profiles.get(gpu)) is None:
-            continue
-        for name, (read, digits) in columns.items():
-            table.cell(f"{gpu}, {name}", row[name], read(one), digits=digits)
-
-
-def _texts(shown: ShownTable, profiles: Mapping[str, GpuProfile], table: Table) -> None:
-    for row in shown.turned("GPU").records():
-        if (one := profiles.get(row["GPU"].text)) is None:
-            continue
-        table.words(f"{one.name}, device", row["device"], one.device_name)
-        table.words(f"{one.name}, capability", row["compute capability"], _capability(one))
-        used = row["SMs used (of the card's)"]
-        table.words(f"{one.name}, SMs", used, f"{one.sms} of {one.whole_card_sms}")
-        versions = " / ".join(filter(None, (one.driver, one.toolkit))) or "–"
-        table.words(f"{one.name}, driver", row["driver / CUDA"], versions)
-
-
-def _ceilings(shown: ShownTable, profiles: Mapping[str, GpuProfile], table: Table) -> None:
-    rows = {row["GPU"].text: row for row in shown.turned("GPU").records()}
-    table.same("GPUs", sorted(rows), sorted(profiles))
-    known = {}
-    for name in next(iter(profiles.values())).ceilings.model_dump():
+def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
+    """Every ceiling of a GPU by its title."""
+    found = {}
+    for name in one.ceilings.model_dump():
         title, _, end = name.rpartition("_")
-        unit, factor = UNITS[end]
-        values = {gpu: _measured(name)(one) for gpu, one in profiles.items()}
-        if any(value is not None for value in values.values()):
-            known[f"{title.replace('_', ' ')} ({unit})"] = values, factor
-    headings = [one for one in next(iter(rows.values())) if one != "GPU"]
-    table.same("ceilings", sorted(headings), sorted(known))
-    for name, (values, factor) in known.items():
-        for gpu, value in values.items():
-            if gpu in rows and name in rows[gpu]:
-                scaled = None if value is None else value / factor
-                table.cell(f"{gpu}, {name}", rows[gpu][name], scaled, digits=4)
+        (unit, factor), value = UNITS[end], _measured(one, name)
+        scaled = None if value is None else value / factor
+        found[f"{title.replace('_', ' ')} ({unit})"] = Cell(scaled, digits=4)
+    return found
+
+
+def _known_ceilings(profiles: Iterable[GpuProfile]) -> list[str]:
+    """Titles of what some GPU has."""
+    every = [_ceiling_cells(one) for one in profiles]
+    return [name for name in every[0] if any(each[name].text is not None for each in every)]
+
+
+def _ceilings(one: GpuProfile, row: Record) -> Cells:
+    return {name: cell for name, cell in _ceiling_cells(one).items() if name in row}
 
 
 def _comparisons(

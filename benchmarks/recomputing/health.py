@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from recomputing.comparing import Ledger, Table
+from recomputing.comparing import Cell, Cells, Ledger, Table, Wanted
 from recomputing.entries import Entry
 from recomputing.material import Material
-from recomputing.pages import Shown, ShownPage
-from recomputing.sweeps import Sweep
+from recomputing.pages import Record, ShownPage
+from recomputing.sweeps import HUNG, Sweep
 
 WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 """Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
@@ -34,42 +35,23 @@ def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger)
         The repository, whose commits are counted.
     """
     run = {row[0].text: row[1].text for each in page.tables_of("This run") for row in each.rows}
-    of = {(one.workload, one.gpu): one for one in known}
-    for each in page.tables_of("Sweeps and their verdicts"):
-        table = ledger.table(page.path, each.caption)
-        rows = {(row["sweep"].text, row["GPU"].text): row for row in each.records()}
-        table.same("sweeps", sorted(rows), sorted(of))
-        for key, row in rows.items():
-            if key in of:
-                _verdict(", ".join(key), row, of[key], run, root, table)
-    doubtful = {key: one for key, one in of.items() if one.complaints}
-    table = ledger.table(page.path, "What to measure again")
-    rows = {
-        (row["sweep"].text, row["GPU"].text): row
-        for each in page.tables_of("What to measure again")
-        for row in each.records()
-    }
-    table.same("sweeps", sorted(rows), sorted(doubtful))
-    for key, row in rows.items():
-        if key in doubtful:
-            _repair(", ".join(key), row, doubtful[key], table)
+    verdicts = {(one.workload, one.gpu): partial(_verdict, one, run, root) for one in known}
+    ledger.beside(page, "Sweeps and their verdicts", ["sweep", "GPU"], verdicts)
+    doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
+    name = "What to measure again"
+    ledger.beside(page, name, ["sweep", "GPU"], doubtful, name)
     _plots(page, known, ledger.table(page.path, "plots of conditions"))
 
 
 def compare_once(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
     """Compare how many rows of one launch are fastest, baseline, or chosen by a method."""
-    for each in page.tables_of("Figures that rest on one launch"):
-        table = ledger.table(page.path, each.caption)
-        shown = {(row["study"].text, row["GPU"].text): row for row in each.records()}
-        counts = {
-            (one.name, gpu): _once(one, gpu) for one in materials for gpu in dict.fromkeys(one.gpus)
-        }
-        for key, row in shown.items():
-            for title, count in zip(ONCE, counts[key], strict=True):
-                table.cell(f"{', '.join(key)}, {title}", row[f"{title} (rows)"], count)
-        for key, every in counts.items():
-            if any(every):
-                table.same(f"{', '.join(key)}, listed", key in shown, True)
+    wanted = {}
+    for one in materials:
+        for gpu in dict.fromkeys(one.gpus):
+            if any(counts := _once(one, gpu)):
+                titles = (f"{title} (rows)" for title in ONCE)
+                wanted[one.name, gpu] = dict(zip(titles, counts, strict=True))
+    ledger.beside(page, "Figures that rest on one launch", ["study", "GPU"], wanted)
 
 
 ONCE = ("fastest of a problem", "baseline", "chosen by a method")
@@ -91,47 +73,35 @@ def _once(one: Material, gpu: str) -> tuple[int, ...]:
     )
 
 
-def _verdict(
-    place: str,
-    row: Mapping[str, Shown],
-    one: Sweep,
-    run: Mapping[str, str],
-    root: Path,
-    table: Table,
-) -> None:
-    table.words(f"{place}, verdict", row["verdict"], one.verdict)
-    table.same(f"{place}, why", row["verdict"].detail, "; ".join(one.complaints))
+def _verdict(one: Sweep, run: Mapping[str, str], root: Path, _: Record) -> Cells:
+    """Cells of a sweep; ``run`` are the facts of the run that wrote the report."""
     median, largest = one.drifts
     clocks = one.timed["sm_clock_mhz"].dropna()
     first, last = one.days
     written = pd.to_datetime(run["report written"].removesuffix(" UTC"), utc=True, errors="coerce")
     ended = pd.to_datetime(last, utc=True, errors="coerce")
     age = None if pd.isna(written) or pd.isna(ended) else max(0, (written - ended).days)
-    drift = "drift of reference: "
-    figures: dict[str, Sequence[float | None]] = {
-        "rows (count)": [len(one.rows)],
-        "throttled (% of timed)": [100 * one.throttled],
-        f"{drift}median (%)": [100 * median],
-        f"{drift}largest (%)": [100 * largest],
-        "stopped early (rows)": [one.count("slow")],
-        "no time (rows)": [one.count("failed", "wrong", "timeout", "out_of_memory")],
-        "SM clock (MHz)": [clocks.min(), clocks.max()] if len(clocks) else [None],
-        "cards (count)": [len(one.named("card")) or None],
-        "commits (count)": [len(one.named("commit")) or None],
-        "age (days)": [age],
-    }
-    for name, values in figures.items():
-        table.cell(f"{place}, {name}", row[name], *values)
-    driver = f"driver {', '.join(one.drivers)}" if any(one.drivers) else ""
-    table.same(f"{place}, driver", row["GPU"].detail, driver)
     measured = " to ".join(dict.fromkeys(filter(None, (first, last))))
-    table.same(f"{place}, measured", row["age (days)"].detail, measured)
+    driver = f"driver {', '.join(one.drivers)}" if any(one.drivers) else ""
     wrong = [one.count("wrong")] if one.count("wrong") else []
-    table.numbers(f"{place}, wrong", row["no time (rows)"].detail, *wrong)
+    cells: dict[str, Wanted | Cell] = {
+        "GPU": Cell(one.gpu, driver),
+        "verdict": Cell(one.verdict, "; ".join(one.complaints)),
+        "rows (count)": len(one.rows),
+        "throttled (% of timed)": 100 * one.throttled,
+        "drift of reference: median (%)": 100 * median,
+        "drift of reference: largest (%)": 100 * largest,
+        "stopped early (rows)": one.count("slow"),
+        "no time (rows)": Cell(one.count("failed", "wrong", *HUNG), wrong),
+        "SM clock (MHz)": [clocks.min(), clocks.max()] if len(clocks) else None,
+        "cards (count)": len(one.named("card")) or None,
+        "commits (count)": len(one.named("commit")) or None,
+        "age (days)": Cell(age, measured),
+    }
     commit = run["report's code, commit"].partition("+")[0]
     if _git(root, "cat-file", "-e", commit) is not None:
-        cell = row["kernels changed (commits since)"]
-        table.cell(f"{place}, kernels changed", cell, _changes(one, commit, root))
+        cells["kernels changed (commits since)"] = _changes(one, commit, root)
+    return cells
 
 
 def _changes(one: Sweep, commit: str, root: Path) -> int | None:
@@ -153,17 +123,16 @@ def _git(root: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _repair(place: str, row: Mapping[str, Shown], one: Sweep, table: Table) -> None:
-    table.words(f"{place}, why", row["why"], "; ".join(one.complaints))
+def _repair(one: Sweep) -> Cells:
     more = f"; {len(one.worst) - 3} more" if len(one.worst) > 3 else ""
     problems = f"{'; '.join(one.worst[:3])}{more}; of {one.problems}"
-    every = len(one.worst) == one.problems
-    table.words(f"{place}, problems", row["problems"], f"all {one.problems}" if every else problems)
     *others, last = one.studies
-    listed = f"{', '.join(others)} and {last}" if others else last
-    table.words(f"{place}, answers", row["answers that rest on it"], listed)
-    minutes = one.repair_s / 60
-    table.cell(f"{place}, minutes", row["about (min of the GPU)"], minutes, digits=2)
+    return {
+        "why": "; ".join(one.complaints),
+        "problems": f"all {one.problems}" if len(one.worst) == one.problems else problems,
+        "answers that rest on it": f"{', '.join(others)} and {last}" if others else last,
+        "about (min of the GPU)": Cell(one.repair_s / 60, digits=2),
+    }
 
 
 def _plots(page: ShownPage, known: Sequence[Sweep], table: Table) -> None:
@@ -199,7 +168,7 @@ def compare_front(page: ShownPage, known: Sequence[Sweep], ledger: Ledger) -> No
         more = f"; and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
         are = "is" if len(doubtful) == 1 else "are"
         text = f"{len(doubtful)} of {len(known)} sweeps {are} doubtful. {'; '.join(named)}{more}."
-        table.words("doubtful sweeps", said, f"{text} Health")
+        table.said("doubtful sweeps", said, f"{text} Health")
     shown = (page.data or {}).get("find", {}).get("verdicts", {})
     table = ledger.table(page.path, "verdicts beside answers")
     found: dict[str, dict[str, str]] = {}

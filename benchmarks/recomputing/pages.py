@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,6 +30,10 @@ class Shown:
         return len(NUMBER.findall(self.text)) + len(NUMBER.findall(self.detail))
 
 
+Record = dict[str, Shown]
+"""A row: column to cell."""
+
+
 @dataclass
 class ShownTable:
     """A table; ``columns`` are headings with their unit in brackets, below their group."""
@@ -49,12 +53,22 @@ class ShownTable:
             for group, one in zip(groups, self.headings, strict=True)
         ]
 
-    def records(self) -> Iterator[dict[str, Shown]]:
-        """Rows as mappings from column to cell."""
+    def records(self) -> Iterator[Record]:
+        """Its rows."""
         for row in self.rows:
             yield dict(zip(self.columns, row, strict=True))
 
-    def turned(self, first: str) -> ShownTable:
+    def rows_by(self, columns: Sequence[str]) -> dict[Any, Record]:
+        """Texts of some columns, which count as compared, to rows; a text of one column."""
+        found: dict[Any, Record] = {}
+        for row in self._turned(columns[0]).records():
+            key = tuple(row[name].text for name in columns)
+            for name in columns:
+                row[name].seen = True
+            found[key if len(key) > 1 else key[0]] = row
+        return found
+
+    def _turned(self, first: str) -> ShownTable:
         """The table with a row per GPU, whichever way the page draws it."""
         if first in self.columns:
             return self

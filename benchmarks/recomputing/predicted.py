@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from recomputing.comparing import Ledger, Table
+from recomputing.comparing import Cell, Cells, Ledger, Table
 from recomputing.entries import published
 from recomputing.material import Material, geometric_mean
 from recomputing.pages import Shown, ShownPage
@@ -25,33 +24,22 @@ AROUND = "error after a common factor: "
 
 def compare(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
     """Compare both tables."""
-    for each in page.tables_of("Predictions against published run times"):
-        table = ledger.table(page.path, each.caption)
-        rows, begin = {}, ("", "")
-        for row in each.records():
+    tables = page.tables_of("Predictions against published run times")
+    for each in tables:
+        begin = each.rows[0][:2] if each.rows else []
+        for row in each.rows:
             # A study and what its times are of stand in the first of their rows.
-            begin = (row["study"].text, row["times of"].text) if row["study"].text else begin
-            rows[*begin, row["predictor"].text] = row
-        found = {key: own for key, own in _parts(materials)}
-        table.same("rows", sorted(rows), sorted(found))
-        for key, own in found.items():
-            if key in rows:
-                _published(", ".join(key), rows[key], own, table)
+            begin = row[:2] if row[0].text else begin
+            row[:2] = begin
+    published_rows = {key: _published(own) for key, own in _parts(materials)}
+    ledger.beside(page, tables, ["study", "times of", "predictor"], published_rows)
     for _, said in page.sentences:
         if " judge the predictions on cards " in said.text:
             _lead(said, materials, ledger.table(page.path, "sentences"))
     _worst(page, materials, ledger.table(page.path, "sentences"))
-    for each in page.tables_of("Errors of predicted times"):
-        table = ledger.table(page.path, each.caption)
-        shown = {
-            tuple(row[name].text for name in ("study", "split", "predictor")): row
-            for row in each.records()
-        }
-        errors = {key: figures for one in materials for key, figures in _errors(one)}
-        table.same("rows", sorted(shown), sorted(errors))
-        for key, figures in errors.items():
-            if key in shown:
-                _error_row(", ".join(key), shown[key], figures, table)
+    errors = {key: figures for one in materials for key, figures in _errors(one)}
+    caption = "Errors of predicted times"
+    ledger.beside(page, caption, ["study", "split", "predictor"], errors)
 
 
 def _scopes(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -70,7 +58,7 @@ def _parts(materials: Sequence[Material]) -> Iterator[tuple[tuple[str, str, str]
                     yield (study, scope, title), each
 
 
-def _published(place: str, row: Mapping[str, Shown], own: pd.DataFrame, table: Table) -> None:
+def _published(own: pd.DataFrame) -> Cells:
     """Errors of predicted / published, and of the same over its geometric mean.
 
     The former only where the source says how many runs all times cover.
@@ -79,20 +67,17 @@ def _published(place: str, row: Mapping[str, Shown], own: pd.DataFrame, table: T
     mean = geometric_mean(ratio)
     absolute = bool((own["runs"] > 0).all())
     rho = own["predicted_ms"].corr(own["published_ms"], method="spearman")
-    around = ratio / mean if len(ratio) >= FEWEST_FOR_FACTOR else np.empty(0)
-    table.cell(f"{place}, times", row["times (published)"], len(own))
+    around = ratio / mean if len(ratio) >= FEWEST_FOR_FACTOR else np.full(1, np.nan)
     median = 100 * float(np.median(np.abs(ratio - 1)))
-    table.cell(f"{place}, median error", row["median error (%)"], median if absolute else None)
-    cell = row["predicted / published (×, geometric mean)"]
-    table.cell(f"{place}, factor", cell, mean, digits=3)
-    cell = row["rho (rank correlation)"]
-    table.cell(f"{place}, rho", cell, float(rho) if len(own) >= FEWEST_FOR_RHO else None)
-    for name, value in (
-        ("median (%)", 100 * np.median(np.abs(around - 1)) if len(around) else None),
-        ("least (×)", around.min() if len(around) else None),
-        ("greatest (×)", around.max() if len(around) else None),
-    ):
-        table.cell(f"{place}, {name}", row[f"{AROUND}{name}"], value)
+    return {
+        "times (published)": len(own),
+        "median error (%)": median if absolute else None,
+        "predicted / published (×, geometric mean)": Cell(mean, digits=3),
+        "rho (rank correlation)": float(rho) if len(own) >= FEWEST_FOR_RHO else None,
+        f"{AROUND}median (%)": 100 * float(np.median(np.abs(around - 1))),
+        f"{AROUND}least (×)": float(around.min()),
+        f"{AROUND}greatest (×)": float(around.max()),
+    }
 
 
 def _lead(said: Shown, materials: Sequence[Material], table: Table) -> None:
@@ -154,7 +139,7 @@ def _worst(page: ShownPage, materials: Sequence[Material], table: Table) -> None
         said.seen = True
 
 
-def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], Cells]]:
     """Errors |predicted / measured - 1| of each split's test rows that were timed repeatedly.
 
     Bias: geometric mean of predicted / measured. Rho: Spearman's, over all rows, and the mean over
@@ -179,7 +164,7 @@ def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], dict[str, Any
                 yield (one.name, split, PREDICTORS[model]), _figures(own, column, one.case)
 
 
-def _figures(rows: pd.DataFrame, column: str, case: Sequence[str]) -> dict[str, Any]:
+def _figures(rows: pd.DataFrame, column: str, case: Sequence[str]) -> Cells:
     ratio = (rows[column] / rows["time_ms"]).to_numpy(dtype=float)
     error = 100 * np.abs(ratio - 1)
     ranked = rows[[*case, column, "time_ms"]]
@@ -205,10 +190,3 @@ def _figures(rows: pd.DataFrame, column: str, case: Sequence[str]) -> dict[str, 
         "order: all (rho)": rows[column].corr(rows["time_ms"], method="spearman"),
         "order: within (rho)": float(within.mean()) if len(within) else None,
     }
-
-
-def _error_row(
-    place: str, row: Mapping[str, Shown], figures: Mapping[str, Any], table: Table
-) -> None:
-    for name, value in figures.items():
-        table.cell(f"{place}, {name}", row[name], value)

@@ -21,6 +21,7 @@ MOST_THROTTLED, MEDIAN_DRIFT, LARGEST_DRIFT, MOST_HUNG, MOST_MIXED = 0.05, 0.02,
 THROTTLED = {"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}
 """Reasons of NVML for lower clocks that are power or heat."""
 
+HUNG = ("timeout", "out_of_memory")
 LONGEST_ROW_S = 120.0
 """More between two rows is a pause between sessions."""
 
@@ -34,10 +35,10 @@ def sweeps(materials: Sequence[Material]) -> list[Sweep]:
             path = one.results / f"sweeps/{gpu}/{workload}.parquet"
             own = found.setdefault((workload, gpu), Sweep(workload, gpu, one.spec, path))
             own.studies.append(one.name)
-    newest = max((own.major for own in found.values()), default=0)
     drivers = [name for own in found.values() for name in own.drivers]
+    newest = max(map(major, drivers), default=0)
     for own in found.values():
-        if 0 < own.major < newest:
+        if 0 < max(map(major, own.drivers), default=0) < newest:
             own.newest = next(name for name in drivers if major(name) == newest)
     return list(found.values())
 
@@ -48,20 +49,19 @@ def major(driver: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-def _or_least(value: float) -> float:
-    return -1.0 if np.isnan(value) else value
+def _throttled(reason: Any) -> float:
+    """1 for a row that power or heat throttled, 0 for another, NaN where unknown."""
+    if pd.isna(reason) or reason == "unknown":
+        return float("nan")
+    return float(bool(THROTTLED & {*reason.split("+")}))
 
 
 @dataclass
 class Sweep:
     """A workload's measurements on a GPU.
 
-    Attributes
-    ----------
-    studies
-        Names of those that use it.
-    newest
-        Driver of the report with a higher major version than any of its own.
+    ``studies`` use it; ``newest`` is a driver of the report with a higher major version than any of
+    its own, or nothing.
     """
 
     workload: str
@@ -74,13 +74,13 @@ class Sweep:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """Every row, without its repeats."""
-        rows = pd.read_parquet(self.path)
-        return rows.drop(columns=["times_ms"])
+        return pd.read_parquet(self.path).drop(columns=["times_ms"])
 
     @cached_property
     def timed(self) -> pd.DataFrame:
-        """Rows that were timed repeatedly."""
-        return self.rows[self.rows["status"] == "ok"]
+        """Rows that were timed repeatedly; ``throttled`` as :func:`_throttled`."""
+        timed = self.rows[self.rows["status"] == "ok"]
+        return timed.assign(throttled=timed["throttle"].map(_throttled).astype(float))
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -92,11 +92,6 @@ class Sweep:
         """Versions, sorted."""
         return sorted(map(str, self.rows["driver"].unique()))
 
-    @property
-    def major(self) -> int:
-        """Its newest driver's major version."""
-        return max(map(major, self.drivers), default=0)
-
     def named(self, column: str) -> list[str]:
         """Values that rows have of a text, without the empty one."""
         return [str(value) for value in self.rows[column].unique() if value != ""]
@@ -105,23 +100,12 @@ class Sweep:
         """Rows of some statuses."""
         return int(self.rows["status"].isin(statuses).sum())
 
-    @cached_property
-    def held_back(self) -> pd.Series:
-        """1 for timed rows that power or heat throttled, 0 for others, NaN where unknown."""
-
-        def held(reason: Any) -> float:
-            if pd.isna(reason) or reason == "unknown":
-                return float("nan")
-            return float(bool(THROTTLED & {*reason.split("+")}))
-
-        return self.timed["throttle"].map(held).astype(float)
-
-    @cached_property
+    @property
     def throttled(self) -> float:
         """Share of timed rows that power or heat throttled; NaN where unknown."""
-        return float(self.held_back.mean())
+        return float(self.timed["throttled"].mean())
 
-    @cached_property
+    @property
     def drifts(self) -> tuple[float, float]:
         """Median and largest |reference time / first reference time - 1|."""
         drift = (self.timed["control_ratio"] - 1).abs()
@@ -139,44 +123,39 @@ class Sweep:
         stamps = self.rows["measured_at"].str[:10]
         return [str(stamps.min()), str(stamps.max())]
 
+    def _multiples(self, rows: pd.DataFrame, timed: pd.DataFrame) -> dict[str, float]:
+        """Figures of some rows over their limits; NaN where unknown."""
+        drift = (timed["control_ratio"] - 1).abs()
+        return {
+            "throttled": timed["throttled"].mean() / MOST_THROTTLED,
+            "median": drift.median() / MEDIAN_DRIFT,
+            "largest": drift.max() / LARGEST_DRIFT,
+            "hung": rows["status"].isin(HUNG).mean() / MOST_HUNG,
+            "wrong": 2.0 * (rows["status"] == "wrong").sum(),
+        }
+
+    @cached_property
+    def multiples(self) -> dict[str, float]:
+        """The same of all rows, and of the problems with rows of several cards."""
+        return {**self._multiples(self.rows, self.timed), "mixed": self.mixed / MOST_MIXED}
+
     @cached_property
     def worst(self) -> list[str]:
         """Problems beyond a limit that the sweep exceeds, most affected first.
 
         All of them where another sweep has a newer driver.
         """
-        columns = self.spec.problem_columns
+        exceeded = [name for name, multiple in self.multiples.items() if multiple > 1]
         over = []
-        for _, own in self.rows.groupby(columns):
-            timed = own[own["status"] == "ok"]
-            drift = (timed["control_ratio"] - 1).abs()
-            hung = own["status"].isin(["timeout", "out_of_memory"])
-            multiples = {
-                "throttled": self.held_back.loc[timed.index].mean() / MOST_THROTTLED,
-                "median": drift.median() / MEDIAN_DRIFT,
-                "largest": drift.max() / LARGEST_DRIFT,
-                "hung": hung.mean() / MOST_HUNG,
-                "wrong": 2.0 * (own["status"] == "wrong").sum(),
-                "mixed": float(timed["card"].nunique()),
-            }
-            most = max((multiples[name] for name in self.exceeded), default=0.0, key=_or_least)
+        for _, own in self.rows.groupby(self.spec.problem_columns):
+            timed = self.timed.loc[own.index[own["status"] == "ok"]]
+            cards = float(timed["card"].nunique())
+            multiples = {**self._multiples(own, timed), "mixed": cards}
+            known = [multiples[name] for name in exceeded if not np.isnan(multiples[name])]
+            most = max(known, default=0.0)
             if most > 1 or self.newest:
                 over.append((most if most > 1 else 0.0, self.problem_words(records(own)[0])))
         return [words for _, words in sorted(over, key=lambda each: -each[0])]
-
-    @cached_property
-    def exceeded(self) -> list[str]:
-        """Which limits the whole sweep exceeds."""
-        median, largest = self.drifts
-        beyond = {
-            "throttled": self.throttled > MOST_THROTTLED,
-            "median": median > MEDIAN_DRIFT,
-            "largest": largest > LARGEST_DRIFT,
-            "hung": self.count("timeout", "out_of_memory") > MOST_HUNG * len(self.rows),
-            "wrong": self.count("wrong") > 0,
-            "mixed": self.mixed > MOST_MIXED,
-        }
-        return [name for name, is_beyond in beyond.items() if is_beyond]
 
     @cached_property
     def problems(self) -> int:
@@ -208,26 +187,23 @@ class Sweep:
             kept = kept & np.array([self.problem_words(row) in worst for row in problems])
         return float(taken[kept].sum())
 
-    @property
+    @cached_property
     def complaints(self) -> list[str]:
         """Limits that it exceeds, in the page's words."""
+        over = {name for name, multiple in self.multiples.items() if multiple > 1}
         median, largest = self.drifts
-        hung, wrong = self.count("timeout", "out_of_memory"), self.count("wrong")
-        found = []
-        if self.throttled > MOST_THROTTLED:
-            found.append(f"{100 * self.throttled:.0f} % of the rows throttled")
-        if median > MEDIAN_DRIFT or largest > LARGEST_DRIFT:
-            found.append(f"drift of {100 * median:.1f} % (median), {100 * largest:.1f} % (largest)")
-        if hung > MOST_HUNG * len(self.rows):
-            share = 100 * hung / len(self.rows)
-            found.append(f"{share:.1f} % of the rows hung or ran out of memory")
-        if wrong:
-            found.append(f"{wrong} wrong result{'' if wrong == 1 else 's'}")
-        if self.mixed > MOST_MIXED:
-            found.append(f"{100 * self.mixed:.0f} % of the problems with rows of several cards")
-        if self.newest:
-            found.append(f"driver {', '.join(self.drivers)}, others have {self.newest}")
-        return found
+        wrong, hung = self.count("wrong"), 100 * self.count(*HUNG) / max(1, len(self.rows))
+        said = {
+            f"{100 * self.throttled:.0f} % of the rows throttled": "throttled" in over,
+            f"drift of {100 * median:.1f} % (median), {100 * largest:.1f} % (largest)": bool(
+                {"median", "largest"} & over
+            ),
+            f"{hung:.1f} % of the rows hung or ran out of memory": "hung" in over,
+            f"{wrong} wrong result{'' if wrong == 1 else 's'}": wrong > 0,
+            f"{100 * self.mixed:.0f} % of the problems with rows of several cards": "mixed" in over,
+            f"driver {', '.join(self.drivers)}, others have {self.newest}": bool(self.newest),
+        }
+        return [words for words, is_so in said.items() if is_so]
 
     @property
     def verdict(self) -> str:
@@ -240,14 +216,5 @@ class Sweep:
     @property
     def order(self) -> tuple[bool, bool, float]:
         """The doubtful first, of these wrong results, then the figure largest over its limit."""
-        median, largest = self.drifts
-        hung = self.count("timeout", "out_of_memory")
-        shares = [
-            self.throttled / MOST_THROTTLED,
-            median / MEDIAN_DRIFT,
-            largest / LARGEST_DRIFT,
-            self.mixed / MOST_MIXED,
-            hung / (MOST_HUNG * len(self.rows)) if len(self.rows) else 0.0,
-            0.0,
-        ]
+        shares = [0.0, *(each for name, each in self.multiples.items() if name != "wrong")]
         return not self.complaints, not self.count("wrong"), -float(np.nanmax(shares))

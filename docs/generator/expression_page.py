@@ -10,7 +10,6 @@ from launchwise.base.arithmetic import MOST_BITS
 from launchwise.base.arithmetic import MOST_CHARACTERS as MOST_SUM
 from launchwise.base.errors import LONGEST_NAME
 from launchwise.base.expressions import (
-    FUNCTION_DESCRIPTIONS,
     MOST_CHARACTERS,
     MOST_LEVELS,
     evaluate,
@@ -35,6 +34,17 @@ OPERATORS = (
     ("… if … else …", "choice", "4 if 'float32' == 'float32' else 8"),
 )
 """Operator, what it does, and an example."""
+
+FUNCTION_DESCRIPTIONS = {
+    "ceil_div": ("ceil_div(7, 2)", "first number divided by the second, rounded up"),
+    "round_up": ("round_up(70, 32)", "first number, rounded up to a multiple of the second"),
+    "next_power_of_2": ("next_power_of_2(70)", "smallest power of 2 not below the number"),
+    "min": ("min(4, 2, 3)", "smallest of two or more numbers"),
+    "max": ("max(4, 2, 3)", "largest of two or more numbers"),
+    "abs": ("abs(-3)", "absolute value"),
+    "log2": ("log2(8)", "logarithm to base 2"),
+}
+"""Function to an example and a description."""
 
 READERS = (
     (

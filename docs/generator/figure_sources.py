@@ -2,7 +2,7 @@
 
 A source is a file or a computation: ``answers.json`` (in ``benchmarks/results``), a path from the
 root with a ``/`` (``data/recorded/h200/profile.json``; JSON or CSV), or the name of a function of
-:mod:`recorded_figures`.
+the modules ``recorded_*``.
 
 A value is a path in the source: steps separated by ``/``, each a key, a place in a list, or
 ``key=value`` pairs (joined by ``&``) that choose one element of a list. ``*`` takes all elements,
@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from docs.generator import recorded_answers, recorded_figures, recorded_sweeps
 from docs.generator.figure_text import NUMBER
-from docs.generator.recorded_figures import COMPUTED
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 
@@ -92,9 +92,7 @@ class Sources:
         if source in self._named:
             return self._named[source]
         if "/" not in source and not source.endswith((".json", ".csv")):
-            if source not in COMPUTED:
-                raise NoValueError(f"{source} is no computation of recorded_figures.py")
-            return COMPUTED[source]()
+            return _computation(source)()
         path = source if "/" in source else f"{RESULTS}/{source}"
         if path.startswith("results/"):
             raise NoValueError(f"{path} is an output, which the repository does not hold")
@@ -102,6 +100,15 @@ class Sources:
             return _file_content(self._root / path)
         except (UserError, OSError) as error:
             raise NoValueError(str(error)) from None
+
+
+def _computation(name: str) -> Callable[[], Any]:
+    """A public function of the modules of figures that are computed."""
+    for module in (recorded_answers, recorded_figures, recorded_sweeps):
+        found = vars(module).get(name)
+        if not name.startswith("_") and getattr(found, "__module__", "") == module.__name__:
+            return cast(Callable[[], Any], found)
+    raise NoValueError(f"{name} is no computation of docs/generator/recorded_*.py")
 
 
 @cache

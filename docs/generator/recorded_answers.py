@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -19,35 +19,32 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import gains_known, pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import gains_known, pairs_schema, peers_schema
 from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
 
-STUDIES = {
-    "acoustic_tile": "acoustic",
-    "granger_time": "granger",
-    "sentiment_host": "sentiment",
-    "sentiment_inference": "sentiment",
-    "tridiagonal_device": "tridiagonal",
-    "tridiagonal_streams": "tridiagonal",
-    "tridiagonal_subsystem": "tridiagonal",
-}
-"""Studies with a recorded blind test on the H200, and their workloads."""
+EXPERTS = "expert_product_tile"
+"""A study whose figures stand apart."""
 
-STUDIES_OF_H100 = {
-    **STUDIES,
-    "acoustic_kernels": "acoustic",
-    "tridiagonal_recursion": "tridiagonal",
-}
-"""The same for the H100."""
+
+@cache
+def _workloads() -> dict[str, str]:
+    """Study to its workload."""
+    paths = sorted(KERNELS.glob("*/studies/*/study.yaml"))
+    return {path.parent.name: path.parents[2].name for path in paths}
+
+
+def _tested(gpu: str) -> list[str]:
+    """Studies with a recorded blind test on a GPU."""
+    paths = sorted((RECORDED / gpu / "blind").glob("*.sweep.parquet"))
+    return [name for path in paths if (name := path.name.split(".")[0]) != EXPERTS]
 
 
 @cache
 def blind() -> dict[str, Any]:
     """Recorded blind tests of the H200, scored anew: study to its figures, and ``all``."""
-    return _blind("h200", STUDIES)
+    return _blind("h200", _tested("h200"))
 
 
 @cache
@@ -56,7 +53,7 @@ def blind_new_gpu() -> dict[str, Any]:
 
     ``range`` holds least and most over the studies of what is a fraction of the best.
     """
-    found = _blind("h100", STUDIES_OF_H100)
+    found = _blind("h100", _tested("h100"))
     names = ("fraction_geometric_mean", "best_of_5", "best_of_20")
     of_studies = [each for name, each in found.items() if name != "all"]
     spans = {name: [each[name] for each in of_studies] for name in names}
@@ -70,8 +67,7 @@ def blind_new_gpu() -> dict[str, Any]:
 @cache
 def blind_experts() -> dict[str, Any]:
     """Recorded blind tests of products of experts, by GPU; answers learnt from rows of the GPU."""
-    study = "expert_product_tile"
-    return {gpu: _blind(gpu, {study: "expert_product"})[study] for gpu in ("h100", "h200")}
+    return {gpu: _blind(gpu, [EXPERTS])[EXPERTS] for gpu in ("h100", "h200")}
 
 
 @cache
@@ -85,7 +81,7 @@ def experts_beside_pytorch() -> dict[str, Any]:
     spec = load_spec(KERNELS / "expert_product")
     found: dict[str, Any] = {}
     for gpu in ("h100", "h200"):
-        path = RECORDED / gpu / "expert_product_tile.peers.parquet"
+        path = RECORDED / gpu / f"{EXPERTS}.peers.parquet"
         peers = read_table(path, peers_schema(spec))
         dense, half = peers["experts"] == 1, peers["dtype"] == "float16"
         parts = {"dense": dense, "grouped": ~dense & ~half, "float16": ~dense & half}
@@ -124,14 +120,14 @@ def autotuned_of_triton() -> dict[str, float]:
     return found
 
 
-def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
+def _blind(gpu: str, studies: Sequence[str]) -> dict[str, Any]:
     """Recorded blind tests of a GPU, scored anew."""
     folder = RECORDED / gpu / "blind"
     profile = read_profile(RECORDED / gpu / "profile.json", gpu)
     found: dict[str, Any] = {}
-    for name, workload in studies.items():
-        spec = load_spec(KERNELS / workload)
-        study = read_yaml(KERNELS / workload / "studies" / name / "study.yaml")
+    for name in studies:
+        kernel = KERNELS / _workloads()[name]
+        spec, study = load_spec(kernel), read_yaml(kernel / "studies" / name / "study.yaml")
         keys = ("candidates", "constraints", "usual")
         domain = Domain(spec, {gpu: profile}, **{key: study[key] for key in keys if key in study})
         frozen = read_frozen(folder / f"{name}.frozen.json")
@@ -152,8 +148,8 @@ def judged() -> dict[str, Any]:
     """
     found = []
     for gpu in ("h100", "h200"):
-        for name, workload in STUDIES_OF_H100.items():
-            path = RECORDED / gpu / f"{name}.pairs.parquet"
+        for name in _tested("h100"):
+            path, workload = RECORDED / gpu / f"{name}.pairs.parquet", _workloads()[name]
             if path.is_file():
                 spec = load_spec(KERNELS / workload)
                 sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
@@ -191,8 +187,7 @@ def _paired(gpu: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
-        (folder,) = KERNELS.glob(f"*/studies/{name}")
-        spec = load_spec(folder.parents[1])
+        spec = load_spec(KERNELS / _workloads()[name])
         pairs = read_table(path, pairs_schema(spec))
         roles = pairs["roles"].str.split("+")
         baseline = pairs[roles.map(lambda each: "baseline" in each)]

@@ -1,38 +1,13 @@
-"""Figures of the documents that are computed, by name; those of result files are here."""
+"""Figures computed from result files, datasheets and profiles."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
-from docs.generator.recorded_answers import (
-    autotuned_of_triton,
-    beside_pytorch,
-    blind,
-    blind_experts,
-    blind_new_gpu,
-    device_choices,
-    experts_beside_pytorch,
-    judged,
-    paired,
-    paired_h100,
-)
 from docs.generator.recorded_data import RECORDED, RESULTS, ROOT, as_rows
-from docs.generator.recorded_sweeps import (
-    bounds,
-    experts,
-    granger,
-    openmp,
-    repeats,
-    sentiment,
-    stencil,
-    stencil_slices,
-)
 from launchwise.base.storage import read_json
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, reference_efficiency
 
@@ -51,55 +26,6 @@ def simulation() -> dict[str, Any]:
             for each in content["errors"]
         },
     }
-
-
-@cache
-def kernel_tuner() -> dict[str, Any]:
-    """Best times of both tools on the same problems (``benchmarks/results/kernel_tuner.json``).
-
-    Kernel Tuner's less the first run's of launchwise, us; largest time of launchwise's three runs
-    divided by the smallest, less 1, in percent; losses by looking one tool's best up in the other's
-    times, the largest over the problems of a space, in percent.
-    """
-    results = read_json(RESULTS / "kernel_tuner.json")["results"]
-    longer, spread, losses = [], [], {}
-    for name, space in results.items():
-        sides = space["sides"]
-        own = [side["best"] for key, side in sides.items() if key.startswith("launchwise")]
-        for problem, first in own[0].items():
-            theirs = sides["kernel_tuner NVCUDA"]["best"][problem]["time_ms"]
-            longer.append(1e3 * (theirs - first["time_ms"]))
-            times = [each[problem]["time_ms"] for each in own]
-            spread.append(100 * (max(times) / min(times) - 1))
-        regrets = space["regret"]["kernel_tuner NVCUDA"].values()
-        losses[name] = {
-            key: 100 * max(each[key] for each in regrets)
-            for key in ("of_ours_in_theirs", "of_theirs_in_ours")
-        }
-    return {
-        "longer_us": {"least": min(longer), "most": max(longer)},
-        "spread_percent": {"most": max(spread), "median": statistics.median(spread)},
-        "loss_percent": losses,
-    }
-
-
-@cache
-def cusparse() -> dict[str, Any]:
-    """The solver at 10^8 rows in % of two passes at the recorded speed of a copy; its errors."""
-    results = read_json(RESULTS / "cusparse.json")["results"]
-    copy = read_json(RECORDED / "h200" / "profile.json")["ceilings"]["copy_bandwidth_gbs"]
-    found: dict[str, Any] = {}
-    for dtype, bytes_per_word in (("float64", 8), ("float32", 4)):
-        mine = [each for each in results if each["dtype"] == dtype]
-        # Two passes read a, b, c, d twice and write x.
-        limit = copy / (9 * bytes_per_word)
-        rate = next(each["rows_per_ns"] for each in mine if each["n"] == 10**8)
-        fastest = [min(each["best"], key=lambda one: one["time_ms"]) for each in mine]
-        found[dtype] = {
-            "percent": 100 * rate / limit,
-            "error": max(each["backward_error"] for each in fastest),
-        }
-    return found
 
 
 @cache
@@ -146,44 +72,3 @@ def ablations() -> dict[str, Any]:
             for table, groups in tables.items()
         },
     }
-
-
-@cache
-def predictors() -> list[dict[str, Any]]:
-    """Milliseconds of the predictors (``benchmarks/results/predictions.json``), by workload."""
-    times = pd.DataFrame(read_json(RESULTS / "predictions.json")["times"])
-    return as_rows(times.pivot(index="workload", columns="predictor", values="ms"))
-
-
-COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
-    {
-        function.__name__: function
-        for function in (
-            ablations,
-            autotuned_of_triton,
-            beside_pytorch,
-            blind,
-            blind_experts,
-            blind_new_gpu,
-            bounds,
-            cusparse,
-            device_choices,
-            efficiency,
-            experts,
-            experts_beside_pytorch,
-            granger,
-            judged,
-            kernel_tuner,
-            openmp,
-            paired,
-            paired_h100,
-            predictors,
-            repeats,
-            sentiment,
-            simulation,
-            stencil,
-            stencil_slices,
-        )
-    }
-)
-"""Name in ``docs/figures`` to what computes it."""

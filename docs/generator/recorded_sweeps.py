@@ -119,7 +119,7 @@ def granger() -> dict[str, Any]:
 
 def _counters() -> dict[str, Any]:
     """float32 divided by float64 of the published launch, by number of regressions."""
-    from kernels.granger.studies.granger_time.counted import read_counted
+    from kernels.granger.studies.granger_time.launches import read_counted
 
     found = read_counted(KERNELS / "granger" / "studies" / "granger_time")
     assert found is not None

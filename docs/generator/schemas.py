@@ -115,7 +115,7 @@ def _name(reference: str) -> str:
 
 
 def _partial(schema: Json, definitions: dict[str, Json]) -> Json:
-    """``schema`` for overrides of a complete value (:func:`launchwise.base.merging.merged`).
+    """``schema`` for overrides of a complete value (:func:`launchwise.base.typed.merged`).
 
     No key is required and each may be null; lists and plain values are replaced whole.
     """

@@ -6,14 +6,89 @@ interfaces. Anything else is read by ``__cuda_array_interface__`` or DLPack.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from .dlpack import CUDA, CUDA_MANAGED, read_capsule
+CUDA, CUDA_MANAGED = 2, 13
+"""Kinds of devices (``DLDeviceType``) whose memory a kernel may use."""
+
+KINDS = {0: "i", 1: "u", 2: "f", 5: "c"}
+"""NumPy's letters of DLPack's type codes."""
+
+
+class _Device(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_int32), ("number", ctypes.c_int32))
+
+
+class _Type(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _Tensor(ctypes.Structure):
+    """``DLTensor`` of DLPack's header, with which a capsule's content begins."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("dimensions", ctypes.c_int32),
+        ("type", _Type),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Content of a capsule: strides in elements, None for a contiguous array."""
+
+    pointer: int
+    device_kind: int
+    device: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any] | str
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+def read_capsule(capsule: Any) -> Tensor:
+    """Content of a capsule that ``__dlpack__`` gave.
+
+    The capsule stays the caller's: it is not consumed, so that it gives its memory back itself.
+
+    Raises
+    ------
+    ValueError
+        When it is no capsule of this name.
+    """
+    tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+    size = tensor.dimensions
+    return Tensor(
+        pointer=(tensor.data or 0) + tensor.offset,
+        device_kind=tensor.device.kind,
+        device=tensor.device.number,
+        shape=tuple(tensor.shape[:size]) if size else (),
+        strides=tuple(tensor.strides[:size]) if tensor.strides and size else None,
+        dtype=_dtype(tensor.type),
+    )
+
+
+def _dtype(kind: _Type) -> np.dtype[Any] | str:
+    """NumPy's type, or the name of one that NumPy does not have."""
+    if kind.lanes != 1 or kind.code not in KINDS or kind.bits % 8:
+        return f"DLPack type {kind.code} of {kind.bits} bits and {kind.lanes} lanes"
+    return np.dtype(f"{KINDS[kind.code]}{kind.bits // 8}")
+
 
 Kind = tuple[tuple[int, ...], Any, int]
 """Shape, type (a NumPy type, or the name of one that NumPy lacks) and number of the device."""
@@ -69,18 +144,15 @@ class CupyArrays:
         self._array: Callable[[Any, Any], Any] = cupy.ndarray
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(self._current(array.data.device_id).ptr)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         if not array.flags.c_contiguous:
             raise not_contiguous(name, array.shape, array.strides)
         data = array.data
         return data.ptr, (array.shape, array.dtype, data.device_id)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         if stream is None:
             return self._array(array.shape, array.dtype)
         cuda = self._cupy.cuda
@@ -110,11 +182,9 @@ class TorchTensors:
         }
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(self._current(array.device).cuda_stream)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         if not array.is_cuda:
             raise ValueError(f"{name} is in host memory, other arrays are on a device")
         if not array.is_contiguous():
@@ -126,7 +196,6 @@ class TorchTensors:
         return array.data_ptr(), (array.shape, known, array.get_device())
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         if stream is None:
             return self._empty_like(array)
         cuda, device = self._torch.cuda, array.device
@@ -153,11 +222,9 @@ class InterfaceArrays:
         self._wait = wait
 
     def stream(self, array: Any) -> int:
-        """See :class:`Library`."""
         return int(array.__cuda_array_interface__.get("stream") or LEGACY_STREAM)
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         facts = array.__cuda_array_interface__
         shape, dtype = tuple(facts["shape"]), np.dtype(facts["typestr"])
         strides = facts.get("strides")
@@ -175,7 +242,6 @@ class InterfaceArrays:
         return int(pointer), (shape, dtype, device)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return _made_by_its_library(array)
 
 
@@ -187,7 +253,6 @@ class DlpackArrays:
         return LEGACY_STREAM
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         # The exporter makes its own work precede what comes on this stream; 0 is ambiguous there.
         tensor = read_capsule(array.__dlpack__(stream=stream or SAME_LEGACY_STREAM))
         if tensor.device_kind not in (CUDA, CUDA_MANAGED):
@@ -197,7 +262,6 @@ class DlpackArrays:
         return tensor.pointer, (tensor.shape, tensor.dtype, tensor.device)
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return _made_by_its_library(array)
 
 
@@ -209,11 +273,9 @@ class HostArrays:
         return LEGACY_STREAM
 
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
-        """See :class:`Library`."""
         raise ValueError(f"{name} is in host memory, other arrays are on a device")
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
-        """See :class:`Library`."""
         return np.empty_like(array)
 
 

@@ -11,20 +11,20 @@ import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_void_p
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from launchwise.base.errors import UserError
+from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.shared_objects import loaded
-from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle
-from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
+from launchwise.workloads.device import Buffer, Device, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch
 
 from .graph import ChainGraph, KernelNode
-from .machine import Argument, CudaError
 
 LIBRARIES = ("libcuda.so.1", "libcuda.so")
 
@@ -65,6 +65,21 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "cuPointerGetAttribute": (c_void_p, c_int, c_void_p),
     "cuGetErrorName": (c_int, POINTER(ctypes.c_char_p)),
 }
+
+
+class CudaError(RuntimeError):
+    """The driver refused something; also for what went wrong before on the same device."""
+
+
+@dataclass
+class Argument:
+    """An array of the caller among the arguments of prepared launches: each run has its address.
+
+    ``number`` is its place among the addresses that a run is given.
+    """
+
+    number: int
+    nbytes: int
 
 
 class Driver:
@@ -127,7 +142,9 @@ class Memory:
 
 
 class Card:
-    """See :class:`.machine.Machine`: a GPU in its primary context, as CuPy and PyTorch use it.
+    """A GPU in its primary context, as CuPy and PyTorch use it: queues launches prepared once.
+
+    Any thread may use it. ``shared_limit``: shared memory that a block may have, bytes.
 
     Parameters
     ----------
@@ -170,7 +187,7 @@ class Card:
             self.driver("cuCtxPopCurrent_v2", byref(c_void_p()))
 
     def allocate(self, nbytes: int) -> Memory:
-        """See :class:`.machine.Machine`."""
+        """Device memory; OutOfMemory when it cannot be had."""
         pointer = c_void_p()
         with self.current():
             code = self.driver.code("cuMemAlloc_v2", byref(pointer), nbytes)
@@ -181,29 +198,29 @@ class Card:
         return Memory(pointer.value or 0, nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`.machine.Machine`."""
+        """Give memory back, which no queued work uses any more."""
         with self.current():
             self.driver("cuMemFree_v2", buffer.allocation)  # type: ignore[attr-defined]
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> Memory:
-        """See :class:`.machine.Machine`."""
+        """Some bytes of a buffer."""
         return Memory(buffer.allocation + offset, nbytes)  # type: ignore[attr-defined]
 
     def free_memory(self) -> int:
-        """See :class:`.machine.Machine`."""
+        """Bytes that can be allocated."""
         free, total = c_size_t(), c_size_t()
         with self.current():
             self.driver("cuMemGetInfo_v2", byref(free), byref(total))
         return free.value
 
     def write(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
-        """See :class:`.machine.Machine`: the driver copies small arrays aside before it returns."""
+        """Queue a copy of an array to ``buffer``; the driver copies small ones aside first."""
         to: int = buffer.allocation  # type: ignore[attr-defined]
         with self.current():
             self.driver("cuMemcpyHtoDAsync_v2", to, values.ctypes.data, values.nbytes, stream)
 
     def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
-        """See :class:`.machine.Machine`."""
+        """Fill ``values`` from ``buffer``, after what is queued on the stream."""
         origin: int = buffer.allocation  # type: ignore[attr-defined]
         with self.current():
             self.driver("cuMemcpyDtoHAsync_v2", values.ctypes.data, origin, values.nbytes, stream)
@@ -212,7 +229,7 @@ class Card:
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
-        """See :class:`.machine.Machine`; LaunchFailed where the driver refuses."""
+        """As :meth:`launchwise.workloads.device.Device.tensor_map`; LaunchFailed when refused."""
         pointer: int = buffer.allocation  # type: ignore[attr-defined]
         try:
             with self.current():
@@ -221,7 +238,7 @@ class Card:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def settle(self) -> None:
-        """See :class:`.machine.Machine`."""
+        """Wait for all work on the device."""
         with self.current():
             self.driver("cuCtxSynchronize")
 
@@ -231,7 +248,7 @@ class Card:
             self.driver("cuStreamSynchronize", stream)
 
     def prepared(self, launches: Sequence[Launch], stream: int) -> PreparedLaunches:
-        """See :class:`.machine.Machine`."""
+        """Launches for one thread at a time, on a stream given by its handle."""
         with self.current():
             functions = [self._function(launch) for launch in launches]
         return PreparedLaunches(self, launches, functions, stream)
@@ -265,7 +282,7 @@ class Card:
 
 
 class PreparedLaunches:
-    """See :class:`.machine.Prepared`: everything but the caller's addresses is packed here.
+    """Launches in order on a stream: everything but the caller's addresses is packed here.
 
     Arguments of kernels stay at fixed places: an address of the caller's is written to its place,
     and the driver copies all of them when a kernel is launched. Where the addresses are those
@@ -315,7 +332,6 @@ class PreparedLaunches:
         self._in_graph: tuple[int, ...] | None = None
 
     def _packed(self, launch: Launch) -> Any:
-        """Array of the addresses of a kernel's arguments."""
         values = [
             self._places[each.number] if isinstance(each, Argument) else _value(each)
             for each in launch.arguments
@@ -375,3 +391,8 @@ def _value(argument: Any) -> Any:
     if hasattr(argument, "allocation"):
         return c_void_p(argument.allocation)
     return (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())
+
+
+def as_device(card: Card) -> Device:
+    """A card for code that takes a device, but only allocates, releases and takes parts."""
+    return cast(Device, card)

@@ -42,6 +42,11 @@ def bounded(value: Any) -> Any:
     return value
 
 
+def bounding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose value is :func:`bounded`."""
+    return lambda *values: bounded(function(*values))
+
+
 def ceil_div(numerator: int, denominator: int) -> int:
     """Smallest integer not below ``numerator / denominator``."""
     return -(-numerator // denominator)
@@ -94,21 +99,19 @@ def _power(base: Any, exponent: Any) -> Any:
     return bounded(base**exponent)
 
 
-def _shift_left(value: Any, places: Any) -> Any:
-    whole = isinstance(value, int) and isinstance(places, int)
-    if whole and value and value.bit_length() + places > MOST_BITS:
-        raise TooLargeError
-    return value << places
-
+_NOT_HERE = (
+    *(ast.BitXor, ast.BitOr, ast.BitAnd, ast.LShift, ast.RShift, ast.Invert),
+    *(ast.Is, ast.IsNot),
+)
+"""Operators that are none of the language: who writes ``n ^ 2`` means a power."""
 
 OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = MappingProxyType(
     {
-        **DEFAULT_OPERATORS,
+        **{kind: each for kind, each in DEFAULT_OPERATORS.items() if kind not in _NOT_HERE},
         ast.Add: _add,
         ast.Mult: _multiply,
         ast.Mod: _remainder,
         ast.Pow: _power,
-        ast.LShift: _shift_left,
     }
 )
 """Node of a parsed expression to what computes it: simpleeval's, except those that grow."""

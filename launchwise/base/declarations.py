@@ -68,7 +68,6 @@ def _lineage(path: Path, name: str) -> list[str]:
 
 
 def _attribute(path: Path, name: str, attribute: str) -> Any:
-    """Value of a class's attribute, its own or inherited."""
     where, node = _class(path, name)
     for statement in node.body:
         if attribute in _targets(statement):

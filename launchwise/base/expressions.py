@@ -3,27 +3,28 @@
 Names, numbers, strings, comparisons, ``and``, ``or``, ``not``, ``a if b else c``, ``in (…)`` and
 the functions below; whatever else Python's grammar has (attributes, subscripts, comprehensions,
 lambdas, other calls) is refused before it is interpreted. Each parsed tree becomes nested closures
-once, because spaces evaluate the same few expressions a hundred thousand times; their operators
-(:mod:`arithmetic`) refuse numbers and texts that are too large.
+once, because spaces evaluate the same few expressions a hundred thousand times: for single values
+here, whose operators (:mod:`arithmetic`) refuse numbers and texts that are too large, and for whole
+columns in :mod:`vectors`.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from types import MappingProxyType
+from functools import lru_cache, partial
+from itertools import pairwise
+from operator import itemgetter
 from typing import Annotated, Any
 
 from pydantic import Field
-from simpleeval import InvalidExpression, NameNotDefined, OperatorNotDefined
 
 from launchwise.base.arithmetic import (
     FUNCTIONS,
     OPERATORS,
-    bounded,
+    bounding,
     ceil_div,
     is_too_large,
     round_up,
@@ -35,28 +36,13 @@ __all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 Expression = Annotated[str, Field(title="expression")]
 """An expression, as the typed models declare it."""
 
-
-FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "ceil_div": ("ceil_div(7, 2)", "first number divided by the second, rounded up"),
-        "round_up": ("round_up(70, 32)", "first number, rounded up to a multiple of the second"),
-        "next_power_of_2": ("next_power_of_2(70)", "smallest power of 2 not below the number"),
-        "min": ("min(4, 2, 3)", "smallest of two or more numbers"),
-        "max": ("max(4, 2, 3)", "largest of two or more numbers"),
-        "abs": ("abs(-3)", "absolute value"),
-        "log2": ("log2(8)", "logarithm to base 2"),
-    }
-)
-"""Function to an example and a description, for the reference."""
-
 _ALLOWED = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
-    *(ast.IfExp, ast.BoolOp, ast.boolop, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop),
-    *(ast.Compare, ast.cmpop),
+    *(ast.IfExp, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
 
-
-_FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+_FAILURES = (ArithmeticError, TypeError, ValueError, RecursionError)
 
 MOST_CHARACTERS = 50_000
 """Longest expression, also with derived names replaced by what they stand for."""
@@ -65,70 +51,82 @@ MOST_LEVELS = 100
 """Deepest nesting of an expression, as Python parses it: ``a + b + c`` has one level per sign."""
 
 Closure = Callable[[Mapping[str, Any]], Any]
-"""Computes the value of a node from the bound names."""
+"""Computes the value of a node from the bound names; an unbound one is a ``KeyError``."""
 
 
-@lru_cache(maxsize=4096)
-def _translated(text: str) -> Closure:
-    return _closure(ast.parse(text.strip(), mode="eval").body, text)
+def applied(function: Callable[..., Any], *operands: Closure) -> Closure:
+    """A function of operands that are all computed."""
+    if len(operands) == 1:
+        (only,) = operands
+        return lambda names: function(only(names))
+    if len(operands) == 2:
+        left, right = operands
+        return lambda names: function(left(names), right(names))
+    return lambda names: function(*[each(names) for each in operands])
 
 
-def _closure(node: ast.expr, text: str) -> Closure:
-    """A node of an allowed tree as a function of the names; ``text`` is for error messages."""
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """How nodes of an expression compute: on single values, or on whole columns."""
+
+    operators: Mapping[type[ast.AST], Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Any]]
+    # ``b if a else c`` of these three, in this order.
+    choose: Callable[[Closure, Closure, Closure], Closure]
+    # Conditions joined by ``and``.
+    every: Callable[[Sequence[Closure]], Closure]
+    # Conditions joined by ``or``.
+    some: Callable[[Sequence[Closure]], Closure]
+
+
+@lru_cache(maxsize=8192)
+def compiled(text: str, arithmetic: Arithmetic) -> Closure:
+    """An expression as nested functions, to be evaluated many times.
+
+    Raises
+    ------
+    ValueError
+        When ``text`` is not an expression.
+    """
+    names_in(text)  # Refuses what is more than arithmetic.
+    return _compiled(parsed(text), arithmetic)
+
+
+def _compiled(node: ast.expr, arithmetic: Arithmetic) -> Closure:
+    operators = arithmetic.operators
 
     def of(part: ast.expr) -> Closure:
-        return _closure(part, text)
+        return _compiled(part, arithmetic)
 
     match node:
         case ast.Constant(constant):
             return lambda names: constant
         case ast.Name(name):
-            return _of_name(name, text)
-        case ast.Tuple(parts) | ast.List(parts):
-            items = [of(part) for part in parts]
-            made: Callable[..., Any] = tuple if isinstance(node, ast.Tuple) else list
-            return lambda names: made(item(names) for item in items)
-        case ast.Call(ast.Name(called), arguments):
-            function, values = FUNCTIONS[called], [of(each) for each in arguments]
-            return lambda names: bounded(function(*[value(names) for value in values]))
+            return itemgetter(name)
+        case ast.Tuple(parts):
+            return applied(lambda *items: items, *map(of, parts))
+        case ast.List(parts):
+            return applied(lambda *items: [*items], *map(of, parts))
+        case ast.Call(ast.Name(name), parts):
+            return applied(arithmetic.functions[name], *map(of, parts))
         case ast.IfExp(test, body, orelse):
-            condition, then, otherwise = of(test), of(body), of(orelse)
-            return lambda names: then(names) if condition(names) else otherwise(names)
+            return arithmetic.choose(of(test), of(body), of(orelse))
         case ast.UnaryOp(kind, operand):
-            unary, value = _operator(kind, text), of(operand)
-            return lambda names: unary(value(names))
+            return applied(operators[type(kind)], of(operand))
         case ast.BinOp(left, kind, right):
-            binary, first, second = _operator(kind, text), of(left), of(right)
-            return lambda names: binary(first(names), second(names))
+            return applied(operators[type(kind)], of(left), of(right))
         case ast.BoolOp(kind, parts):
-            return _of_conditions(isinstance(kind, ast.Or), [of(part) for part in parts])
+            join = arithmetic.some if isinstance(kind, ast.Or) else arithmetic.every
+            return join([of(part) for part in parts])
         case ast.Compare(left, kinds, parts):
-            steps = [
-                (_operator(kind, text), of(part)) for kind, part in zip(kinds, parts, strict=True)
-            ]
-            return _of_comparison(of(left), steps)
-    raise AssertionError(f"{text!r}: {ast.dump(node)} was let pass")
+            pairs = zip(kinds, pairwise([of(left), *map(of, parts)]), strict=True)
+            steps = [applied(operators[type(kind)], *pair) for kind, pair in pairs]
+            return steps[0] if len(steps) == 1 else arithmetic.every(steps)
+    raise AssertionError(f"{ast.dump(node)} was let pass")
 
 
-def _operator(kind: ast.AST, text: str) -> Callable[..., Any]:
-    try:
-        return OPERATORS[type(kind)]
-    except KeyError:
-        raise OperatorNotDefined(type(kind).__name__, text) from None
-
-
-def _of_name(name: str, text: str) -> Closure:
-    def value(names: Mapping[str, Any]) -> Any:
-        try:
-            return names[name]
-        except KeyError:
-            raise NameNotDefined(name, text) from None
-
-    return value
-
-
-def _of_conditions(stop: bool, conditions: list[Closure]) -> Closure:
-    """``or`` where ``stop`` is true, else ``and``: the first value that decides, or the last."""
+def _joined(stop: bool, conditions: Sequence[Closure]) -> Closure:
+    """The first value whose truth is ``stop``, or the last; those after it are not computed."""
 
     def value(names: Mapping[str, Any]) -> Any:
         found = None
@@ -141,38 +139,22 @@ def _of_conditions(stop: bool, conditions: list[Closure]) -> Closure:
     return value
 
 
-def _of_comparison(first: Closure, steps: list[tuple[Callable[..., Any], Closure]]) -> Closure:
-    """A chain such as ``1 < n <= 3``."""
-    if len(steps) == 1:
-        ((compare, second),) = steps
-        return lambda names: compare(first(names), second(names))
-
-    def value(names: Mapping[str, Any]) -> Any:
-        left, found = first(names), True
-        for compare, part in steps:
-            right = part(names)
-            found = compare(left, right)
-            if not found:
-                break
-            left = right
-        return found
-
-    return value
+_SINGLE = Arithmetic(
+    operators=OPERATORS,
+    functions={name: bounding(function) for name, function in FUNCTIONS.items()},
+    choose=lambda test, then, other: lambda names: then(names) if test(names) else other(names),
+    every=partial(_joined, False),
+    some=partial(_joined, True),
+)
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Size of an expression with derived names replaced by what they stand for.
+    """Size of an expression with derived names replaced by what they stand for."""
 
-    Parameters
-    ----------
-    characters
-        Length of its text, with brackets.
-    levels
-        Its nesting.
-    """
-
+    # Length of its text, with brackets.
     characters: int
+    # Its nesting.
     levels: int
 
 
@@ -222,6 +204,9 @@ def _read(text: str) -> tuple[tuple[str, ...], int]:
     nodes, levels = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
         raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
+    signs = (node for node in nodes if isinstance(node, ast.operator | ast.unaryop | ast.cmpop))
+    if strange_sign := next((type(each) for each in signs if type(each) not in OPERATORS), None):
+        raise ValueError(f"{_quoted(text)} uses {_sign(strange_sign)}")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
         raise ValueError(
@@ -229,6 +214,19 @@ def _read(text: str) -> tuple[tuple[str, ...], int]:
         )
     names = (node.id for node in nodes if isinstance(node, ast.Name))
     return tuple(name for name in names if name not in called), levels
+
+
+def _sign(kind: type[ast.AST]) -> str:
+    """An operator that is none here, and what to write in its place."""
+    signs = {"BitXor": "^", "BitOr": "|", "BitAnd": "&", "LShift": "<<", "RShift": ">>"}
+    sign = {**signs, "Invert": "~", "MatMult": "@"}.get(kind.__name__, kind.__name__.lower())
+    powers = {"^": ": a power is **", "<<": ": write * 2 **", ">>": ": write // 2 **"}
+    return f"{sign}, which is no operator here{powers.get(sign, '')}"
+
+
+def parsed(text: str) -> ast.expr:
+    """The tree of an expression, which the caller may change."""
+    return ast.parse(text.strip(), mode="eval").body
 
 
 def _nodes(tree: ast.AST, text: str) -> tuple[list[ast.AST], int]:
@@ -277,17 +275,17 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
     replaced = names_in(text) & values.keys()
     if not replaced:
         return text
-    tree = ast.parse(text.strip(), mode="eval")
+    tree = parsed(text)
     read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
     if len(text) + sum(len(values.get(name, "")) for name in read) > MOST_CHARACTERS:
         raise ValueError(
             f"{_quoted(text)} grows beyond {MOST_CHARACTERS:,} characters without its names"
         )
-    parsed = {name: ast.parse(values[name].strip(), mode="eval").body for name in replaced}
+    trees = {name: parsed(values[name]) for name in replaced}
 
     class Replace(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return parsed.get(node.id, node)
+            return trees.get(node.id, node)
 
     return ast.unparse(Replace().visit(tree))
 
@@ -329,9 +327,11 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         When ``text`` is not an expression or has no value: unknown name, division by zero,
         overflow.
     """
-    names_in(text)  # Refuses what is more than arithmetic.
+    value_of = compiled(text, _SINGLE)
     try:
-        value = _translated(text)(names)
+        value = value_of(names)
+    except KeyError as error:
+        raise ValueError(f"{_quoted(text)} cannot be evaluated: unknown name {error}") from None
     except _FAILURES as error:
         raise ValueError(f"{_quoted(text)} cannot be evaluated: {error}") from error
     if isinstance(value, float) and not math.isfinite(value):
@@ -363,14 +363,12 @@ class Formulas:
     def _plan(self, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Raw names that ``text`` reads, and the derived names to compute first, in order."""
         if text not in self._plans:
-            wanted, raw = set(names_in(text)), set()
-            steps: list[str] = []
+            wanted, steps = set(names_in(text)), list[str]()
             for name in reversed(self._derived):
                 if name in wanted:
                     steps.insert(0, name)
                     wanted |= names_in(self._derived[name])
-            raw = wanted - self._derived.keys()
-            self._plans[text] = (tuple(sorted(raw)), tuple(steps))
+            self._plans[text] = (tuple(sorted(wanted - self._derived.keys())), tuple(steps))
         return self._plans[text]
 
     def raw_names(self, text: str) -> tuple[str, ...]:

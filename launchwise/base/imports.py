@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -14,16 +13,6 @@ from launchwise.base.places import PACKAGE, ROOT, is_module
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements hold other statements; most nodes are expressions, which hold no import."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_STATEMENT = re.compile(
-    r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import\b[ \t]*(?:\([^)]*\))?[^\n]*"
-    r"|import[ \t]+[.\w]+[ \t]*(?:$|(?:,|;|\#|as\b)[^\n]*))",
-    re.MULTILINE,
-)
-"""An import on lines of its own."""
-_AFTER_ANOTHER = re.compile(r"[;:][ \t]*(?:from|import)[ \t]")
-"""An import after another statement."""
-_CONTINUED = re.compile(r"^[ \t]*(?:from|import)\b.*\\$", re.MULTILINE)
-"""An import that a backslash continues."""
 
 
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
@@ -51,8 +40,7 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
 def _imported(path: Path, lazy: bool) -> frozenset[Path]:
     """Files that a file imports: by the name of this package, or relatively."""
     found: set[Path] = set()
-    text = path.read_text(encoding="utf-8")
-    for node in import_statements(text) if lazy else _nodes(ast.parse(text), lazy):
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), lazy):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found.update(_files_of(ROOT, alias.name))
@@ -64,22 +52,6 @@ def _imported(path: Path, lazy: bool) -> frozenset[Path]:
             for name in _modules(node):
                 found.update(_files_of(ROOT, name))
     return frozenset(found)
-
-
-def import_statements(text: str) -> list[ast.AST]:
-    """Every import of a source file, inside functions too, perhaps among other statements.
-
-    Parsing the imports alone takes a fifth of the time of parsing everything; where they cannot be
-    told from the text beyond doubt, everything is parsed. A line of a docstring that is an import
-    counts, too.
-    """
-    hidden = _AFTER_ANOTHER.search(text) or ("\\\n" in text and _CONTINUED.search(text))
-    if not hidden:
-        try:
-            return [*ast.parse("\n".join(_STATEMENT.findall(text))).body]
-        except SyntaxError:
-            pass
-    return [*_nodes(ast.parse(text), lazy=True)]
 
 
 def _modules(node: ast.ImportFrom) -> list[str]:

@@ -86,11 +86,6 @@ def csv_table(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(csv_cell).rename(columns=csv_cell)
 
 
-def printed_text(text: str) -> str:
-    """A text in a drawing of Matplotlib, which reads what stands between dollars as a formula."""
-    return "\n".join(map(visible, text.split("\n"))).replace("$", r"\$")
-
-
 def html_text(text: str) -> str:
     """A text in HTML or SVG, between tags or in quotation marks; markup stays."""
     return str(escape(visible_output(text)))

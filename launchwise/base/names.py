@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from launchwise.base.errors import LONGEST_NAME, UserError
@@ -21,6 +21,37 @@ GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"
 def assigned(values: Mapping[str, object]) -> str:
     """Names with their values, such as ``n=64, dtype=float32``."""
     return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def named_values(
+    words: Iterable[str],
+    command: str,
+    flag: str = "",
+    parted: Callable[[str, str], tuple[str, str, str]] = str.partition,
+) -> dict[str, str]:
+    """Words ``NAME=VALUE`` of a command as a mapping.
+
+    Parameters
+    ----------
+    flag
+        What the words belong to, for the message; the word itself when left out.
+    parted
+        Parts a word at an equals sign; the last one where names are paths.
+
+    Raises
+    ------
+    UserError
+        When a word has no equals sign, no name or no value, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, _, value = (part.strip() for part in parted(word, "="))
+        if not name or not value:
+            raise UserError(command, flag or word, f"must be NAME=VALUE (got {word!r})")
+        if name in found:
+            raise UserError(command, flag or word, f"{name} is given twice")
+        found[name] = value
+    return found
 
 
 def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:

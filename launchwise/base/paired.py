@@ -36,24 +36,16 @@ def outcome(low: float, high: float) -> str:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of two times measured in pairs.
+    """Ratio of two times measured in pairs."""
 
-    Parameters
-    ----------
-    value
-        Median over the pairs; NaN without any.
-    low, high
-        Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs.
-    pairs
-        Number of pairs.
-    thrown
-        How many were discarded: at different clocks, or on a hindered card.
-    """
-
+    # Median over the pairs; NaN without any.
     value: float
+    # Limits of its 95 % interval; NaN for less than LEAST_ROUNDS pairs.
     low: float
     high: float
+    # Number of pairs.
     pairs: int
+    # How many were discarded: at different clocks, or on a hindered card.
     thrown: int
 
     @property

@@ -32,24 +32,16 @@ EXIT_RESUMABLE = 75
 
 @dataclass(frozen=True)
 class Job:
-    """What a rule gives its script, as plain values.
+    """What a rule gives its script, as plain values."""
 
-    Parameters
-    ----------
-    rule
-        Name of the rule.
-    log
-        Log file; empty without one.
-    given
-        ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name
-        under the word itself; ``job``: ``threads`` and ``log``. JSON-able.
-    modules
-        Environment modules to load, from the rule's resource of that name.
-    """
-
+    # Name of the rule.
     rule: str
+    # Log file; empty without one.
     log: Sequence[str]
+    # ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name under
+    # the word itself; ``job``: ``threads`` and ``log``. JSON-able.
     given: Mapping[str, Mapping[str, Any]]
+    # Environment modules to load, from the rule's resource of that name.
     modules: Sequence[str] = ()
 
     @classmethod
@@ -130,7 +122,6 @@ def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
 
 
 def _validated(annotation: Any, value: Any, kind: str, blamed: tuple[str, str]) -> Any:
-    """The value as its annotation says."""
     # Loading pydantic takes longer than many a script, and scripts that fork need it there alone.
     from pydantic import TypeAdapter, ValidationError
 

@@ -113,7 +113,6 @@ class AutotunedKernel:
         )
 
     def _reader(self, name: str, source: Source | None) -> Reader:
-        """Function that reads a parameter of the problem from the arguments of a launch."""
         path, key, names = self.answers.path, f"problem.{name}", self._names
         if name not in self.answers.problem:
             message = f"is no parameter of the file (its own: {', '.join(self.answers.problem)})"
@@ -223,7 +222,6 @@ class AutotunedKernel:
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def _values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """What a launch states, parameter by parameter."""
         found = []
         for (name, source), read in zip(self._sources.items(), self._readers, strict=True):
             try:

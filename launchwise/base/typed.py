@@ -1,4 +1,9 @@
-"""Reads YAML files as typed models: strict keys, one-line errors."""
+"""Reads YAML files as typed models: strict keys, one-line errors, limits, overrides.
+
+Ten lines of aliases may stand for 10^9 values, and PyYAML's composer in C has no limit of depth:
+it overflows the stack of the process. So a scan without recursion goes first, and keeps the limits
+before anything is built.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +20,6 @@ from pydantic_core import ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_text
-from launchwise.base.yaml_limits import (
-    LARGEST,
-    MOST_BYTES,
-    BeyondLimitError,
-    check_limits,
-    refused,
-)
 
 
 class Strict(BaseModel):
@@ -97,7 +95,7 @@ def _built(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file in which no key occurs twice, within the limits of :mod:`yaml_limits`.
+    """Read a YAML file in which no key occurs twice, within :func:`check_limits`.
 
     The same text is parsed once per process: specs are read again and again.
 
@@ -227,3 +225,100 @@ def models_in(annotation: Any) -> list[Any]:
 def _shortened(value: Any, limit: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+MOST_BYTES = 4 << 20
+"""Longest YAML file, bytes."""
+
+MOST_VALUES = 200_000
+"""Most keys and values of a YAML file, with those that aliases stand for."""
+
+MOST_LEVELS = 50
+"""Most mappings and lists inside each other."""
+
+LARGEST = 2**63 - 1
+"""Largest magnitude of an integer."""
+
+
+class BeyondLimitError(yaml.MarkedYAMLError):
+    """Well-formed YAML that is refused here."""
+
+
+def refused(message: str, event: Any) -> BeyondLimitError:
+    """Error at the line where a node or an event of PyYAML begins."""
+    return BeyondLimitError(problem=message, problem_mark=event.start_mark)
+
+
+def check_limits(text: str, loader: Any) -> None:
+    """Insist that a YAML text stays within the limits, and names no tag.
+
+    Raises
+    ------
+    yaml.MarkedYAMLError
+        With the line where it is no YAML, or leaves a limit.
+    """
+    # Values below each open collection; the first entry is the file.
+    counts, anchors, known, levels = [0], [""], dict[str, int](), 0
+    for event in yaml.parse(text, Loader=loader):
+        match event:
+            case yaml.CollectionStartEvent():
+                _insist_on_no_tag(event)
+                counts.append(1)
+                anchors.append(event.anchor or "")
+                levels = max(levels, len(counts) - 1)
+                if event.anchor:
+                    # Open: an alias to it would be endless.
+                    known[event.anchor] = 0
+            case yaml.CollectionEndEvent():
+                count, anchor = counts.pop(), anchors.pop()
+                if anchor:
+                    known[anchor] = count
+                counts[-1] += count
+            case yaml.ScalarEvent():
+                _insist_on_no_tag(event)
+                counts[-1] += 1
+                if event.anchor:
+                    known[event.anchor] = 1
+            case yaml.AliasEvent() if event.anchor in known:
+                if known[event.anchor] == 0:
+                    raise refused(f"*{event.anchor} stands inside itself", event)
+                counts[-1] += known[event.anchor]
+        if levels > MOST_LEVELS:
+            raise refused(f"is nested more than {MOST_LEVELS} levels deep", event)
+        if counts[-1] > MOST_VALUES:
+            raise refused(f"stands for more than {MOST_VALUES:,} values, aliases included", event)
+
+
+def _insist_on_no_tag(event: Any) -> None:
+    if event.tag is not None:
+        raise refused(f"{event.tag} is a tag: leave it out", event)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """``below`` overridden by ``above``; neither is changed.
+
+    Mappings are merged key by key, ``None`` takes a key away, and everything else, lists too, is
+    replaced (JSON Merge Patch, RFC 7386).
+    """
+    found = dict(below)
+    for key, value in above.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, Mapping):
+            inner = found.get(key)
+            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+        else:
+            found[key] = value
+    return found
+
+
+def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings files as Snakemake merges them: as :func:`merged`, but ``None`` is a value."""
+    found = dict(below)
+    for key, value in above.items():
+        if isinstance(value, Mapping):
+            inner = found.get(key)
+            found[key] = laid_over(inner if isinstance(inner, Mapping) else {}, value)
+        else:
+            found[key] = value
+    return found

@@ -120,7 +120,6 @@ def _complain(message: str) -> int:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """Complaint about the words of the command line, in one line."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else NAME
     command = path.removeprefix(NAME).strip()

@@ -75,7 +75,7 @@ def _whole_gpus(experiment: Experiment) -> dict[str, str]:
     for gpu, entry in gpus.items():
         names = [entry.card or gpu]
         if entry.source != "described":
-            path = _profile(gpu, experiment)
+            path = profile_file(gpu, experiment)
             if path.is_file():
                 profile = read_profile(path)
                 names = [] if profile.is_slice else [gpu, profile.device_name]
@@ -84,7 +84,9 @@ def _whole_gpus(experiment: Experiment) -> dict[str, str]:
     return found
 
 
-def _profile(gpu: str, experiment: Experiment) -> Path:
-    if experiment.settings.gpus[gpu].source == "recorded":
+def profile_file(gpu: str, experiment: Experiment) -> Path:
+    """File with the profile of a GPU of the settings; one that extends rows keeps theirs."""
+    entry = experiment.settings.gpus[gpu]
+    if entry.source == "recorded" or entry.extend:
         return experiment.root / experiment.recorded_in(gpu) / "profile.json"
     return experiment.root / "results" / "gpus" / f"{gpu}.json"

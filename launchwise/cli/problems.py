@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import named_values
 from launchwise.experiment.derived import problems_in
 from launchwise.workloads.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
@@ -22,14 +23,10 @@ def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[st
         When a word is none of these, or a parameter has no value.
     """
     given: dict[str, list[Any]] = {}
-    for word in words:
-        name, equals, values = word.partition("=")
-        if not equals:
-            raise UserError(command, word, "is not NAME=VALUE, such as n=512")
+    for name, values in named_values(words, command).items():
+        word = f"{name}={values}"
         if name not in spec.problem:
             raise UserError(command, word, unknown("problem parameter", name, spec.problem))
-        if name in given:
-            raise UserError(command, word, f"{name} is given twice")
         given[name] = [_value(spec, name, value, word, command) for value in values.split(",")]
     for name, parameter in spec.problem.items():
         if name not in given:
@@ -49,6 +46,20 @@ def problems_of(spec: Spec, words: Sequence[str], command: str) -> list[dict[str
     """Every problem that words such as ``n=512,1024`` name; see :func:`block_of`."""
     block: dict[str, Any] = dict(block_of(spec, words, command))
     return problems_in([block])
+
+
+def problem_of(spec: Spec, words: Sequence[str], command: str) -> dict[str, Any]:
+    """The one problem that words such as ``n=512`` name; see :func:`block_of`.
+
+    Raises
+    ------
+    UserError
+        Also when they name several.
+    """
+    found = problems_of(spec, words, command)
+    if len(found) > 1:
+        raise UserError(command, "problem", f"{len(found)} are named: give one value each")
+    return found[0]
 
 
 def _value(spec: Spec, name: str, text: str, word: str, command: str) -> Any:

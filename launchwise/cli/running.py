@@ -8,9 +8,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from launchwise.base.places import ROOT
+from launchwise.base.places import ROOT, shipped
 from launchwise.base.storage import user_cache, why_not_written
 
 
@@ -25,6 +26,16 @@ def _cache() -> Iterator[dict[str, str]]:
     else:
         with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
             yield {"XDG_CACHE_HOME": folder}
+
+
+def snakemake_line(
+    targets: Iterable[str | Path], cores: int, *options: str, files: Sequence[Path] = ()
+) -> list[str]:
+    """Words that make targets with launchwise's workflow; ``files`` are settings."""
+    settings = ["--configfile", *map(str, files)] if files else []
+    words = ["snakemake", "--snakefile", str(shipped("Snakefile")), *options, *settings]
+    quiet = ["--quiet", "rules", "progress", "host"]
+    return [*words, "--cores", str(cores), *quiet, "--", *map(str, targets)]
 
 
 def print_line(line: Sequence[str]) -> None:

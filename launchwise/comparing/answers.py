@@ -7,8 +7,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from launchwise.comparing.intervals import ratio_intervals
-from launchwise.comparing.rows import OK, Rule
+from launchwise.comparing.rows import OK, Rule, ratio_intervals
 from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.workloads.spec import Spec
 

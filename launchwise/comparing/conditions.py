@@ -19,24 +19,16 @@ CLOCK_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """A measuring condition that differs between the sides.
+    """A measuring condition that differs between the sides."""
 
-    Parameters
-    ----------
-    what
-        One of :data:`LABELS`, ``sm_clock_mhz`` or ``throttle``.
-    old, new
-        Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
-    rows
-        Matched rows in which both differ.
-    of
-        Matched rows where both are known.
-    """
-
+    # One of LABELS, ``sm_clock_mhz`` or ``throttle``.
     what: str
+    # Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
     old: list[str]
     new: list[str]
+    # Matched rows in which both differ.
     rows: int
+    # Matched rows where both are known.
     of: int
 
 

@@ -27,7 +27,7 @@ def as_json(comparison: Comparison, complaints: Sequence[str]) -> dict[str, Any]
     Parameters
     ----------
     complaints
-        From :func:`launchwise.comparing.complaints.complaints`.
+        From :func:`launchwise.comparing.sweep_comparison.complaints`.
     """
     return {
         "version": VERSION,

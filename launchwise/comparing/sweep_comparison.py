@@ -1,9 +1,10 @@
-"""Compares two sides: every sweep that both have."""
+"""Compares two sides: every sweep that both have, and which changes a caller must see."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -24,27 +25,18 @@ MOST_LISTED = 4
 
 @dataclass(frozen=True)
 class SweepComparison:
-    """Two sweeps of a workload.
-
-    Parameters
-    ----------
-    gpu
-        Name of the GPU in OLD.
-    new_gpu
-        Name of the GPU in NEW.
-    rows
-        From :func:`launchwise.comparing.rows.matched`.
-    answers
-        From :func:`launchwise.comparing.answers.best_answers`.
-    differences
-        How the rows were measured differently.
-    """
+    """Two sweeps of a workload."""
 
     spec: Spec
+    # Name of the GPU in OLD.
     gpu: str
+    # Name of the GPU in NEW.
     new_gpu: str
+    # From launchwise.comparing.rows.matched.
     rows: pd.DataFrame
+    # From launchwise.comparing.answers.best_answers.
     answers: pd.DataFrame
+    # How the rows were measured differently.
     differences: list[Difference]
 
     @cached_property
@@ -85,20 +77,14 @@ class SweepComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sweeps that two sides share.
+    """All sweeps that two sides share."""
 
-    Parameters
-    ----------
-    old, new
-        The sides as the user named them.
-    only_old, only_new
-        GPU and workload of sweeps that one side has alone, sorted.
-    """
-
+    # The sides as the user named them.
     old: str
     new: str
     rule: Rule
     sweeps: list[SweepComparison]
+    # GPU and workload of sweeps that one side has alone, sorted.
     only_old: list[Key]
     only_new: list[Key]
 
@@ -180,3 +166,53 @@ def _listed(keys: Collection[Key]) -> str:
     names = [f"{workload} on {gpu}" for gpu, workload in sorted(keys)]
     more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
     return ", ".join([*names[:MOST_LISTED], *more]) or "none"
+
+
+class Complaint(StrEnum):
+    """Complaints that may reject a comparison: outcomes of rows, and ``stale`` answers."""
+
+    slower = "slower"
+    stopped = "stopped"
+    broken = "broken"
+    stale = "stale"
+    gone = "gone"
+
+
+DEFAULT = (Complaint.slower, Complaint.stopped, Complaint.broken)
+
+MEASURED = (Complaint.slower, Complaint.stopped)
+"""Complaints that chance makes, too; the others are facts."""
+
+
+def complaints(
+    comparison: Comparison, wanted: Collection[Complaint], allowed_percent: float
+) -> list[str]:
+    """A line for each complaint about each sweep; none where nothing got worse.
+
+    Parameters
+    ----------
+    wanted
+        What counts.
+    allowed_percent
+        Share of a sweep's matched rows that may be slower or stopped, 0 to 100.
+    """
+    return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
+
+
+def _of_sweep(
+    one: SweepComparison, wanted: Collection[Complaint], allowed_percent: float
+) -> list[str]:
+    counts = {
+        each: one.verdicts[each] if each == Complaint.stale else one.outcomes[each]
+        for each in Complaint
+        if each in wanted
+    }
+    if 100 * sum(counts.get(each, 0) for each in MEASURED) <= allowed_percent * one.matched:
+        counts = {each: count for each, count in counts.items() if each not in MEASURED}
+    where = f"{one.spec.workload} on {one.new_gpu}"
+    return [
+        f"{where}: {count} {'best configuration' if each == Complaint.stale else 'row'}"
+        f"{'s' if count > 1 else ''} {each}"
+        for each, count in counts.items()
+        if count
+    ]

@@ -123,8 +123,7 @@ def open_cuda(job: dict[str, Any]) -> Served:
 
 
 def attributes_of_cuda(device: Any) -> dict[str, Any]:
-    """See :func:`launchwise.cuda.attributes.attributes_of`."""
-    from launchwise.cuda.attributes import attributes_of
+    from launchwise.cuda.device import attributes_of
 
     return attributes_of(device)
 

@@ -12,9 +12,8 @@ import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now
-from launchwise.cuda.attributes import attributes_of
 from launchwise.cuda.ceilings import HERE, measured_ceilings, translation_unit
-from launchwise.cuda.device import CudaDevice
+from launchwise.cuda.device import CudaDevice, attributes_of
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.compile import compile_unit, nvcc_release
 

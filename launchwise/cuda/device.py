@@ -15,11 +15,9 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
-from launchwise.cuda.buffers import CudaBuffer, CudaGlobal
-from launchwise.cuda.failures import failed
 from launchwise.cuda.graphs import CapturedGraph, CaptureRefused, Graphs
 from launchwise.cuda.libraries import Libraries
-from launchwise.cuda.memory import CudaMemory
+from launchwise.cuda.memory import CudaBuffer, CudaGlobal, CudaMemory, failed
 from launchwise.cuda.parameters import (
     ParameterMismatch,
     check_sizes,
@@ -34,6 +32,7 @@ from launchwise.cuda.slices import (
     occupancy,
     resident_blocks,
 )
+from launchwise.gpus.profile import CORES_PER_SM
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
@@ -125,7 +124,6 @@ class CudaDevice(CudaMemory):
         self.context.pop()
 
     def constant(self, build: Build, name: str) -> CudaGlobal:
-        """See :class:`launchwise.workloads.device.Device`."""
         self._check_refused(build)
         for bundle in self._bundles:
             if kernels := bundle.index["builds"].get(build.key):
@@ -174,7 +172,6 @@ class CudaDevice(CudaMemory):
         return None if known is None else parameter_places(known)
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
-        """See :class:`launchwise.workloads.device.Device`."""
         places = self._places(launch)
         return None if places is None else [size for _, size in places]
 
@@ -300,7 +297,6 @@ class CudaDevice(CudaMemory):
         return times
 
     def sustain(self, work: OnDevice, launches: int) -> None:
-        """See :class:`TimingDevice`."""
         queue = self._ready(work)
         for _ in range(launches):
             queue(None)
@@ -336,3 +332,40 @@ class CudaDevice(CudaMemory):
             "shared_bytes": kernel.shared_bytes + launch.shared_bytes,
             "occupancy": self._occupancy[key],
         }
+
+
+def attributes_of(device: CudaDevice) -> dict[str, Any]:
+    """Fields of :class:`launchwise.gpus.profile.GpuProfile` that the driver knows.
+
+    SMs and cores are those of the slice, if the device is one.
+    """
+    facts = {str(key): value for key, value in device.device.get_attributes().items()}
+    capability = device.device.compute_capability()
+    clock, bus = facts["MEMORY_CLOCK_RATE"] / 1e3, facts["GLOBAL_MEMORY_BUS_WIDTH"]
+    return {
+        "device_name": device.device.name(),
+        "whole_card_sms": device.whole_card_sms,
+        "compute_capability": list(capability),
+        "arch": "sm_{}{}".format(*capability),
+        "sms": device.sms,
+        "cores": device.sms * CORES_PER_SM.get(capability, 128),
+        "clock_mhz": facts["CLOCK_RATE"] / 1e3,
+        "memory_clock_mhz": clock,
+        "memory_bus_bits": bus,
+        "memory_bytes": device.device.total_memory(),
+        # Two transfers a clock.
+        "memory_bandwidth_gbs": 2 * clock * 1e6 * bus / 8 / 1e9,
+        "l2_bytes": device.l2_bytes,
+        "shared_per_sm_bytes": facts["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"],
+        "shared_per_block_bytes": _shared_per_block(facts),
+        "registers_per_sm": facts["MAX_REGISTERS_PER_MULTIPROCESSOR"],
+        "max_threads_per_sm": facts["MAX_THREADS_PER_MULTIPROCESSOR"],
+        "max_threads_per_block": facts["MAX_THREADS_PER_BLOCK"],
+    }
+
+
+def _shared_per_block(facts: dict[str, Any]) -> int:
+    for name in ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MAX_SHARED_MEMORY_PER_BLOCK"):
+        if facts.get(name):
+            return int(facts[name])
+    return 48 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pycuda.driver as cuda
 
-from launchwise.cuda.failures import failed
+from launchwise.cuda.memory import failed
 from launchwise.cuda.shared_objects import address
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.workloads.c_functions import called

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
-from launchwise.cuda.buffers import CudaBuffer, CudaPart
-from launchwise.cuda.failures import failed
-from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
-from launchwise.measuring.measure import LaunchFailed
+from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 from launchwise.workloads.device import Buffer
 
 
@@ -18,15 +16,12 @@ class CudaMemory:
     """The part of :class:`launchwise.workloads.device.Device` that needs no kernel."""
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """See :class:`launchwise.workloads.device.Device`; raises OutOfMemory."""
         return CudaBuffer(nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         buffer.allocation.free()  # type: ignore[attr-defined]
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         pointer = buffer.allocation  # type: ignore[attr-defined]
         if buffer.nbytes % 4 == 0 and int(pointer) % 4 == 0:
             cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
@@ -34,13 +29,11 @@ class CudaMemory:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
-        """See :class:`launchwise.workloads.device.Device`."""
         return CudaPart(buffer, offset, nbytes)
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
-        """See :class:`launchwise.workloads.device.Device`."""
         pointer = int(buffer.allocation)  # type: ignore[attr-defined]
         try:
             return encode_tensor_map(pointer, dtype, shape, pitch, box)
@@ -48,7 +41,6 @@ class CudaMemory:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         to = buffer.allocation  # type: ignore[attr-defined]
         if stream is None:
             cuda.memcpy_htod(to, np.ascontiguousarray(array))
@@ -67,20 +59,16 @@ class CudaMemory:
             raise failed(error) from error
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        """See :class:`launchwise.workloads.device.Device`."""
         to, source_of = target.allocation, source.allocation  # type: ignore[attr-defined]
         cuda.memcpy_dtod_async(to, source_of, target.nbytes)
 
     def page_locked(self, nbytes: int) -> np.ndarray:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.pagelocked_empty(nbytes, np.uint8)
 
     def stream(self) -> Any:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Stream()
 
     def event(self, stream: Any = None) -> Any:
-        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Event().record(stream)
 
     def wait(self, event: Any) -> None:
@@ -104,3 +92,42 @@ class CudaMemory:
             cuda.Context.synchronize()
         except cuda.Error as error:
             raise failed(error) from error
+
+
+class CudaPart:
+    """Some bytes of a buffer."""
+
+    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
+        self.allocation = int(whole.allocation) + offset  # type: ignore[attr-defined]
+        self.nbytes = nbytes
+
+
+class CudaGlobal:
+    """A variable of a module, such as a ``__constant__`` array."""
+
+    def __init__(self, allocation: int, nbytes: int) -> None:
+        self.allocation = allocation
+        self.nbytes = nbytes
+
+
+class CudaBuffer:
+    """Device memory of PyCUDA with its size."""
+
+    def __init__(self, nbytes: int) -> None:
+        try:
+            self.allocation = cuda.mem_alloc(nbytes)
+        except cuda.MemoryError as error:
+            raise OutOfMemory(f"{nbytes / 1e9:.2f} GB cannot be allocated: {error}") from error
+        self.nbytes = nbytes
+
+
+def failed(error: cuda.Error) -> LaunchFailed | OutOfMemory:
+    """Check whether the context survived; a lost one needs a new process."""
+    reason = " ".join(str(error).split())
+    if isinstance(error, cuda.MemoryError):
+        return OutOfMemory(reason)
+    try:
+        cuda.Context.synchronize()
+    except cuda.Error:
+        return LaunchFailed(reason, fatal=True)
+    return LaunchFailed(reason, fatal=False)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import merged
 from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
-from launchwise.base.typed import read_yaml, validated
+from launchwise.base.typed import merged, read_yaml, validated
 from launchwise.experiment import cross_checks
 from launchwise.experiment.blame import Beneath, Sources
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in

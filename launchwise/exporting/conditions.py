@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from launchwise.workloads.limits import parsed
+from launchwise.base.expressions import parsed
+from launchwise.base.nested import COMPARISONS, INFIX, nested
 
 _FUNCTIONS = {
+    "//": "quotient",
+    "%": "remainder",
+    "**": "power",
     "ceil_div": "ceil_div",
     "round_up": "round_up",
     "next_power_of_2": "next_power_of_2",
@@ -16,18 +20,9 @@ _FUNCTIONS = {
     "max": "most",
     "abs": "absolute",
 }
+"""Operator or function to what computes it in C++."""
 
-_SIGNS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
+_LOGIC = ("and", "or", "not", *COMPARISONS)
 
 
 def python_expression(text: str, derived: Collection[str]) -> str:
@@ -55,7 +50,7 @@ def python_expression(text: str, derived: Collection[str]) -> str:
     return ast.unparse(Names().visit(parsed(text)))
 
 
-def cpp_expression(text: str, members: Mapping[str, str], quoted: Any) -> str:
+def cpp_expression(text: str, members: Mapping[str, str], quoted: Callable[[str], str]) -> str:
     """An expression in C++, over integers of 64 bits and texts.
 
     Parameters
@@ -66,45 +61,32 @@ def cpp_expression(text: str, members: Mapping[str, str], quoted: Any) -> str:
         Function that gives a text as a literal.
     """
 
-    def write(node: ast.expr) -> str:
+    def write(node: Any) -> str:
         match node:
-            case ast.Name():
-                return members[node.id]
-            case ast.Constant(value=str(value)):
-                return str(quoted(value))
-            case ast.Constant():
-                return repr(int(node.value) if isinstance(node.value, bool) else node.value)
-            case ast.IfExp():
-                return f"({write(node.test)} ? {write(node.body)} : {write(node.orelse)})"
-            case ast.BoolOp():
-                sign = " && " if isinstance(node.op, ast.And) else " || "
-                return f"({sign.join(f'bool({write(one)})' for one in node.values)})"
-            case ast.UnaryOp():
-                return f"({'!' if isinstance(node.op, ast.Not) else '-'}{write(node.operand)})"
-            case ast.BinOp(op=ast.Pow()):
-                return f"detail::power({write(node.left)}, {write(node.right)})"
-            case ast.Call(func=ast.Name(id=name)):
-                return f"detail::{_FUNCTIONS[name]}({called(node.args)})"
-            case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
-                name = "quotient" if isinstance(node.op, ast.FloorDiv) else "remainder"
-                return f"detail::{name}({write(node.left)}, {write(node.right)})"
-            case ast.BinOp():
-                return f"({write(node.left)} {_SIGNS[type(node.op)]} {write(node.right)})"
-            case ast.Compare():
-                sides = [node.left, *node.comparators]
-                pairs = zip(sides, node.ops, sides[1:], strict=False)
-                return f"({' && '.join(compared(*each) for each in pairs)})"
-        raise ValueError(f"{ast.unparse(node)!r} cannot be written in C++")
+            case ["name", name]:
+                return members[name]
+            case str():
+                return quoted(node)
+            case ["if", test, body, other]:
+                return f"({write(test)} ? {write(body)} : {write(other)})"
+            case ["and" | "or" as sign, *parts]:
+                return f"({(' && ' if sign == 'and' else ' || ').join(map(condition, parts))})"
+            case ["not" | "negative" as sign, operand]:
+                return f"({'!' if sign == 'not' else '-'}{write(operand)})"
+            case [sign, left, right] if sign in INFIX:
+                return f"({write(left)} {sign} {write(right)})"
+            case [sign, *parts] if sign in _FUNCTIONS:
+                return f"detail::{_FUNCTIONS[sign]}({', '.join(map(argument, parts))})"
+            case int() | float():
+                return repr(node)
+        raise ValueError(f"{node[0]!r} cannot be written in C++")
 
-    def called(arguments: list[ast.expr]) -> str:
+    def condition(node: Any) -> str:
+        is_one = isinstance(node, list) and node[0] in _LOGIC
+        return write(node) if is_one else f"bool({write(node)})"
+
+    def argument(node: Any) -> str:
         # Conditions count as 0 or 1.
-        return ", ".join(f"std::int64_t({write(one)})" for one in arguments)
+        return f"std::int64_t({write(node)})"
 
-    def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> str:
-        if isinstance(sign, ast.In | ast.NotIn):
-            assert isinstance(right, ast.Tuple | ast.List)
-            either = " || ".join(f"{write(left)} == {write(one)}" for one in right.elts)
-            return f"({either})" if isinstance(sign, ast.In) else f"!({either})"
-        return f"{write(left)} {_SIGNS[type(sign)]} {write(right)}"
-
-    return write(parsed(text))
+    return write(nested(text))

@@ -1,8 +1,12 @@
-"""Names that C++ allows."""
+"""Names that C++ allows, and values as it writes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from launchwise.base.literals import cpp_text
+from launchwise.workloads.parts import Value
 
 KEYWORDS = frozenset(
     """
@@ -22,3 +26,9 @@ def cpp_name(name: str) -> str:
     found = re.sub(r"\W", "_", name, flags=re.ASCII)
     found = f"_{found}" if found[:1].isdigit() else found
     return f"{found}_" if found in KEYWORDS else found
+
+
+def cpp_values(values: Sequence[Value]) -> str:
+    """Numbers and texts in braces."""
+    listed = (cpp_text(each) if isinstance(each, str) else str(each) for each in values)
+    return f"{{{', '.join(listed)}}}"

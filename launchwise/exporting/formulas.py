@@ -8,29 +8,24 @@ and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from launchwise.base.expressions import Formulas, names_in
+from launchwise.base.nested import COMPARISONS, nested
 from launchwise.learning.features import Domain
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
-from launchwise.workloads.limits import parsed
 from launchwise.workloads.parts import GPU_NAMES, Value, Variant
 from launchwise.workloads.spec import Spec
 
 Kind = Literal["number", "text", "condition"]
 
 INTEGER_FUNCTIONS = {
-    "ceil_div": 2,
-    "round_up": 2,
-    "next_power_of_2": 1,
-    "abs": 1,
-    "min": 0,
-    "max": 0,
+    **{"+": 2, "-": 2, "*": 2, "//": 2, "%": 2, "negative": 1},
+    **{"ceil_div": 2, "round_up": 2, "next_power_of_2": 1, "abs": 1, "min": 0, "max": 0},
 }
-"""Function to its number of arguments; 0: two or more."""
+"""Operator or function to its number of arguments; 0: two or more."""
 
 LARGEST_POWER = 16
 LARGEST_INTEGER = 2**63 - 1
@@ -141,91 +136,58 @@ def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
         Names that it may read, to the kinds of their values.
     """
     try:
-        return _kind(parsed(text), kinds)
-    except _NotExportedError:
+        return _kind(nested(text), kinds)
+    except ValueError:
         return None
 
 
 def is_condition(text: str, kinds: Mapping[str, Kind]) -> bool:
     """Whether an expression can be exported where only its truth counts."""
     try:
-        _truth(parsed(text), kinds)
-    except _NotExportedError:
+        return _has_truth(nested(text), kinds)
+    except ValueError:
         return False
-    return True
 
 
-class _NotExportedError(Exception):
-    """An expression needs what not every language has."""
+def _kind(node: Any, kinds: Mapping[str, Kind]) -> Kind:
+    """Kind of a part; a ``ValueError`` where it needs what not every language has."""
 
+    def of(*parts: Any) -> set[Kind]:
+        return {_kind(one, kinds) for one in parts}
 
-def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
     match node:
-        case ast.Name(id=name) if name in kinds:
+        case ["name", name] if name in kinds:
             return kinds[name]
-        case ast.Constant(value=str()):
+        case str():
             return "text"
-        case ast.Constant(value=bool()):
-            return "condition"
-        case ast.Constant(value=int(value)) if abs(value) <= LARGEST_INTEGER:
+        case int() if abs(node) <= LARGEST_INTEGER:
             return "number"
-        case ast.IfExp():
-            _truth(node.test, kinds)
-            found = {_kind(node.body, kinds), _kind(node.orelse, kinds)}
-            if len(found) == 1:
-                return found.pop()
-            if "text" not in found:
-                return "number"
-        case ast.BoolOp():
+        case ["if", test, *both] if _has_truth(test, kinds):
+            found = of(*both)
+            if len(found) == 1 or "text" not in found:
+                return found.pop() if len(found) == 1 else "number"
+        case ["and" | "or", *parts] if of(*parts) == {"condition"}:
             # Elsewhere than as a condition its value is that of an operand, which C++ lacks.
-            if {_kind(one, kinds) for one in node.values} == {"condition"}:
-                return "condition"
-        case ast.UnaryOp(op=ast.Not()):
-            _truth(node.operand, kinds)
             return "condition"
-        case ast.UnaryOp(op=ast.USub()):
-            return _numbers([node.operand], kinds)
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
-            return _numbers([node.left, node.right], kinds)
-        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(power))):
-            if 0 <= power <= LARGEST_POWER:
-                return _numbers([node.left], kinds)
-        case ast.Call(func=ast.Name(id=name)) if name in INTEGER_FUNCTIONS and not node.keywords:
-            count = INTEGER_FUNCTIONS[name]
-            if len(node.args) == count or (count == 0 and len(node.args) > 1):
-                return _numbers(node.args, kinds)
-        case ast.Compare():
-            return _compared(node, kinds)
-    raise _NotExportedError(ast.unparse(node))
+        case ["not", operand] if _has_truth(operand, kinds):
+            return "condition"
+        case [sign, left, right] if sign in COMPARISONS:
+            if ("text" in of(left)) == ("text" in of(right)):
+                return "condition"
+        case ["**", base, int(power)] if 0 <= power <= LARGEST_POWER and "text" not in of(base):
+            return "number"
+        case [function, *parts] if function in INTEGER_FUNCTIONS:
+            count = INTEGER_FUNCTIONS[function]
+            allowed = len(parts) == count or (count == 0 and len(parts) > 1)
+            if allowed and "text" not in of(*parts):
+                return "number"
+    raise ValueError(f"{node} is not exported")
 
 
-def _truth(node: ast.expr, kinds: Mapping[str, Kind]) -> None:
-    if isinstance(node, ast.BoolOp):
-        for one in node.values:
-            _truth(one, kinds)
-    elif _kind(node, kinds) == "text":
-        raise _NotExportedError(ast.unparse(node))
-
-
-def _numbers(nodes: Iterable[ast.expr], kinds: Mapping[str, Kind]) -> Kind:
-    if any(_kind(node, kinds) == "text" for node in nodes):
-        raise _NotExportedError
-    return "number"
-
-
-def _compared(node: ast.Compare, kinds: Mapping[str, Kind]) -> Kind:
-    left = _kind(node.left, kinds)
-    for sign, right in zip(node.ops, node.comparators, strict=True):
-        if isinstance(sign, ast.In | ast.NotIn):
-            if not isinstance(right, ast.Tuple | ast.List) or not right.elts:
-                raise _NotExportedError
-            found = {_kind(one, kinds) for one in right.elts}
-        else:
-            found = {_kind(right, kinds)}
-        if ("text" in found) != (left == "text") or len(found & {"text", "number"}) > 1:
-            raise _NotExportedError
-        left = _kind(right, kinds) if not isinstance(sign, ast.In | ast.NotIn) else "condition"
-    return "condition"
+def _has_truth(node: Any, kinds: Mapping[str, Kind]) -> bool:
+    if isinstance(node, list) and node[0] in ("and", "or"):
+        return all(_has_truth(one, kinds) for one in node[1:])
+    return _kind(node, kinds) != "text"
 
 
 def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, ...]:

@@ -37,54 +37,38 @@ class Alternative:
 
 @dataclass(frozen=True)
 class LookupEntry:
-    """An answer.
+    """An answer."""
 
-    Parameters
-    ----------
-    gpu, problem
-        What it answers.
-    basis
-        A key of :data:`launchwise.learning.answers.BASES`.
-    configuration
-        The variant, and the tunables that it has.
-    usual
-        That of the usual choice.
-    is_usual
-        Whether it is the usual choice.
-    time_ms, time_low_ms, time_high_ms
-        Measured or expected, and the limits of its interval; None where nothing is known.
-    gain, gain_low, gain_high
-        Time of the usual choice divided by its own, likewise.
-    improvement, improvement_low, improvement_high
-        Time of the baseline divided by its own, likewise.
-    percent
-        Percent of the intervals.
-    paired
-        Whether the gains were measured in pairs.
-    blind
-        Whether a blind test alone measured the problem.
-    others
-        What to try next, in order.
-    """
-
+    # What it answers.
     gpu: str
     problem: dict[str, Value]
+    # A key of :data:`launchwise.learning.answers.BASES`.
     basis: str
+    # The variant, and the tunables that it has.
     configuration: dict[str, Value]
+    # That of the usual choice.
     usual: dict[str, Value]
+    # Whether it is the usual choice.
     is_usual: bool
+    # Measured or expected, and the limits of its interval; None where nothing is known.
     time_ms: float | None
     time_low_ms: float | None
     time_high_ms: float | None
+    # Time of the usual choice divided by its own, likewise.
     gain: float | None
     gain_low: float | None
     gain_high: float | None
+    # Time of the baseline divided by its own, likewise.
     improvement: float | None
     improvement_low: float | None
     improvement_high: float | None
+    # Percent of the intervals.
     percent: int
+    # Whether the gains were measured in pairs.
     paired: bool
+    # Whether a blind test alone measured the problem.
     blind: bool
+    # What to try next, in order.
     others: list[Alternative]
 
     @classmethod

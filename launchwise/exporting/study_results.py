@@ -32,50 +32,36 @@ from launchwise.tables.times import times_schema
 
 
 class StudySettings(Strict):
-    """Settings of a study, as its rules give them.
+    """Settings of a study, as its rules give them."""
 
-    Parameters
-    ----------
-    name, entry, folder, own_folder
-        The study without titles, the folder of its workload, and its own.
-    question
-        See :func:`launchwise.learning.reading.read_domain`.
-    models
-        Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
-        hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its
-        sources and of the spec), and ``inputs`` (files that decide what it learns).
-    rules
-        ``code``, ``spec`` and ``inputs`` of the simple rules, likewise.
-    answering
-        Model that answers users.
-    gpus, answered
-        GPUs that it learns from; those and datasheet-only ones, which are answered for.
-    described
-        Datasheet-only GPUs to their cards.
-    blamed
-        Split to the file that holds it and its key there.
-    search, seed, cap
-        Search of hyper-parameters; seed of all; parameters of
-        :class:`launchwise.learning.row_cap.RowCap`.
-    least_gain
-        See ``least_gain`` of the settings.
-    """
-
+    # The study without titles, the folder of its workload, and its own.
     name: str
     entry: dict[str, Any]
     folder: Path
     own_folder: Path
+    # See :func:`launchwise.learning.reading.read_domain`.
     question: dict[str, Any]
+    # Name to ``entry`` (of the settings, its name as title), ``blamed`` (file and key of its
+    # hyper-parameters), ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources
+    # and of the spec), and ``inputs`` (files that decide what it learns).
     models: dict[str, dict[str, Any]]
+    # ``code``, ``spec`` and ``inputs`` of the simple rules, likewise.
     rules: dict[str, Any]
+    # Model that answers users.
     answering: str
+    # GPUs that it learns from; those and datasheet-only ones, which are answered for.
     gpus: list[str]
     answered: list[str]
+    # Datasheet-only GPUs to their cards.
     described: dict[str, str]
+    # Split to the file that holds it and its key there.
     blamed: dict[str, list[str]]
+    # Search of hyper-parameters; seed of all; parameters of
+    # :class:`launchwise.learning.row_cap.RowCap`.
     search: dict[str, Any]
     seed: int
     cap: dict[str, Any]
+    # See ``least_gain`` of the settings.
     least_gain: float | None
 
 

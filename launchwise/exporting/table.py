@@ -31,37 +31,25 @@ from launchwise.workloads.spec import Spec
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer.
+    """An answer."""
 
-    Parameters
-    ----------
-    device
-        Number of its device.
-    problem
-        Values in the order of the parameters.
-    configuration
-        Values in the order of the tunables, the variant first.
-    time_ms, gain
-        Measured or expected, and over the usual choice; None where nothing is known.
-    basis
-        See :data:`launchwise.learning.answers.BASES`.
-    launches
-        How its kernels are launched; none where host code decides.
-    interval_ms, gain_interval
-        Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
-    usual
-        The usual choice for the problem, likewise in the order of the tunables.
-    """
-
+    # Number of its device.
     device: int
+    # Values in the order of the parameters.
     problem: tuple[Value, ...]
+    # Values in the order of the tunables, the variant first.
     configuration: tuple[Value, ...]
+    # Measured or expected, and over the usual choice; None where nothing is known.
     time_ms: float | None
     gain: float | None
+    # See :data:`launchwise.learning.answers.BASES`.
     basis: str
+    # How its kernels are launched; none where host code decides.
     launches: tuple[LaunchShape, ...] = ()
+    # Limits of the intervals of both, 95 % of ``measured``, else 90 %; None where unknown.
     interval_ms: Interval | None = None
     gain_interval: Interval | None = None
+    # The usual choice for the problem, likewise in the order of the tunables.
     usual: tuple[Value, ...] = ()
 
     def plain(self) -> dict[str, Any]:
@@ -72,24 +60,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU that has entries.
+    """A GPU that has entries."""
 
-    Parameters
-    ----------
-    name
-        In the settings.
-    cuda_names
-        What CUDA calls it.
-    drivers, toolkits
-        With which it was measured; empty where nothing was, or where nobody recorded it.
-    days
-        First and last day of measurements, YYYY-MM-DD; likewise.
-    """
-
+    # In the settings.
     name: str
+    # What CUDA calls it.
     cuda_names: tuple[str, ...]
+    # With which it was measured; empty where nothing was, or where nobody recorded it.
     drivers: tuple[str, ...] = ()
     toolkits: tuple[str, ...] = ()
+    # First and last day of measurements, YYYY-MM-DD; likewise.
     days: tuple[str, ...] = ()
 
     @property
@@ -111,47 +91,32 @@ class Device:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Everything that an exported file holds.
+    """Everything that an exported file holds."""
 
-    Parameters
-    ----------
-    study, workload, title
-        What the answers are of.
-    commits
-        Commits at which it was measured.
-    parameters, tunables
-        Names; the variant is the first tunable.
-    texts
-        Those of them whose values are texts.
-    devices
-        In the order of their numbers.
-    version
-        Version of launchwise.
-    default
-        Configuration where nothing else is known.
-    entries
-        Sorted by device, then by problem.
-    limits
-        Problems that have an answer.
-    neutral
-        Value of each tunable where nothing sets it, the variant's empty.
-    formulas
-        The usual choice for a problem, and how a configuration is launched.
-    """
-
+    # What the answers are of.
     study: str
     workload: str
     title: str
+    # Commits at which it was measured.
     commits: tuple[str, ...]
+    # Names; the variant is the first tunable.
     parameters: tuple[str, ...]
     tunables: tuple[str, ...]
+    # Those of them whose values are texts.
     texts: frozenset[str]
+    # In the order of their numbers.
     devices: tuple[Device, ...]
+    # Version of launchwise.
     version: str
+    # Configuration where nothing else is known.
     default: tuple[Value, ...]
+    # Sorted by device, then by problem.
     entries: tuple[Entry, ...]
+    # Problems that have an answer.
     limits: Limits
+    # Value of each tunable where nothing sets it, the variant's empty.
     neutral: tuple[Value, ...]
+    # The usual choice for a problem, and how a configuration is launched.
     formulas: ExportedFormulas
 
     @property

@@ -174,7 +174,6 @@ def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
 
 
 def _value(record: Mapping[str, str], path: str | Path) -> float:
-    """The value of a row, after checking all of it."""
     figure, key = record["figure"], f"{record['card']}.{record['figure']}"
     if figure not in UNITS:
         raise UserError(path, key, unknown("figure", figure, UNITS))
@@ -196,24 +195,16 @@ def _value(record: Mapping[str, str], path: str | Path) -> float:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Measured ceilings of one GPU divided by the figures of its datasheet.
+    """Measured ceilings of one GPU divided by the figures of its datasheet."""
 
-    Parameters
-    ----------
-    copy_bandwidth
-        Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
-    flop
-        Each of :data:`FLOP_FIGURES` to its measured divided by its stated rate.
-    tensor
-        Each of :data:`TENSOR_FIGURES` to its measured (``mma``) divided by its stated dense rate.
-    launch_overhead_us
-        Time of an empty kernel launched behind another, us: mostly the host's work, so it is
-        taken over as it is.
-    """
-
+    # Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
     copy_bandwidth: float
+    # Each of FLOP_FIGURES to its measured divided by its stated rate.
     flop: Mapping[str, float]
+    # Each of TENSOR_FIGURES to its measured (``mma``) divided by its stated dense rate.
     tensor: Mapping[str, float]
+    # Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
+    # over as it is.
     launch_overhead_us: float
 
     @classmethod

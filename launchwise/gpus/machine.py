@@ -217,17 +217,11 @@ def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
 
 @dataclass(frozen=True)
 class Fastest:
-    """Upper limits of any kernel on a GPU.
+    """Upper limits of any kernel on a GPU."""
 
-    Parameters
-    ----------
-    gbs
-        Bytes through device memory, 1e9 a second.
-    gflops
-        FLOP of whatever type is fastest, 1e9 a second.
-    """
-
+    # Bytes through device memory, 1e9 a second.
     gbs: float = math.inf
+    # FLOP of whatever type is fastest, 1e9 a second.
     gflops: float = math.inf
 
     @classmethod

@@ -16,23 +16,15 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
 @dataclass(frozen=True)
 class Price:
-    """Prices of a GPU.
+    """Prices of a GPU."""
 
-    Parameters
-    ----------
-    euro
-        To buy, euro; None where it is unknown.
-    euro_per_hour
-        To rent, or of owning and running it, euro per hour; None where it is unknown.
-    date
-        Day of the price, ISO.
-    source
-        Source of the price.
-    """
-
+    # To buy, euro; None where it is unknown.
     euro: float | None
+    # To rent, or of owning and running it, euro per hour; None where it is unknown.
     euro_per_hour: float | None
+    # Day of the price, ISO.
     date: str
+    # Source of the price.
     source: str
 
 

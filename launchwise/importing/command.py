@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError
 from launchwise.base.literals import visible
+from launchwise.base.names import named_values
 from launchwise.base.places import SHIPPED, shipped
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
@@ -35,6 +36,7 @@ def import_sweeps(
     name: str,
     folder: str | Path = "kernels",
     recorded: str | Path = RECORDED,
+    *,
     space: str | Path | None = None,
     columns: str | Path | None = None,
     devices: Iterable[str] = (),
@@ -43,11 +45,8 @@ def import_sweeps(
     baseline: Iterable[str] = (),
     problem_names: str = "",
     bytes_: str | None = None,
-    flop: str | None = None,
-    title: str = "",
-    source: str = "",
-    licence: str = "",
     max_mb: int = MOST_BYTES // MEGABYTE,
+    **others: Any,
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
@@ -59,22 +58,17 @@ def import_sweeps(
         Name of the workload; its folder is ``<folder>/<name>``.
     recorded
         Folder of recorded GPUs.
-    space
-        T1 file of the kernel: tunables, conditions, defaults, problem.
-    columns
-        YAML file that says what the columns of CSV files hold.
-    devices, gpus
-        ``FILE=NAME`` each: device of a file that states none; name of its GPU in settings.
-    problem, baseline
-        ``NAME=VALUE`` each: problem instead of the stated one; default configuration.
+    space, columns
+        Files: T1 of the kernel, and YAML that says what the columns of CSV files hold.
+    devices, gpus, problem, baseline
+        ``FILE=NAME`` or ``NAME=VALUE`` each.
     problem_names
-        Names of the stated problem's parameters in its order, with commas between them.
-    bytes_, flop
-        Least bytes and FLOP of a problem: expressions over its parameters.
-    title, source, licence
-        For the report and the provenance.
+        With commas between them.
     max_mb
         Most megabytes that a file unpacks to.
+    others
+        ``flop``, ``title``, ``source``, ``licence``: see
+        :class:`launchwise.importing.members.Options`, also for those above.
 
     Raises
     ------
@@ -88,17 +82,14 @@ def import_sweeps(
     options = Options(
         space=read_t1(space, max_mb * MEGABYTE) if space else None,
         columns=read_mapping(columns) if columns else None,
-        devices=pairs(devices, "--device"),
-        gpus=pairs(gpus, "--gpu"),
-        problem=values(problem, "--problem"),
-        baseline=values(baseline, "--baseline"),
-        problem_names=names_in(problem_names, "--problem-names"),
+        devices=named_values(devices, "import", "--device", str.rpartition),
+        gpus=named_values(gpus, "import", "--gpu", str.rpartition),
+        problem=_values(problem, "--problem"),
+        baseline=_values(baseline, "--baseline"),
+        problem_names=_names_in(problem_names, "--problem-names"),
         bytes=bytes_,
-        flop=flop,
-        title=title,
-        source=source,
-        licence=licence,
         max_bytes=max_mb * MEGABYTE,
+        **others,
     )
     return write_workload(files, name, folder, options, recorded)
 
@@ -134,7 +125,7 @@ def export_sweep(
     spec = load_spec(Path(folder))
     rows = read_table(table, measurement_schema(spec))
     known = rows[spec.problem_columns].drop_duplicates().to_dict("records")
-    wanted = values(problem, "--problem")
+    wanted = _values(problem, "--problem")
     fit = [each for each in known if all(each.get(key) == value for key, value in wanted.items())]
     if len(fit) != 1:
         example = " ".join(f"--problem {name}={value}" for name, value in known[0].items())
@@ -144,42 +135,11 @@ def export_sweep(
     WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))
 
 
-def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
-    """``NAME=VALUE`` texts as a mapping.
-
-    Raises
-    ------
-    UserError
-        When a text has no equals sign, or a name is given twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.rpartition("=") if flag in FILES else text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise UserError("import", flag, f"must be NAME=VALUE (got {text!r})")
-        if name.strip() in found:
-            raise UserError("import", flag, f"{name.strip()} is given twice")
-        found[name.strip()] = value.strip()
-    return found
+def _values(texts: Iterable[str], flag: str) -> dict[str, Value]:
+    return {name: as_value(text) for name, text in named_values(texts, "import", flag).items()}
 
 
-FILES = ("--device", "--gpu")
-"""Flags whose names are paths, which may hold an equals sign."""
-
-
-def values(texts: Iterable[str], flag: str) -> dict[str, Value]:
-    """``NAME=VALUE`` texts as a mapping, integers as numbers."""
-    return {name: as_value(text) for name, text in pairs(texts, flag).items()}
-
-
-def names_in(text: str, flag: str) -> list[str]:
-    """Names with commas between them.
-
-    Raises
-    ------
-    UserError
-        When one is empty, or is given twice.
-    """
+def _names_in(text: str, flag: str) -> list[str]:
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if not all(names) or len(set(names)) < len(names):
         raise UserError("import", flag, f"must be different names, such as M,N,K (got {text!r})")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from launchwise.base.expressions import evaluate
-from launchwise.importing.members import Member, Options
-from launchwise.importing.naming import renamed_condition
+from launchwise.base.names import assigned
+from launchwise.importing.members import Batch, Member
+from launchwise.importing.t1 import Space
 from launchwise.workloads.parts import Value
 
 MOST_SPANNED = 2_000_000
@@ -17,123 +19,90 @@ MOST_SPANNED = 2_000_000
 NEVER_RAN = ("failed", "out_of_memory")
 """Status of rows that may break a condition: they are what it forbids."""
 
-Configuration = tuple[Value, ...]
+Configuration = tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Conditions that define the space, and the sweeps without what they forbid.
+def checked_conditions(batch: Batch) -> list[str]:
+    """Conditions of T1 that hold for every row that ran; rows that failed and break one go.
 
-    Parameters
-    ----------
-    constraints
-        All conditions of T1, with the names of the spec; empty where one cannot be taken: then the
-        listed configurations are the space.
+    A condition that cannot be read, or that a row breaks which ran, is told with that row: then
+    there are none, and the listed configurations are the space.
     """
-
-    constraints: list[str]
-    members: list[Member]
-
-
-@dataclass
-class _Broken:
-    """Configurations that break a condition."""
-
-    ran: list[Configuration] = field(default_factory=list)
-    never_ran: list[Configuration] = field(default_factory=list)
-    unclear: str = ""
-
-
-def checked_conditions(
-    members: list[Member], names: Mapping[str, str], asked: Options, notes: list[str]
-) -> Checked:
-    """Conditions of T1 that hold for every row.
-
-    ``notes`` gets a sentence for each condition that cannot be read, or that a row breaks which
-    ran, with that row. Rows that failed may break one: they are left out, which is said.
-
-    Parameters
-    ----------
-    names
-        Tunables of the files to those of the spec.
-    """
-    if asked.space is None or not (asked.space.constraints or asked.space.unread):
-        return Checked([], members)
+    space = batch.asked.space
+    if space is None or not (space.constraints or space.unread):
+        return []
     doubts = [
         f"condition {text!r} of T1 cannot be read: {why.removeprefix(repr(text)).strip()}"
-        for text, why in asked.space.unread.items()
+        for text, why in space.unread.items()
     ]
-    spanned = _spanned(members, names, asked)
+    spanned = _spanned(batch, space)
     if spanned > MOST_SPANNED:
         doubts.append(f"{spanned} combinations of values are too many for the conditions of T1")
-    columns = list(names.values())
-    ran = _ran(members, columns)
-    forbidden: set[Configuration] = set()
+    ran = _ran(batch.members)
+    forbidden: dict[Configuration, None] = {}
     constraints = []
-    for text in asked.space.constraints:
-        own = renamed_condition(text, names)
-        broken = _broken(own, columns, ran)
-        doubts += _doubts(text, broken, columns, len(ran))
-        forbidden.update(broken.never_ran)
+    for text in space.constraints:
+        own = _renamed(text, batch.names)
+        broken, unclear = _broken(own, ran)
+        broken_by = [each for each in broken if ran[each]]
+        if unclear:
+            doubts.append(f"condition {text!r} of T1 has no value for {unclear}")
+        elif broken_by:
+            told = f"{len(broken_by)} of {len(ran)} rows break it, such as {_told(broken_by[0])}"
+            doubts.append(f"condition {text!r} of T1: {told}")
+        forbidden.update((each, None) for each in broken if not ran[each])
         constraints.append(own)
     if doubts:
-        notes += [*doubts, "no condition of T1 is taken: the listed configurations are the space"]
-        return Checked([], members)
-    if not forbidden:
-        return Checked(constraints, members)
-    told = _told(columns, min(forbidden, key=list(ran).index))
-    notes.append(f"{len(forbidden)} failed rows break a condition and are left out, such as {told}")
-    return Checked(constraints, [_without(member, columns, forbidden) for member in members])
+        none = "no condition of T1 is taken: the listed configurations are the space"
+        batch.notes += [*doubts, none]
+        return []
+    if forbidden:
+        told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
+        batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
+        batch.members = [_without(member, forbidden) for member in batch.members]
+    return constraints
 
 
-def _spanned(members: list[Member], names: Mapping[str, str], asked: Options) -> int:
-    listed = asked.space.tunables if asked.space else {}
-    return math.prod(
-        len({*listed.get(theirs, []), *(v for m in members for v in m.sweep.tunables[ours])})
-        for theirs, ours in names.items()
-    )
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    if not names:
+        return text
+    pattern = r"\b(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b"
+    return re.sub(pattern, lambda found: names[found[1]], text)
 
 
-def _ran(members: Iterable[Member], columns: list[str]) -> dict[Configuration, bool]:
+def _spanned(batch: Batch, space: Space) -> int:
+    known = {
+        theirs: {value for member in batch.members for value in member.sweep.tunables[ours]}
+        for theirs, ours in batch.names.items()
+    }
+    return math.prod(len({*space.tunables.get(name, []), *each}) for name, each in known.items())
+
+
+def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:
     """Configuration to whether a row of it ran, in the order of the files."""
     found: dict[Configuration, bool] = {}
-    for member in members:
-        for row in member.sweep.rows:
-            key = tuple(row.configuration[name] for name in columns)
-            found[key] = found.get(key, False) or row.status not in NEVER_RAN
+    for row in (row for member in members for row in member.sweep.rows):
+        key = tuple(row.configuration.items())
+        found[key] = found.get(key, False) or row.status not in NEVER_RAN
     return found
 
 
-def _broken(condition: str, columns: list[str], ran: Mapping[Configuration, bool]) -> _Broken:
-    found = _Broken()
-    for configuration, one_ran in ran.items():
+def _broken(condition: str, listed: Iterable[Configuration]) -> tuple[list[Configuration], str]:
+    """Configurations that break a condition, and words for the first of which it has no value."""
+    found, unclear = [], ""
+    for configuration in listed:
         try:
-            holds = bool(evaluate(condition, dict(zip(columns, configuration, strict=True))))
+            if not evaluate(condition, dict(configuration)):
+                found.append(configuration)
         except ValueError as error:
-            found.unclear = found.unclear or f"{_told(columns, configuration)}: {error}"
-            continue
-        if not holds:
-            (found.ran if one_ran else found.never_ran).append(configuration)
-    return found
+            unclear = unclear or f"{_told(configuration)}: {error}"
+    return found, unclear
 
 
-def _doubts(text: str, broken: _Broken, columns: list[str], count: int) -> list[str]:
-    if broken.unclear:
-        return [f"condition {text!r} of T1 has no value for {broken.unclear}"]
-    if not broken.ran:
-        return []
-    told = _told(columns, broken.ran[0])
-    return [f"condition {text!r} of T1: {len(broken.ran)} of {count} rows break it, such as {told}"]
+def _told(configuration: Configuration) -> str:
+    return assigned(dict(configuration))
 
 
-def _told(columns: list[str], configuration: Configuration) -> str:
-    return ", ".join(f"{n}={v}" for n, v in zip(columns, configuration, strict=True))
-
-
-def _without(member: Member, columns: list[str], forbidden: set[Configuration]) -> Member:
-    rows = [
-        row
-        for row in member.sweep.rows
-        if tuple(row.configuration[name] for name in columns) not in forbidden
-    ]
+def _without(member: Member, forbidden: Mapping[Configuration, None]) -> Member:
+    rows = [row for row in member.sweep.rows if tuple(row.configuration.items()) not in forbidden]
     return replace(member, sweep=replace(member.sweep, rows=rows))

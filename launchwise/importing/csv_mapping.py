@@ -15,11 +15,18 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME
-from launchwise.importing.sweep import ForeignSweep, Row, as_time, as_value, failure_status
-from launchwise.importing.time_names import SPELLED, TO_MS
+from launchwise.importing.sweep import (
+    ForeignSweep,
+    Row,
+    as_time,
+    as_value,
+    mean,
+    notes_on_unit,
+    row_of,
+    sweep_of,
+)
+from launchwise.importing.time_names import TO_MS
 from launchwise.workloads.parts import Value
-
-FORMAT = "CSV"
 
 
 class Mapped(Strict, title="columns of a CSV file"):
@@ -97,20 +104,19 @@ def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[
         device = record[mapped.devices] if mapped.devices else mapped.device
         group = (device, *(as_value(record[name]) for name in mapped.problem))
         by_group.setdefault(group, []).append(_row(record, mapped, f"{path}:{number}"))
-    notes = []
-    if mapped.unit != "ms":
-        notes.append(f"converted from {SPELLED[mapped.unit]} to milliseconds")
+    notes = notes_on_unit(mapped.unit)
     if left := [name for name in columns if name not in mapped.named]:
         notes.append(f"not taken over: {', '.join(left)}")
     return [
-        ForeignSweep(
-            source=str(path),
-            format=FORMAT,
-            device_name=str(device),
-            kernel_name=mapped.kernel,
+        sweep_of(
+            path,
+            "CSV",
+            rows,
+            "{}",
+            mapped.tunables,
+            device=device,
+            kernel=mapped.kernel,
             problem=dict(zip(mapped.problem, problem, strict=True)),
-            tunables=_values(rows, mapped.tunables),
-            rows=rows,
             notes=[*notes, *_left_out(rows, mapped)],
         )
         for (device, *problem), rows in by_group.items()
@@ -153,7 +159,6 @@ def rows_of_tuner(text: str) -> list[dict[str, Any]] | None:
 
 
 def _cell(text: str) -> Any:
-    """A number where the field is one."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -199,14 +204,6 @@ def _left_out(rows: Sequence[Row], mapped: Mapped) -> list[str]:
     return [f"{count} rows lack some of their repeats"] if count else []
 
 
-def _values(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Value]]:
-    found = {name: {row.configuration[name] for row in rows} for name in names}
-    return {
-        name: sorted(values, key=lambda value: (isinstance(value, str), value))
-        for name, values in found.items()
-    }
-
-
 _NUMBER = re.compile(r"[+-]?[.,]?[0-9]")
 
 
@@ -226,20 +223,17 @@ def _time(text: str, mapped: Mapped, where: str, column: str) -> float | None:
 
 
 def _row(record: Record, mapped: Mapped, where: str) -> Row:
-    configuration = {name: as_value(record[name]) for name in mapped.tunables}
     # An empty field is a repeat that was not made; any other that is no time spoils the row's.
-    written_repeats = [name for name in mapped.repeats if record[name]]
-    found = [_time(record[name], mapped, where, name) for name in written_repeats]
-    times = () if None in found else tuple(each for each in found if each is not None)
-    time = _time(record[mapped.time], mapped, where, mapped.time) if mapped.time else None
-    if mapped.time is None and times:
-        time = sum(times) / len(times)
-    words = record[mapped.status] if mapped.status else ""
-    extra = {}
-    if mapped.registers and isinstance(registers := as_value(record[mapped.registers]), int):
-        extra["registers"] = registers
-    if mapped.is_ok(words) and time is not None:
-        return Row(configuration, "ok", "", times, time, extra)
+    repeats = [_time(record[n], mapped, where, n) for n in mapped.repeats if record[n]]
+    times = () if None in repeats else tuple(each for each in repeats if each is not None)
     written = record[mapped.time] if mapped.time else ""
-    reason = ("" if mapped.is_ok(words) else words) or written or "no time"
-    return Row(configuration, failure_status(reason), reason, times, None, extra)
+    time = _time(written, mapped, where, mapped.time) if mapped.time else mean(times)
+    state = record[mapped.status] if mapped.status else ""
+    valid = mapped.is_ok(state)
+    return row_of(
+        {name: record[name] for name in mapped.tunables},
+        time if valid else None,
+        times,
+        "" if valid and time is not None else state if not valid else written,
+        compiled={"registers": record[mapped.registers]} if mapped.registers else None,
+    )

@@ -1,9 +1,13 @@
-"""Reads and writes cache files of Kernel Tuner.
+"""Reads what Kernel Tuner writes, a cache or a list of results, and writes caches.
 
 The format is that of Kernel Tuner 1.x (``kernel_tuner/util.py``): a header, and ``cache`` that maps
 the comma-joined values of a configuration to an entry with the parameters, the objective, ``time``
 (mean of ``times``, ms) and ``times``. A failure is a text in the objective's field or in
 ``__error__``. A killed run lacks the closing brackets.
+
+``json.dump(results)`` writes a list of such entries, ``json.dump((results, env))`` a list of that
+list and the environment; other programs write rows of the kind as a list, or one per line. A row
+does not say which of its keys are tunables: those before its first measurement.
 """
 
 from __future__ import annotations
@@ -16,19 +20,23 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.files import Repeated
+from launchwise.importing.files import Repeated, no_format
 from launchwise.importing.sweep import (
     ForeignSweep,
     Row,
+    as_mapping,
     as_time,
     as_times,
     as_value,
-    failure_status,
+    mean,
+    notes_on_unit,
     problem_of,
+    row_of,
+    sweep_of,
 )
-from launchwise.workloads.parts import Value
+from launchwise.importing.t1 import Space
+from launchwise.importing.time_names import TO_MS, is_time_name, time_among, unit_in_name
 
-FORMAT = "Kernel Tuner cache"
 TIME = "time"
 ERROR = "__error__"
 
@@ -37,11 +45,8 @@ OVERHEADS = (
 )
 """Times of an entry that are not the kernel's."""
 
-NOT_TUNABLES = {
-    *(TIME, "times", ERROR, "timestamp", *OVERHEADS),
-    *("GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective"),
-}
-"""Keys of an entry that are no parameter, where the header does not list the parameters."""
+MARKS = (TIME, "times", ERROR, *OVERHEADS)
+"""Measurements: an entry has at least one."""
 
 HEAD = (
     *("device_name", "kernel_name", "problem_size", "tune_params_keys", "tune_params"),
@@ -49,67 +54,71 @@ HEAD = (
 )
 """Keys of which a cache has at least one, or one of :data:`MARKS` in an entry."""
 
-MARKS = (TIME, "times", ERROR, *OVERHEADS)
+NOT_TUNABLES = {
+    *(*MARKS, "timestamp", "GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective"),
+}
+"""Keys of an entry that are no parameter, where the header does not list the parameters."""
 
-UNKNOWN_FAILURE = "no time"
+OBSERVED = ("nvml_", "ps_", "pmt", "pwr_", "ncu_", "temperature", "core_freq", "mem_freq", "power")
+"""Beginnings of the keys that observers write."""
+
+DEVICE_KEYS = ("device_name", "device", "gpu_name", "gpu")
+"""Keys of a row, or of the environment, that name the device."""
 
 MEAN_TOLERANCE = 1e-6
 """Relative difference up to which a stated time counts as the mean of its repeats."""
+
+Entry = Mapping[str, Any]
 
 
 def is_cache(content: object) -> bool:
     """Whether the content of a JSON file is a Kernel Tuner cache."""
     if not isinstance(content, Mapping) or not isinstance(content.get("cache"), Mapping):
         return False
-    entries = content["cache"].values()
+    entries = map(as_mapping, content["cache"].values())
     return any(key in content for key in HEAD) or any(
-        isinstance(entry, Mapping) and any(key in entry for key in MARKS) for entry in entries
+        key in entry for entry in entries for key in MARKS
     )
 
 
-def sweep_of_cache(content: object, path: str | Path, cut: bool = False) -> ForeignSweep:
+def sweep_of_cache(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
     """Sweep in the content of a cache file."""
-    if not isinstance(content, Mapping) or not isinstance(content.get("cache"), Mapping):
-        raise UserError(path, "cache", "is missing: not a cache of Kernel Tuner")
     cache: Mapping[str, Any] = content["cache"]
-    notes = ["the file was cut off: entries up to its last complete one were read"] if cut else []
     names = _parameters(content, cache)
     objective = str(content.get("objective") or TIME)
-    rows = [row_of(key, entry, names, objective, path) for key, entry in cache.items()]
+    rows = [_row(key, entry, names, objective, path) for key, entry in cache.items()]
+    notes = []
     if isinstance(cache, Repeated):
         notes.append(f"{cache.count} entries repeat a configuration: the last of each is kept")
-    notes += notes_on(list(cache.values()), names, rows)
-    listed = content.get("tune_params")
-    values = listed if isinstance(listed, Mapping) else {}
-    return ForeignSweep(
-        source=str(path),
-        format=FORMAT,
-        device_name=str(content.get("device_name") or "").strip(),
-        kernel_name=str(content.get("kernel_name") or "").strip(),
-        problem=problem_of(content.get("problem_size")),
-        tunables={name: _values(values.get(name), name, rows) for name in names},
-        rows=rows,
-        notes=notes,
+    listed = as_mapping(content.get("tune_params"))
+    return sweep_of(
+        path,
+        "Kernel Tuner cache",
+        rows,
+        "cache.{}",
+        names,
+        {
+            name: [as_value(value) for value in values]
+            for name, values in listed.items()
+            if isinstance(values, list)
+        },
+        content.get("device_name"),
+        content.get("kernel_name"),
+        problem_of(content.get("problem_size")),
+        [*notes, *_notes_on([as_mapping(entry) for entry in cache.values()], names, rows)],
     )
 
 
 def _parameters(content: Mapping[str, Any], cache: Mapping[str, Any]) -> list[str]:
-    """Names of the tunables in the order of the keys."""
     for key in ("tune_params_keys", "tune_params"):
         named = content.get(key)
         if isinstance(named, list | Mapping) and named:
             return [str(name) for name in named]
-    first = next((entry for entry in cache.values() if isinstance(entry, Mapping)), {})
+    first: Entry = next((entry for entry in cache.values() if isinstance(entry, Mapping)), {})
     return [str(name) for name in first if name not in NOT_TUNABLES]
 
 
-def _values(listed: object, name: str, rows: Sequence[Row]) -> list[Value]:
-    """Values of a tunable: those of the header, then those that only rows have."""
-    given = [as_value(value) for value in listed] if isinstance(listed, list | tuple) else []
-    return list(dict.fromkeys([*given, *(row.configuration[name] for row in rows)]))
-
-
-def row_of(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
+def _row(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
     """Row of one entry.
 
     Parameters
@@ -126,75 +135,185 @@ def row_of(key: str, entry: object, names: Sequence[str], objective: str, path: 
     """
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
-    words = key.split(",")
     inside = [n for n, value in entry.items() if isinstance(value, Mapping) and "times" in value]
     if inside:
         message = f"holds the entry {inside[0]!r}: a bracket is missing"
         raise UserError(path, f"cache.{key}", message)
-    configuration: dict[str, Value] = {}
-    for place, name in enumerate(names):
-        if name in entry:
-            configuration[name] = as_value(entry[name])
-        elif len(words) == len(names):
-            configuration[name] = as_value(words[place])
-        else:
-            raise UserError(path, f"cache.{key}.{name}", "is missing")
+    words = key.split(",")
+    in_key = dict(zip(names, words, strict=True)) if len(words) == len(names) else {}
+    if lacking := [name for name in names if name not in entry and name not in in_key]:
+        raise UserError(path, f"cache.{key}.{lacking[0]}", "is missing")
     times = as_times(entry.get("times"))
-    stated = as_time(entry.get(TIME))
-    failure = _failure(entry, objective)
     # A stated time that is none, such as 1e20 or NaN, is a failure, whatever the repeats say.
-    if entry.get(TIME) is None and times and not failure:
-        stated = math.fsum(times) / len(times)
-    extra: dict[str, Any] = {}
-    if isinstance(entry.get("timestamp"), str):
-        extra["measured_at"] = entry["timestamp"]
-    if isinstance(registers := as_value(entry.get("num_regs", "")), int):
-        extra["registers"] = registers
-    if failure or stated is None:
-        words_of_it = failure or UNKNOWN_FAILURE
-        return Row(configuration, failure_status(words_of_it), words_of_it, times, None, extra)
-    return Row(configuration, "ok", "", times, stated, extra)
+    stated = mean(times) if entry.get(TIME) is None else as_time(entry[TIME])
+    return row_of(
+        {name: entry.get(name, in_key.get(name)) for name in names},
+        stated,
+        times,
+        _failure(entry, objective),
+        compiled={"registers": entry.get("num_regs")},
+        measured_at=entry.get("timestamp"),
+    )
 
 
-def _failure(entry: Mapping[str, Any], objective: str) -> str:
+def _failure(entry: Entry, objective: str) -> str:
     """Words of a failure; empty for a row with a time."""
-    error = entry.get(ERROR)
-    if error:
+    if error := entry.get(ERROR):
         return error if isinstance(error, str) else json.dumps(error, default=str)
-    for name in (objective, TIME):
-        value = entry.get(name)
-        if isinstance(value, str) and as_time(value) is None:
-            return value
-    return ""
+    texts = (entry.get(name) for name in (objective, TIME))
+    return next((text for text in texts if isinstance(text, str) and as_time(text) is None), "")
 
 
-def notes_on(entries: Sequence[object], names: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def _notes_on(entries: Sequence[Entry], names: Sequence[str], rows: Sequence[Row]) -> list[str]:
     """What was left out of ``entries`` with the tunables ``names``, and what is odd in ``rows``."""
     notes = []
     used = {*names, TIME, "times", ERROR, "timestamp", "num_regs"}
-    left = {str(name) for entry in entries if isinstance(entry, Mapping) for name in entry} - used
-    if left:
+    if left := {str(name) for entry in entries for name in entry} - used:
         notes.append(f"not taken over: {', '.join(sorted(left))}")
-    means = [
-        row
-        for row in rows
-        if row.time_ms is not None and row.times_ms and not _is_mean(row.time_ms, row.times_ms)
-    ]
-    broken = sum(
-        bool(entry.get("times")) and not as_times(entry["times"])
-        for entry in entries
-        if isinstance(entry, Mapping)
-    )
-    if broken:
+    if broken := sum(bool(each.get("times")) and not as_times(each["times"]) for each in entries):
         notes.append(f"{broken} rows have a repeat that is no time: their repeats are left out")
-    if means:
-        notes.append(f"{len(means)} rows state a time that is not the mean of their repeats")
+    odd = sum(
+        not math.isclose(row.time_ms, mean(row.times_ms) or 0.0, rel_tol=MEAN_TOLERANCE)
+        for row in rows
+        if row.time_ms is not None and row.times_ms
+    )
+    if odd:
+        notes.append(f"{odd} rows state a time that is not the mean of their repeats")
     return notes
 
 
-def _is_mean(time_ms: float, times_ms: Sequence[float]) -> bool:
-    mean = math.fsum(times_ms) / len(times_ms)
-    return math.isclose(time_ms, mean, rel_tol=MEAN_TOLERANCE)
+def rows_in(content: object) -> tuple[list[Entry], Entry] | None:
+    """Rows of a list of results, and its environment; None where ``content`` is no such list."""
+    if isinstance(content, list) and len(content) == 2 and isinstance(content[0], list):
+        listed, environment = content
+    else:
+        listed, environment = content, {}
+    if not isinstance(listed, list) or not listed or not isinstance(environment, Mapping):
+        return None
+    if not all(isinstance(row, Mapping) for row in listed) or not any(map(_time_key, listed)):
+        return None
+    return listed, environment
+
+
+def _time_key(row: Entry) -> str:
+    """Key of a row's time: Kernel Tuner's, or one that names a unit; empty if none."""
+    if TIME in row or "times" in row or ERROR in row:
+        return TIME
+    return time_among(key for key in row if unit_in_name(key))
+
+
+def sweep_of_rows(
+    rows: Sequence[Entry], environment: Entry, path: str | Path, space: Space | None = None
+) -> ForeignSweep:
+    """Sweep of the rows of a list of results (see :func:`rows_in`).
+
+    Parameters
+    ----------
+    environment
+        What Kernel Tuner returns beside the rows; empty where there is nothing.
+    space
+        T1 of the kernel: then its tunables are taken.
+
+    Raises
+    ------
+    UserError
+        When no key is a tunable, or a row lacks one.
+    """
+    time_key = next(filter(None, map(_time_key, rows)))
+    unit = unit_in_name(time_key) or "ms"
+    notes = notes_on_unit(unit)
+    if time_key == TIME:
+        notes = ["the time is read as milliseconds, as Kernel Tuner writes it"]
+    entries = [_entry(row, time_key, TO_MS[unit]) for row in rows]
+    named = next((k for k in DEVICE_KEYS if all(isinstance(r.get(k), str) for r in rows)), "")
+    names = list(space.tunables) if space else _tunables(entries, named)
+    if not names:
+        keys = ", ".join(dict.fromkeys(str(key) for row in rows for key in row))
+        raise no_format(path, f"a list of rows without a tunable (keys: {keys})")
+    if not space:
+        notes.append(f"tunables: {', '.join(names)}; a T1 file names others (--space)")
+    objective = _objective(entries, names)
+    read = []
+    for number, entry in enumerate(entries):
+        if lacking := [name for name in names if name not in entry]:
+            raise UserError(path, f"{number}.{lacking[0]}", "is missing")
+        read.append(_row(str(number), entry, names, objective, path))
+    told = [{k: v for k, v in entry.items() if k != named} for entry in entries]
+    return sweep_of(
+        path,
+        "Kernel Tuner results",
+        read,
+        "{}",
+        names,
+        space.tunables if space else None,
+        _device(rows, environment, named, path),
+        space.kernel_name if space else environment.get("kernel_name"),
+        space.problem if space else None,
+        [*notes, *_notes_on(told, names, read)],
+    )
+
+
+def _entry(row: Entry, time_key: str, to_ms: float) -> dict[str, Any]:
+    """``row`` as an entry of a cache: its time in ms, its repeats as a list."""
+    found = {str(name): value for name, value in row.items() if name != time_key}
+    value = row.get(time_key)
+    if value is not None:
+        time = as_time(value)
+        found[TIME] = value if time is None or to_ms == 1.0 else time * to_ms
+    if isinstance(found.get("times"), str):
+        try:
+            found["times"] = json.loads(found["times"])
+        except (ValueError, RecursionError):
+            del found["times"]
+    return found
+
+
+def _tunables(entries: Sequence[Entry], device: str) -> list[str]:
+    """Keys of the tunables: those before the first measurement, if they tell rows apart."""
+    keys = list(dict.fromkeys(key for entry in entries for key in entry))
+    candidates = [key for key in keys if key != device and _may_be_tunable(key, entries)]
+    # The time may have been put at the end: its place among the given keys counts.
+    marks = [place for place, key in enumerate(keys) if key in MARKS]
+    before = [key for key in candidates if keys.index(key) < min(marks, default=len(keys))]
+    if before and _distinct(entries, before) == _distinct(entries, candidates):
+        return before
+    return candidates
+
+
+def _may_be_tunable(key: str, entries: Sequence[Entry]) -> bool:
+    if key in NOT_TUNABLES or "/" in key or key.lower().startswith(OBSERVED):
+        return False
+    if is_time_name(key) or not all(key in entry for entry in entries):
+        return False
+    values = [entry[key] for entry in entries]
+    if not all(isinstance(value, str | int | float | bool) for value in values):
+        return False
+    measured = any(isinstance(each, float) and not each.is_integer() for each in values)
+    return not measured or 2 * len(set(values)) <= len(values)
+
+
+def _distinct(entries: Sequence[Entry], names: Sequence[str]) -> int:
+    return len({tuple(as_value(entry[name]) for name in names) for entry in entries})
+
+
+def _objective(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    """Key where failures stand as words: the first that holds both numbers and texts."""
+    for key in dict.fromkeys(key for entry in entries for key in entry):
+        values = [entry[key] for entry in entries if key in entry]
+        texts = sum(isinstance(value, str) and as_time(value) is None for value in values)
+        if key not in names and 0 < texts < len(values):
+            return key
+    return TIME
+
+
+def _device(rows: Sequence[Entry], environment: Entry, named: str, path: str | Path) -> str:
+    if not named:
+        return next((str(environment[key]) for key in DEVICE_KEYS if environment.get(key)), "")
+    found = sorted({str(row[named]).strip() for row in rows})
+    if len(found) > 1:
+        message = f"rows are of several devices ({', '.join(found)}): leave one in the file"
+        raise UserError(path, named, message)
+    return found[0]
 
 
 def write_cache(path: str | Path, sweep: ForeignSweep) -> None:

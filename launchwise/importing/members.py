@@ -4,66 +4,55 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
+from launchwise.base.expressions import FUNCTIONS
 from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
 from launchwise.importing.files import MOST_BYTES
-from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
-from launchwise.workloads.parts import Value
+from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
 from launchwise.workloads.spec_checks import MOST_NAMES
+
+TAKEN = {
+    *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),
+    *("variant", "only", "constraints", "stated_ms", "and", "or", "not", "in", "if", "else", "is"),
+}
+"""Names that a parameter of a spec may not have."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Facts that the files lack or state wrongly.
+    """Facts that the files lack or state wrongly."""
 
-    Parameters
-    ----------
-    space
-        T1 of the kernel.
-    columns
-        Mapping of the columns of CSV files.
-    devices
-        File, as it was named, to the device's name.
-    gpus
-        File to the name of its GPU in settings; that of its card when left out.
-    problem
-        Problem parameters to their values, instead of what files state. A text where the size is
-        not known: then nothing is computed of it.
-    problem_names
-        Names of the first problem parameters of the files, in their order.
-    bytes, flop
-        Least bytes and FLOP of the problem, expressions over its parameters.
-    baseline
-        Default configuration by the names of the files.
-    title, source, licence
-        For the report and the provenance.
-    max_bytes
-        Most bytes that a file unpacks to.
-    """
-
+    # T1 of the kernel, and the mapping of the columns of CSV files.
     space: Space | None = None
     columns: Mapped | None = None
+    # File, as it was named, to its device's name, and to the name of its GPU in settings.
     devices: Mapping[str, str] = field(default_factory=dict)
     gpus: Mapping[str, str] = field(default_factory=dict)
+    # Instead of what files state. A text where the size is not known: nothing is computed of it.
     problem: Mapping[str, Value] = field(default_factory=dict)
+    # Names of the first problem parameters of the files, in their order.
     problem_names: Sequence[str] = ()
+    # Least bytes and FLOP of the problem: expressions over its parameters.
     bytes: str | None = None
     flop: str | None = None
+    # Default configuration by the names of the files.
     baseline: Mapping[str, Value] = field(default_factory=dict)
+    # For the report and the provenance.
     title: str = ""
     source: str = ""
     licence: str = ""
+    # Most bytes that a file unpacks to.
     max_bytes: int = MOST_BYTES
 
 
@@ -77,12 +66,25 @@ class Member:
     problem: dict[str, Value]
 
 
+@dataclass
+class Batch:
+    """Sweeps of one import, what the user adds to them, and what is said of them."""
+
+    members: list[Member]
+    # Tunables of the files to those of the spec.
+    names: dict[str, str]
+    asked: Options
+    # What was converted, repaired, left out or chosen, one sentence each; every step adds its own.
+    notes: list[str]
+
+
 def _named(options: Mapping[str, str], path: str | Path) -> str | None:
-    """Entry of a file, by its path or its name."""
     return options.get(str(path), options.get(Path(path).name))
 
 
-def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) -> list[ForeignSweep]:
+def _read_files(
+    files: Sequence[str | Path], asked: Options, notes: list[str]
+) -> list[ForeignSweep]:
     """Sweeps of all files, with the devices that the user names."""
     known = {name for path in files for name in (str(path), Path(path).name)}
     for name in (*asked.devices, *asked.gpus):
@@ -101,7 +103,7 @@ def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) ->
             _insist_on_few_names(sweep, path)
             if not sweep.rows:
                 raise UserError(path, "", "holds no configuration")
-            once = without_repeats(replace(sweep, device_name=device))
+            once = _without_repeats(replace(sweep, device_name=device))
             notes += [f"{Path(path).name}: {note}" for note in once.notes]
             found.append(once)
     if not found:
@@ -117,11 +119,27 @@ def _insist_on_few_names(sweep: ForeignSweep, path: str | Path) -> None:
             raise UserError(path, what, f"{long[0]} is longer than {LONGEST_NAME} characters")
 
 
-def members_of(
-    read: list[ForeignSweep], asked: Options, notes: list[str]
-) -> tuple[list[Member], dict[str, str]]:
-    """Sweeps with names of a spec, their GPUs and problems, and the files' names to ours."""
-    tunables = same_tunables(read)
+def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
+    """``sweep`` with one row per configuration: the last, as a resumed run writes it anew."""
+    rows = {tuple(row.configuration.items()): row for row in sweep.rows}
+    left = len(sweep.rows) - len(rows)
+    if not left:
+        return sweep
+    note = f"{left} rows repeat a configuration: the last of each is kept"
+    return replace(sweep, rows=list(rows.values()), notes=[*sweep.notes, note])
+
+
+def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
+    """Sweeps of all files with names of a spec, their GPUs and problems.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read, lacks what nothing else states, or does not fit the others.
+    """
+    notes: list[str] = []
+    read = _read_files(files, asked, notes)
+    tunables = _same_tunables(read)
     if asked.space and set(asked.space.tunables) == set(tunables):
         tunables = list(asked.space.tunables)
     problems = _of_one_type([_problem(sweep, asked) for sweep in read])
@@ -129,44 +147,113 @@ def members_of(
     for theirs, ours in names.items():
         if theirs != ours:
             notes.append(f"{theirs} is called {ours}: its own name is taken, or is none")
-    values = {name: {v for sweep in read for v in sweep.tunables[name]} for name in tunables}
-    texts = [name for name in tunables if any(isinstance(each, str) for each in values[name])]
+    texts = {
+        name
+        for name in tunables
+        if any(isinstance(value, str) for sweep in read for value in sweep.tunables[name])
+    }
     cards, devices = read_cards(), read_device_names()
     members: list[Member] = []
     taken: dict[tuple[Any, ...], str] = {}
     for sweep, problem in zip(read, problems, strict=True):
         datasheet = card_of(sweep.device_name, cards, devices)
-        gpu = _named(asked.gpus, sweep.source)
-        gpu = gpu or (datasheet.name if datasheet else gpu_name(sweep.device_name))
-        if not gpu:
-            message = f"{sweep.device_name!r} makes no name of a GPU: give one, such as --gpu"
-            raise UserError(
-                sweep.source, "device_name", f"{message} {Path(sweep.source).name}=NAME"
-            )
-        if not re.fullmatch(GPU, gpu):
-            message = f"must match {GPU}: it names a folder (got {gpu!r})"
-            raise UserError("import", "--gpu", message)
-        if len(gpu) > LONGEST_NAME:
-            raise UserError("import", "--gpu", f"{gpu} is longer than {LONGEST_NAME} characters")
+        gpu = _gpu(sweep, datasheet, asked)
         key = (gpu, *problem.items())
         if key in taken:
             message = f"is of the same GPU and problem as {taken[key]}: leave one out, or name"
             raise UserError(sweep.source, "", f"{message} another GPU, such as --gpu FILE=NAME")
         taken[key] = sweep.source
-        members.append(Member(renamed(sweep, names, texts), gpu, datasheet, problem))
-    return members, names
+        members.append(Member(_renamed(sweep, names, texts), gpu, datasheet, problem))
+    return Batch(members, names, asked, notes)
 
 
-def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
-    """Problem of a sweep: what the user says, else what the file states.
+def _gpu(sweep: ForeignSweep, datasheet: Datasheet | None, asked: Options) -> str:
+    """Name of a sweep's GPU in settings: the user's, else that of its card or its device."""
+    gpu = _named(asked.gpus, sweep.source)
+    gpu = gpu or (datasheet.name if datasheet else gpu_name(sweep.device_name))
+    if not gpu:
+        message = f"{sweep.device_name!r} makes no name of a GPU: give one, such as --gpu"
+        raise UserError(sweep.source, "device_name", f"{message} {Path(sweep.source).name}=NAME")
+    if not re.fullmatch(GPU, gpu):
+        raise UserError("import", "--gpu", f"must match {GPU}: it names a folder (got {gpu!r})")
+    if len(gpu) > LONGEST_NAME:
+        raise UserError("import", "--gpu", f"{gpu} is longer than {LONGEST_NAME} characters")
+    return gpu
+
+
+def _same_tunables(sweeps: Iterable[ForeignSweep]) -> list[str]:
+    """Tunables of all sweeps, in the order of the first.
 
     Raises
     ------
     UserError
-        When neither states one, or it is no finite number.
+        When a file has others.
     """
+    first, *rest = sweeps
+    for other in rest:
+        if difference := sorted(first.tunables.keys() ^ other.tunables.keys()):
+            message = f"has other parameters than {first.source}: {', '.join(difference)}"
+            raise UserError(other.source, "", message)
+    return list(first.tunables)
+
+
+def own_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Names of a file to names that a spec may have, no two alike."""
+    used, found = {*TAKEN, *taken}, {}
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        if not re.match(r"[A-Za-z]", plain):
+            plain = f"p{plain}"
+        while plain in used:
+            plain += "_"
+        used.add(plain)
+        found[name] = plain
+    return found
+
+
+def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> ForeignSweep:
+    """``sweep`` with its tunables in the order and with the names of ``names``.
+
+    Parameters
+    ----------
+    texts
+        Tunables whose values become texts, because some of them are no integers.
+    """
+
+    def value(name: str, given: Value) -> Value:
+        return str(given) if name in texts else given
+
+    def own(configuration: Mapping[str, Value]) -> dict[str, Value]:
+        return {ours: value(name, configuration[name]) for name, ours in names.items()}
+
+    return replace(
+        sweep,
+        tunables={
+            ours: [value(name, each) for each in sweep.tunables[name]]
+            for name, ours in names.items()
+        },
+        rows=[replace(row, configuration=own(row.configuration)) for row in sweep.rows],
+    )
+
+
+def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
+    """Problem of a sweep: what the user says, else what the file states, with the user's names.
+
+    Raises
+    ------
+    UserError
+        When neither states one, it has fewer parameters than names, or one is no finite number.
+    """
+    names = asked.problem_names
+    if not asked.problem and len(names) > len(sweep.problem):
+        told = assigned(sweep.problem) or "none"
+        message = f"states {len(sweep.problem)} problem parameters ({told}), not {len(names)}"
+        raise UserError(sweep.source, "--problem-names", message)
+    stated = dict(
+        zip([*names, *list(sweep.problem)[len(names) :]], sweep.problem.values(), strict=False)
+    )
     # Named parameters replace the stated ones as a whole: another problem has other sizes.
-    problem = dict(asked.problem) or _renamed(sweep, asked.problem_names)
+    problem = dict(asked.problem) or stated
     if not problem:
         message = "states no problem: name it, such as --problem n=4096"
         raise UserError(sweep.source, "problem_size", message)
@@ -182,16 +269,6 @@ def _is_endless(text: str) -> bool:
         return not math.isfinite(float(text))
     except ValueError:
         return False
-
-
-def _renamed(sweep: ForeignSweep, names: Sequence[str]) -> dict[str, Value]:
-    """Problem of a file with the user's names for its first parameters."""
-    if len(names) > len(sweep.problem):
-        told = assigned(sweep.problem) or "none"
-        message = f"states {len(sweep.problem)} problem parameters ({told}), not {len(names)}"
-        raise UserError(sweep.source, "--problem-names", message)
-    rest = list(sweep.problem)[len(names) :]
-    return dict(zip([*names, *rest], sweep.problem.values(), strict=True))
 
 
 def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:

@@ -8,12 +8,12 @@ more than the cards' bandwidths and peaks explain.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from launchwise.gpus.datasheets import Datasheet
-from launchwise.importing.sweep import median
 
 MOST_UNEXPLAINED = 20.0
 """Ratio of times on two cards, beyond that of their bandwidths and peaks, from which one of them is
@@ -22,29 +22,18 @@ flagged."""
 
 @dataclass(frozen=True)
 class Timed:
-    """Times of one sweep.
+    """Times of one sweep."""
 
-    Parameters
-    ----------
-    name
-        Name of the GPU.
-    datasheet
-        Its card; None where it is unknown.
-    problem
-        Values of the problem that the file states.
-    times_ms
-        Configuration's values to its time, ms.
-    least_bytes
-        Least bytes that the problem moves; None where unknown.
-    items
-        Work items of the problem if all its sizes are integers; None where one is a text.
-    """
-
+    # Name of the GPU, and its card; None where it is unknown.
     name: str
     datasheet: Datasheet | None
+    # Values of the problem that the file states.
     problem: tuple[Any, ...]
+    # Configuration's values to its time, ms.
     times_ms: Mapping[tuple[Any, ...], float]
+    # Least bytes that the problem moves; None where unknown.
     least_bytes: float | None
+    # Work items of the problem if all its sizes are integers; None where one is a text.
     items: float | None
 
     @property
@@ -100,9 +89,10 @@ def unexplained(one: Timed, other: Timed) -> float:
     """
     common = one.times_ms.keys() & other.times_ms.keys()
     if common:
-        ratio = median(one.times_ms[key] / other.times_ms[key] for key in common)
+        ratio = statistics.median(one.times_ms[key] / other.times_ms[key] for key in common)
     else:
-        ratio = median(one.times_ms.values()) / median(other.times_ms.values())
+        ratio = statistics.median(one.times_ms.values())
+        ratio /= statistics.median(other.times_ms.values())
     explained = [1.0]
     if one.datasheet and other.datasheet:
         pairs = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,21 @@ from launchwise.importing.files import (
     parse_json,
     read_members,
 )
-from launchwise.importing.kernel_tuner import is_cache, sweep_of_cache
-from launchwise.importing.ktt import is_ktt, sweep_of_ktt
-from launchwise.importing.results import rows_in, sweep_of_rows
+from launchwise.importing.kernel_tuner import is_cache, rows_in, sweep_of_cache, sweep_of_rows
+from launchwise.importing.other_tuners import is_ktt, is_triton, sweep_of_ktt, sweep_of_triton
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space, is_t1
 from launchwise.importing.t4 import is_t4, sweep_of_t4
-from launchwise.importing.time_names import is_time_name, unit_in_name
-from launchwise.importing.triton import is_triton, sweep_of_triton
+from launchwise.importing.time_names import is_overhead, is_time_name, time_among, unit_in_name
 
-Reader = Callable[[Any, str | Path, bool], ForeignSweep]
-
-READERS: list[tuple[Callable[[object], bool], Reader]] = [
+READERS: list[tuple[Callable[[object], bool], Callable[[Any, str | Path], ForeignSweep]]] = [
     (is_cache, sweep_of_cache),
     (is_triton, sweep_of_triton),
     (is_ktt, sweep_of_ktt),
 ]
 """Test of a JSON file's content, and its reader."""
+
+CUT = "the file was cut off: what stands before its last complete entry was read"
 
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 
@@ -105,11 +104,13 @@ def _sweeps_of(
         raise no_format(path, WISDOM)
     if not is_json:
         return [_of_table(text, path, space)]
-    lines = _json_lines(text, path)
-    if lines is not None:
-        return [_of_lines(*lines, path, space)]
-    content, cut = parse_json(text, path)
-    return [_of_json(content, path, space, cut)]
+    lines, cut = _json_lines(text, path)
+    if lines:
+        found = _of_lines(lines, path, space)
+    else:
+        content, cut = parse_json(text, path)
+        found = _of_json(content, path, space)
+    return [replace(found, notes=[CUT, *found.notes]) if cut else found]
 
 
 WISDOM = "a wisdom file of Kernel Launcher, which holds the fastest configurations alone"
@@ -129,25 +130,20 @@ def _of_table(text: str, path: str | Path, space: Space | None) -> ForeignSweep:
 
 
 def _ask_for_columns(columns: list[str]) -> str:
-    listed = ", ".join(columns)
-    times = [name for name in columns if is_time_name(name)]
-    if not times:
-        told = "none of them is named as a time; "
-        unit, time, rest = "ms", "TIME", columns
-    else:
-        told, time, unit = "", times[0], unit_in_name(times[0]) or "ms"
-        rest = [name for name in columns if name != time]
+    time = time_among(columns)
+    told = "" if time else "none of them is named as a time; "
+    rest = [name for name in columns if not (is_time_name(name) or is_overhead(name))]
     return (
         f"is CSV: name a file that says what its columns hold (--columns), such as "
-        f"{{tunables: [{', '.join(rest[:2])}], time: {time}, unit: {unit}}}; {told}"
-        f"columns: {listed}"
+        f"{{tunables: [{', '.join(rest[:2])}], time: {time or 'TIME'}, "
+        f"unit: {unit_in_name(time) or 'ms'}}}; {told}columns: {', '.join(columns)}"
     )
 
 
-def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool] | None:
+def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
     """Objects of a text with one per line, and whether the last was cut off.
 
-    None where it is one JSON text.
+    None of them where it is one JSON text.
 
     Raises
     ------
@@ -156,7 +152,7 @@ def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool] | None:
     """
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):
-        return None
+        return [], False
     found = []
     for number, line in lines.items():
         try:
@@ -164,43 +160,38 @@ def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool] | None:
         except (ValueError, RecursionError) as error:
             # Only a text that spans several lines begins with an object that has no end.
             if not found and not isinstance(error, UnicodeEncodeError):
-                return None
+                return [], False
             # The last line of a run that was killed.
             if isinstance(error, UnicodeEncodeError) or number != max(lines):
                 raise UserError(f"{path}:{number}", "", f"is not JSON: {error}") from error
-    if not all(isinstance(each, Mapping) for each in found):
-        return None
     return found, len(found) < len(lines)
 
 
-def _of_lines(lines: list[Any], cut: bool, path: str | Path, space: Space | None) -> ForeignSweep:
-    """Sweep of JSON lines: rows of results, or results of T4."""
+def _of_lines(lines: list[Any], path: str | Path, space: Space | None) -> ForeignSweep:
     if "tunable_parameters" in lines[0] or "kernel_launcher_version" in lines[0]:
         raise no_format(path, WISDOM)
     if all(isinstance(each.get("configuration"), Mapping) for each in lines):
-        return sweep_of_t4({"results": lines}, path, space, cut)
+        return sweep_of_t4({"results": lines}, path, space)
     if rows_in(lines) is None:
         raise no_format(path, f"lines of JSON without a time (keys: {', '.join(lines[0])})")
-    return sweep_of_rows(lines, {}, path, space, cut)
+    return sweep_of_rows(lines, {}, path, space)
 
 
-def _of_json(content: Any, path: str | Path, space: Space | None, cut: bool) -> ForeignSweep:
+def _of_json(content: Any, path: str | Path, space: Space | None) -> ForeignSweep:
     for fits, reader in READERS:
         if fits(content):
-            return _of_space(reader(content, path, cut), path, space)
+            return _of_space(reader(content, path), path, space)
     if is_t4(content):
-        return sweep_of_t4(content, path, space, cut)
+        return sweep_of_t4(content, path, space)
     if is_t1(content):
         raise UserError(path, "", "is T1, which holds a space and no times: name it as the space")
     if (listed := rows_in(content)) is not None:
-        return sweep_of_rows(*listed, path, space, cut)
+        return sweep_of_rows(*listed, path, space)
     raise no_format(path, _what(content))
 
 
 def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> ForeignSweep:
-    """``sweep``, if it has the tunables of the space."""
-    if space and sweep.rows and set(space.tunables) != set(sweep.tunables):
-        strange = sorted(set(space.tunables) ^ set(sweep.tunables))
+    if space and sweep.rows and (strange := sorted(space.tunables.keys() ^ sweep.tunables.keys())):
         message = f"and the space (T1) have different parameters: {', '.join(strange)}"
         raise UserError(path, "", message)
     return sweep

@@ -32,20 +32,13 @@ ALWAYS = "1 == 1"
 
 @dataclass(frozen=True)
 class Shipped:
-    """Configuration files of one device.
+    """Configuration files of one device."""
 
-    Parameters
-    ----------
-    device
-        The library's name of it.
-    rules
-        What it launches for any problem of the files.
-    versions
-        Releases of Triton that the files state.
-    """
-
+    # The library's name of it.
     device: str
+    # What it launches for any problem of the files.
     rules: list[Usual]
+    # Releases of Triton that the files state.
     versions: tuple[str, ...]
 
 
@@ -187,7 +180,6 @@ def _intervals(sizes: list[int], mapping: ConfigFiles) -> Iterator[tuple[str, in
 def _configuration(
     given: Mapping[str, Any], spec: Spec, variant: str, mapping: ConfigFiles, where: str
 ) -> dict[str, Value]:
-    """A configuration by the names of the workload."""
     renamed = mapping.renamed(spec.variants[variant])
     found: dict[str, Value] = {}
     for name, theirs in renamed.items():

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow
-import pyarrow.parquet
 import yaml
 
 from launchwise.base.errors import UserError, unknown
@@ -17,8 +15,7 @@ from launchwise.base.expressions import evaluate, names_in
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
-from launchwise.importing.members import Member, Options
-from launchwise.importing.naming import own_names
+from launchwise.importing.members import Batch, Member, own_names
 from launchwise.importing.tables import STATED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -50,14 +47,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
     return yaml.dump(content, Dumper=_Compact, sort_keys=False, width=100, allow_unicode=True)
 
 
-def spec_content(
-    members: list[Member],
-    names: Mapping[str, str],
-    name: str,
-    asked: Options,
-    notes: list[str],
-    constraints: Sequence[str] = (),
-) -> dict[str, Any]:
+def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
     """Content of ``spec.yaml``, without the feasible set.
 
     Parameters
@@ -65,6 +55,7 @@ def spec_content(
     constraints
         Conditions that define the space; empty where none do.
     """
+    members, asked = batch.members, batch.asked
     if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
         message = f"has other problem parameters than {members[0].sweep.source}"
         raise UserError(strange[0].sweep.source, "problem_size", message)
@@ -76,7 +67,7 @@ def spec_content(
         for key, v in members[0].problem.items()
         if isinstance(v, int) and all(int(member.problem[key]) > 0 for member in members)
     ]
-    values = _values_of_tunables(members, names, asked)
+    values = _values_of_tunables(batch)
     formats = ", ".join(dict.fromkeys(member.sweep.format for member in members))
     chosen = next(iter(variant.values()))
     content: dict[str, Any] = {
@@ -95,38 +86,37 @@ def spec_content(
                 "neutral": values[ours][0],
                 "description": f"{theirs} of the imported files",
             }
-            for theirs, ours in names.items()
+            for theirs, ours in batch.names.items()
         },
-        "variants": {chosen: {"title": told, "tunables": list(names.values())}},
-        "baseline": {"variant": chosen, **_baseline(members, names, values, asked, notes)},
-        "work": _work(numeric, members, asked),
+        "variants": {chosen: {"title": told, "tunables": list(batch.names.values())}},
+        "baseline": {"variant": chosen, **_baseline(batch, values)},
+        "work": _work(numeric, batch),
         "findings": {STATED: "time that the file states, ms; time_ms is the median of the repeats"},
     }
     if asked.bytes is None:
-        notes.append("least bytes of the problem are unknown: no bandwidth is computed (--bytes)")
+        unknown_bytes = "least bytes of the problem are unknown: no bandwidth is computed (--bytes)"
+        batch.notes.append(unknown_bytes)
     if constraints:
         content["constraints"] = list(constraints)
     return content
 
 
-def _values_of_tunables(
-    members: Sequence[Member], names: Mapping[str, str], asked: Options
-) -> dict[str, list[Value]]:
+def _values_of_tunables(batch: Batch) -> dict[str, list[Value]]:
     """Our name of each tunable to its values, ascending: those of the files and of T1."""
     known = {
-        ours: list(dict.fromkeys(v for m in members for v in m.sweep.tunables[ours]))
-        for ours in names.values()
+        ours: list(dict.fromkeys(v for m in batch.members for v in m.sweep.tunables[ours]))
+        for ours in batch.names.values()
     }
-    of_space = asked.space.tunables if asked.space else {}
-    for theirs, ours in names.items():
+    of_space = batch.asked.space.tunables if batch.asked.space else {}
+    for theirs, ours in batch.names.items():
         known[ours] += _more_values(known[ours], of_space.get(theirs, []))
     return {ours: sorted(each) for ours, each in known.items()}
 
 
-def _work(numeric: Sequence[str], members: Sequence[Member], asked: Options) -> dict[str, str]:
-    """Work of a problem with these numeric parameters."""
+def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
+    asked = batch.asked
     items = " * ".join(numeric) or "1"
-    problems = [{name: member.problem[name] for name in numeric} for member in members]
+    problems = [{name: member.problem[name] for name in numeric} for member in batch.members]
     for key, text in (("bytes", asked.bytes), ("flop", asked.flop), ("problem", items)):
         if text is not None:
             _check_expression(key, text, problems)
@@ -188,55 +178,48 @@ def _problem_entry(key: str, members: list[Member]) -> dict[str, Any]:
     }
 
 
-def _baseline(
-    members: list[Member],
-    names: Mapping[str, str],
-    values: Mapping[str, Sequence[Value]],
-    asked: Options,
-    notes: list[str],
-) -> dict[str, Value]:
+def _baseline(batch: Batch, values: Mapping[str, Sequence[Value]]) -> dict[str, Value]:
     """Default configuration: the user's, else T1's if measured, else the first timed everywhere."""
-    columns = list(names.values())
+    members, asked = batch.members, batch.asked
+    if asked.baseline:
+        return _named_baseline(batch)
     timed = [
-        {tuple(row.configuration[name] for name in columns): None for row in member.sweep.timed}
-        for member in members
+        {tuple(row.configuration.items()): None for row in member.sweep.timed} for member in members
     ]
     everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
-    if asked.baseline:
-        return _named_baseline(members, names, asked.baseline)
     defaults = asked.space.defaults if asked.space else {}
     # Tunables that have other values than integers hold texts.
     wanted = tuple(
-        str(value) if isinstance(values[ours][0], str) and value is not None else value
-        for name, ours in names.items()
-        for value in (defaults.get(name),)
+        (ours, str(value) if isinstance(values[ours][0], str) else value)
+        for theirs, ours in batch.names.items()
+        if (value := defaults.get(theirs)) is not None
     )
     if wanted in everywhere:
-        notes.append("baseline: the defaults of T1")
-        return dict(zip(columns, wanted, strict=True))  # type: ignore[arg-type]
+        batch.notes.append("baseline: the defaults of T1")
+        return dict(wanted)
     if empty := [member for member in members if not member.sweep.timed]:
         raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
+    if not everywhere and all(len(member.sweep.rows) == 1 for member in members):
+        message = "holds one row per problem: winners alone, which are no sweep (see"
+        raise UserError(members[0].sweep.source, "", f"{message} launchwise import-shipped)")
     if not everywhere:
-        message = "no configuration has a time in every file: name one with --baseline"
+        message = "no configuration has a time for every problem: name one with --baseline"
         raise UserError("import", "baseline", message)
-    told = ", ".join(f"{name}={value}" for name, value in zip(columns, everywhere[0], strict=True))
-    notes.append(
-        f"baseline: no file states a default; {told} is the first configuration of the first file "
-        "with a time in all files (--baseline names another)"
+    batch.notes.append(
+        f"baseline: no file states a default; {assigned(dict(everywhere[0]))} is the first "
+        "configuration of the first file with a time in all files (--baseline names another)"
     )
-    return dict(zip(columns, everywhere[0], strict=True))
+    return dict(everywhere[0])
 
 
-def _named_baseline(
-    members: list[Member], names: Mapping[str, str], given: Mapping[str, Value]
-) -> dict[str, Value]:
-    """The baseline of the user, checked against the values of the files."""
+def _named_baseline(batch: Batch) -> dict[str, Value]:
+    names, given = batch.names, batch.asked.baseline
     for name in given:
         if name not in names:
             raise UserError("import", "baseline", unknown("tunable", name, names))
     found: dict[str, Value] = {}
     for name, ours in names.items():
-        values = [value for member in members for value in member.sweep.tunables[ours]]
+        values = [value for member in batch.members for value in member.sweep.tunables[ours]]
         if name not in given and len(set(values)) > 1:
             raise UserError("import", "baseline", f"{name} is missing")
         value = given.get(name, values[0])
@@ -247,40 +230,30 @@ def _named_baseline(
     return found
 
 
-def write_spec(
-    target: Path,
-    content: dict[str, Any],
-    members: list[Member],
-    asked: Options,
-    notes: list[str],
-) -> None:
+def write_spec(target: Path, content: dict[str, Any], batch: Batch) -> None:
     """Write ``spec.yaml``; beside it the feasible configurations if no conditions define them."""
-    columns = list(content["tunables"])
     listed = dict.fromkeys(
-        tuple(row.configuration[name] for name in columns)
-        for member in members
-        for row in member.sweep.rows
+        tuple(row.configuration.values()) for member in batch.members for row in member.sweep.rows
     )
     spec = validated(Spec, content, target / SPEC_FILE)
     told = _told_by_conditions(spec, len(listed))
-    if told is None and asked.space and not (asked.space.constraints or asked.space.unread):
+    space = batch.asked.space
+    if told is None and space and not (space.constraints or space.unread):
         told = "the product of all values, as T1 states no condition"
-    if (target / FEASIBLE_FILE).is_file():
-        (target / FEASIBLE_FILE).unlink()
+    (target / FEASIBLE_FILE).unlink(missing_ok=True)
     if told is None:
         content["feasible"] = FEASIBLE_FILE
         variant = next(iter(content["variants"]))
-        table = pd.DataFrame(list(listed), columns=columns)
+        table = pd.DataFrame(list(listed), columns=list(content["tunables"]))
         table.insert(0, "variant", variant)
         with whole_file(target / FEASIBLE_FILE) as scratch:
-            arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
-            pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
-        notes.append(
+            table.to_parquet(scratch, compression="zstd", index=False)
+        batch.notes.append(
             f"space: the {len(listed)} configurations that the files list, in {FEASIBLE_FILE}; "
             "the files do not state which others are feasible"
         )
     else:
-        notes.append(f"space: {told}; the files list {len(listed)} configurations")
+        batch.notes.append(f"space: {told}; the files list {len(listed)} configurations")
     head = (
         "# Written by an import. Edit the texts freely; columns and values are those of the rows.\n"
     )

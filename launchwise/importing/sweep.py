@@ -1,13 +1,19 @@
-"""A sweep that somebody else measured, in memory, whatever file it came from."""
+"""A sweep that somebody else measured, in memory, whatever file it came from.
+
+Every reader of a format makes rows with :func:`row_of` and a sweep with :func:`sweep_of`: what
+stands where is the format's, what a value, a time and a failure are is the same for all.
+"""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from launchwise.base.errors import UserError
+from launchwise.importing.time_names import SPELLED
 from launchwise.workloads.parts import Value
 
 NO_TIME = 1e20
@@ -19,72 +25,148 @@ SHORTEST = 1e-12
 LARGEST = 2**63 - 1
 """Largest integer of a table; those beyond stay texts."""
 
+NO_TIME_STATED = "no time"
+"""Reason of a row without a time and without words of a failure."""
+
+ONE_TIME = "one time per configuration: its repeats are not in the file"
+
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration of a foreign sweep.
-
-    Parameters
-    ----------
-    status
-        One of :data:`launchwise.workloads.statuses.STATUSES`.
-    reason
-        What the file says of a failure; empty for a timed row.
-    times_ms
-        Time of each repeat, ms.
-    time_ms
-        Time that the file states for the row (of Kernel Tuner the mean), ms; None if it has none.
-    extra
-        Other metrics of :data:`launchwise.workloads.metrics.SWEEP` by their names.
-    """
+    """One configuration of a foreign sweep."""
 
     configuration: dict[str, Value]
+    # One of launchwise.workloads.statuses.STATUSES, and what the file says of a failure.
     status: str
     reason: str
+    # Of each repeat, and what the file states for the row (of Kernel Tuner the mean), ms.
     times_ms: tuple[float, ...]
     time_ms: float | None
+    # Other metrics of launchwise.workloads.metrics.SWEEP by their names.
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ForeignSweep:
-    """Content of one file: a device, a kernel, a problem, and rows.
-
-    Parameters
-    ----------
-    source
-        Path of the file.
-    format
-        Name of its format.
-    device_name, kernel_name
-        As the file states them; empty where it does not.
-    problem
-        Problem parameter to its value; empty where the file states none.
-    tunables
-        Tunable to its values, in the order of the file.
-    constraints
-        Conditions of the space that launchwise can evaluate.
-    defaults
-        Default value of some tunables.
-    notes
-        What the reader converted, repaired or left out, one sentence each.
-    """
+    """Content of one file: a device, a kernel, a problem, and rows; what it lacks is empty."""
 
     source: str
     format: str
     device_name: str
     kernel_name: str
     problem: dict[str, Value]
+    # Tunable to its values, in the order of the file.
     tunables: dict[str, list[Value]]
     rows: list[Row]
-    constraints: list[str] = field(default_factory=list)
-    defaults: dict[str, Value] = field(default_factory=dict)
+    # What the reader converted, repaired or left out, one sentence each.
     notes: list[str] = field(default_factory=list)
 
     @property
     def timed(self) -> list[Row]:
         """Rows with a time."""
         return [row for row in self.rows if row.status == "ok"]
+
+
+def row_of(
+    configuration: Mapping[str, object],
+    time_ms: float | None,
+    times_ms: Sequence[float] = (),
+    words: str = "",
+    status: str = "",
+    compiled: Mapping[str, object] | None = None,
+    measured_at: object = None,
+) -> Row:
+    """Row of one entry of a file.
+
+    Parameters
+    ----------
+    time_ms
+        Time that the file states; None for a failure.
+    words
+        Of a failure: they count more than a time.
+    status
+        Of a failure, where the format tells it otherwise than by words.
+    compiled, measured_at
+        ``registers``, ``shared_bytes``, and a time stamp, as the file has them; what is no integer,
+        or no text, is left out.
+    """
+    whole = {name: as_value(value) for name, value in (compiled or {}).items()}
+    extra: dict[str, Any] = {name: n for name, n in whole.items() if isinstance(n, int)}
+    if isinstance(measured_at, str):
+        extra["measured_at"] = measured_at
+    values = {str(name): as_value(value) for name, value in configuration.items()}
+    if time_ms is None or words:
+        words = words or NO_TIME_STATED
+        return Row(values, status or failure_status(words), words, tuple(times_ms), None, extra)
+    return Row(values, "ok", "", tuple(times_ms), time_ms, extra)
+
+
+def sweep_of(
+    path: str | Path,
+    format_: str,
+    rows: Sequence[Row],
+    keys: str,
+    names: Iterable[str] = (),
+    listed: Mapping[str, Sequence[Value]] | None = None,
+    device: object = "",
+    kernel: object = "",
+    problem: Mapping[str, Value] | None = None,
+    notes: Sequence[str] = (),
+) -> ForeignSweep:
+    """Sweep of the rows of a file.
+
+    Parameters
+    ----------
+    keys
+        Key of a row's configuration in the file, with ``{}`` for its number.
+    names
+        Tunables, where something else than the first row states them.
+    listed
+        Tunable to the values that the file or the space states; those that only rows have follow.
+
+    Raises
+    ------
+    UserError
+        When a row has other tunables.
+    """
+    known = list(names) or list(rows[0].configuration if rows else ())
+    for number, row in enumerate(rows):
+        if strange := sorted(row.configuration.keys() ^ set(known)):
+            has = "has no" if strange[0] in known else "has the"
+            others = "the space (T1)" if listed else "the first result"
+            message = f"{has} parameter {strange[0]}, unlike {others}"
+            raise UserError(path, keys.format(number), message)
+    stated = listed or {}
+    return ForeignSweep(
+        source=str(path),
+        format=format_,
+        device_name=str(device or "").strip(),
+        kernel_name=str(kernel or "").strip(),
+        problem=dict(problem or {}),
+        tunables={
+            name: list(
+                dict.fromkeys([*stated.get(name, ()), *(row.configuration[name] for row in rows)])
+            )
+            for name in known
+        },
+        rows=list(rows),
+        notes=list(notes),
+    )
+
+
+def notes_on_unit(unit: str) -> list[str]:
+    """Sentence on the unit of a file's times, one of :data:`SPELLED`; none for milliseconds."""
+    return [] if unit == "ms" else [f"converted from {SPELLED[unit]} to milliseconds"]
+
+
+def mean(times: Sequence[float]) -> float | None:
+    """Mean of repeats; None without any."""
+    return math.fsum(times) / len(times) if times else None
+
+
+def as_mapping(content: object) -> Mapping[str, Any]:
+    """``content`` where it is a mapping, else an empty one."""
+    return content if isinstance(content, Mapping) else {}
 
 
 def as_value(value: object) -> Value:
@@ -142,11 +224,6 @@ def failure_status(words: str) -> str:
     if any(word in text for word in ("correct", "verif", "validation", "wrong")):
         return "wrong"
     return "failed"
-
-
-def median(times: Iterable[float]) -> float:
-    """Median, ms."""
-    return float(statistics.median(times))
 
 
 def problem_of(size: object) -> dict[str, Value]:

@@ -118,7 +118,6 @@ def readable_condition(text: str, tunables: Mapping[str, Any]) -> str:
 
 
 def _listed_values(values: object, path: str | Path, key: str) -> list[Value]:
-    """Values of a tunable: a list, or a text with a Python list."""
     listed = values
     if isinstance(values, str):
         listed = _evaluated(values)

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from launchwise.importing.sweep import ForeignSweep, Row
-from launchwise.tables.derived import of_formulas, of_repeats
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.rows import IMPORTED
+from launchwise.tables.rows import IMPORTED, of_formulas, of_repeats
 from launchwise.workloads.metrics import SWEEP, absent
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-TO_MS = {
-    "s": 1e3,
-    "ms": 1.0,
-    "us": 1e-3,
-    "ns": 1e-6,
-}
+TO_MS = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
 """Unit of a time to milliseconds."""
 
-_UNITS = {
-    **{name: "s" for name in ("second", "seconds", "sec", "secs")},
-    **{name: "ms" for name in ("millisecond", "milliseconds", "msec", "msecs", "millis")},
-    **{name: "ms" for name in ("milisecond", "miliseconds")},
-    **{name: "us" for name in ("microsecond", "microseconds", "usec", "usecs", "micros")},
-    **{name: "us" for name in ("µs", "μs", "µsec", "μsec")},
-    **{name: "ns" for name in ("nanosecond", "nanoseconds", "nsec", "nsecs", "nanos")},
-    **{name: name for name in TO_MS},
-}
-"""Names that files use for units, one of them misspelt as real files have it."""
+SPELLED = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
-SPELLED = {"ms": "milliseconds", "s": "seconds", "us": "microseconds", "ns": "nanoseconds"}
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "s": "s second seconds sec secs",
+        # Two of them misspelt, as real files have them.
+        "ms": "ms millisecond milliseconds msec msecs millis milisecond miliseconds",
+        "us": "us microsecond microseconds usec usecs micros µs μs µsec μsec",
+        "ns": "ns nanosecond nanoseconds nsec nsecs nanos",
+    }.items()
+    for name in names.split()
+}
+"""Names that files use for units."""
 
 _TIMES = {"time", "times", "runtime", "runtimes", "duration", "durations", "latency", "elapsed"}
 
@@ -45,21 +43,25 @@ def time_unit(name: object) -> str | None:
 
 
 def is_time_name(name: str) -> bool:
-    """Whether a measurement of this name is the time of a kernel, such as ``kernel_time``.
+    """Whether a measurement of this name is the time of a kernel: ``kernel_time``, ``us``.
 
     Overheads (``compile_time``), rates (``GB/s``, ``GFLOP per time``), spreads and time stamps are
-    not.
+    not; nor is ``s``, which may be anything.
     """
-    return (
-        "/" not in name
-        and any(word in _TIMES for word in _words(name))
-        and not (is_overhead_name(name))
-    )
+    words = _words(name)
+    is_unit = len(name) > 1 and time_unit(name) is not None
+    return "/" not in name and (is_unit or not _TIMES.isdisjoint(words)) and not is_overhead(name)
 
 
-def is_overhead_name(name: str) -> bool:
+def is_overhead(name: str) -> bool:
     """Whether a name is that of a time of something else than the kernel, or of a spread."""
-    return any(word in _OTHERS for word in _words(name))
+    return not _OTHERS.isdisjoint(_words(name))
+
+
+def time_among(names: Iterable[str]) -> str:
+    """The first name of a time; one of the CPU only where there is no other; empty where none."""
+    times = [name for name in names if is_time_name(name)]
+    return min(times, key=lambda name: "cpu" in _words(name), default="")
 
 
 def _words(name: str) -> list[str]:
@@ -68,5 +70,5 @@ def _words(name: str) -> list[str]:
 
 def unit_in_name(name: str) -> str | None:
     """Unit at the end of a name, such as ``time_us`` and ``duration (ns)``; None without one."""
-    words = re.split(r"[^0-9A-Za-zµμ]+", name.rstrip(")] "))
-    return time_unit(words[-1]) if len(words) > 1 else None
+    words = re.split(r"[^0-9A-Za-zµμ]+", name.strip("([)] "))
+    return time_unit(words[-1]) if len(words) > 1 or len(name) > 1 else None

@@ -23,11 +23,15 @@ from launchwise.gpus.datasheets import (
 )
 from launchwise.gpus.profile import write_profile
 from launchwise.importing.conditions import checked_conditions
-from launchwise.importing.members import Member, Options, members_of, read_files
+from launchwise.importing.members import Batch, Member, Options, batch_of
 from launchwise.importing.plausibility import Timed, doubts
-from launchwise.importing.settings import project_gpus, recorded_folder, write_settings
+from launchwise.importing.project import (
+    project_gpus,
+    recorded_folder,
+    write_settings,
+    write_study,
+)
 from launchwise.importing.specs import spec_content, write_spec
-from launchwise.importing.studies import write_study
 from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -36,32 +40,21 @@ from launchwise.workloads.spec import Spec, load_spec
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import.
+    """Result of an import."""
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    rows
-        GPU to its number of rows by status.
-    doubts
-        GPU to why its rows are kept out of studies.
-    notes
-        What was converted, repaired, left out or chosen, one sentence each.
-    settings
-        Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
-    studied
-        Whether there is a study to run.
-    fastest
-        GPU to the fastest configuration of each problem, one line each.
-    """
-
+    # Folder of the workload.
     folder: Path
+    # GPU to its number of rows by status.
     rows: dict[str, dict[str, int]]
+    # GPU to why its rows are kept out of studies.
     doubts: dict[str, list[str]]
+    # What was converted, repaired, left out or chosen, one sentence each.
     notes: list[str]
+    # Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
     settings: Path | None
+    # Whether there is a study to run.
     studied: bool
+    # GPU to the fastest configuration of each problem, one line each.
     fastest: dict[str, list[str]]
 
 
@@ -92,28 +85,26 @@ def write_workload(
     asked, target = options or Options(), Path(folder) / name
     if any(target.glob("*.cu")):
         raise UserError(target, "", "is a workload with a kernel: choose another name")
-    notes: list[str] = []
-    read = read_files(files, asked, notes)
-    members, names = members_of(read, asked, notes)
-    known = project_gpus(member.gpu for member in members)
-    checked = checked_conditions(members, names, asked, notes)
-    members = checked.members
-    content = spec_content(members, names, name, asked, notes, checked.constraints)
+    batch = batch_of(files, asked)
+    notes = batch.notes
+    known = project_gpus(member.gpu for member in batch.members)
+    constraints = checked_conditions(batch)
+    content = spec_content(batch, name, constraints)
     with _whole_workload(target):
-        write_spec(target, content, members, asked, notes)
+        write_spec(target, content, batch)
         spec = load_spec(target)
-        flagged = _doubts(members, spec, asked)
+        flagged = _doubts(batch, spec)
         folders = {
             gpu: recorded_folder(gpu, Path(recorded), known, notes)
-            for gpu in dict.fromkeys(member.gpu for member in members)
+            for gpu in dict.fromkeys(member.gpu for member in batch.members)
         }
-        rows = _write_rows(members, names, spec, asked, flagged, folders)
-        profiled = _write_profiles(members, folders, notes)
+        rows = _write_rows(batch, spec, flagged, folders)
+        profiled = _write_profiles(batch, folders)
         fit = [gpu for gpu in profiled if gpu not in flagged]
-        studied = write_study(target, spec, fit, members, asked, notes)
+        studied = write_study(target, spec, fit, batch)
         used = {gpu: folders[gpu] for gpu in profiled}
         settings = write_settings(target, used, Path(folder), known, notes)
-    return Imported(target, rows, flagged, notes, settings, studied, _fastest(members))
+    return Imported(target, rows, flagged, notes, settings, studied, _fastest(batch.members))
 
 
 @contextmanager
@@ -129,7 +120,6 @@ def _whole_workload(target: Path) -> Iterator[None]:
 
 
 def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
-    """GPU to words for the fastest configuration of each problem."""
     found: dict[str, list[str]] = {}
     for member in members:
         timed = [(row.time_ms, row) for row in member.sweep.timed if row.time_ms is not None]
@@ -141,52 +131,44 @@ def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
     return found
 
 
-def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
-    """GPU to the reason why its times are flagged."""
-    columns = list(spec.tunables)
-    timed = []
-    for member in members:
-        sizes = list(member.problem.values())
-        numeric = all(isinstance(size, int) for size in sizes)
-        least = asked.bytes is not None
-        timed.append(
-            Timed(
-                name=member.gpu,
-                datasheet=member.datasheet,
-                problem=tuple(member.problem.items()),
-                times_ms={
-                    tuple(row.configuration[name] for name in columns): row.time_ms
-                    for row in member.sweep.timed
-                    if row.time_ms is not None
-                },
-                least_bytes=float(spec.value(spec.work.bytes, member.problem)) if least else None,
-                items=float(math.prod(sizes)) if numeric else None,
-            )
-        )
+def _doubts(batch: Batch, spec: Spec) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
+    timed = [_timed(member, spec, batch.asked) for member in batch.members]
     for place, words in doubts(timed).items():
-        found.setdefault(members[place].gpu, []).extend(words)
+        found.setdefault(batch.members[place].gpu, []).extend(words)
     return found
 
 
+def _timed(member: Member, spec: Spec, asked: Options) -> Timed:
+    sizes = list(member.problem.values())
+    least = None if asked.bytes is None else float(spec.value(spec.work.bytes, member.problem))
+    return Timed(
+        name=member.gpu,
+        datasheet=member.datasheet,
+        problem=tuple(member.problem.items()),
+        times_ms={
+            tuple(row.configuration.values()): row.time_ms
+            for row in member.sweep.timed
+            if row.time_ms is not None
+        },
+        least_bytes=least,
+        items=float(math.prod(sizes)) if all(isinstance(size, int) for size in sizes) else None,
+    )
+
+
 def _write_rows(
-    members: list[Member],
-    names: Mapping[str, str],
-    spec: Spec,
-    asked: Options,
-    flagged: Mapping[str, list[str]],
-    folders: Mapping[str, Path],
+    batch: Batch, spec: Spec, flagged: Mapping[str, list[str]], folders: Mapping[str, Path]
 ) -> dict[str, dict[str, int]]:
     """Write rows and provenance of every GPU; their counts by status."""
     found = {}
     for gpu, folder in folders.items():
-        own = [member for member in members if member.gpu == gpu]
+        own = [member for member in batch.members if member.gpu == gpu]
         table = table_of([m.sweep for m in own], gpu, spec, [m.problem for m in own])
         facts = {
             FORMAT_KEY: {
                 "device": own[0].sweep.device_name,
                 "kernel": own[0].sweep.kernel_name,
-                "tunables": {ours: theirs for theirs, ours in names.items()},
+                "tunables": {ours: theirs for theirs, ours in batch.names.items()},
             }
         }
         path = folder / f"{spec.workload}.parquet"
@@ -199,8 +181,8 @@ def _write_rows(
                 "rows": len(table),
                 "rows_by_status": counts,
                 "imported_at": now(),
-                "source": asked.source,
-                "licence": asked.licence,
+                "source": batch.asked.source,
+                "licence": batch.asked.licence,
                 "files": [
                     {
                         "name": Path(member.sweep.source).name,
@@ -218,23 +200,23 @@ def _write_rows(
     return found
 
 
-def _write_profiles(
-    members: list[Member], folders: Mapping[str, Path], notes: list[str]
-) -> list[str]:
+def _write_profiles(batch: Batch, folders: Mapping[str, Path]) -> list[str]:
     """Write the profile of every GPU whose card is known; their names."""
     cards = read_cards()
     efficiency = reference_efficiency(cards)
     found = []
-    for gpu, member in {member.gpu: member for member in members}.items():
+    for gpu, member in {member.gpu: member for member in batch.members}.items():
         card = member.datasheet
         if card is None:
-            notes.append(
+            batch.notes.append(
                 f"{gpu}: no card for the device {member.sweep.device_name!r} in {CARDS_FILE}: rows "
                 "are kept, but no study can use them until its figures are there"
             )
         elif card.missing:
             lacking = ", ".join(card.missing)
-            notes.append(f"{gpu}: {CARDS_FILE} lacks {lacking} of {card.name}: no study can use it")
+            batch.notes.append(
+                f"{gpu}: {CARDS_FILE} lacks {lacking} of {card.name}: no study can use it"
+            )
         else:
             path = folders[gpu] / "profile.json"
             if not path.is_file():

@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.vectors import Columns
 from launchwise.gpus.machine import ARITHMETIC, BLOCKS_PER_SM, Machine
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.row_arrays import of_gpus
-from launchwise.learning.vectors import Columns
 from launchwise.workloads.cost import (
     COST_FILE,
     LEAST,

@@ -37,7 +37,7 @@ from launchwise.learning.splits import (
     case_columns,
     keys_among,
 )
-from launchwise.tables.folds import FOLDS, fold_name, folds_of_rows
+from launchwise.tables.learning import FOLDS, fold_name, folds_of_rows
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.vectors import Columns
 from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.following import following_tunables
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus, records_of
 from launchwise.learning.splits import Case
-from launchwise.learning.vectors import Columns, raw_names
 from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
@@ -63,7 +63,7 @@ class Domain:
         return [
             name
             for name, text in self._expressions.items()
-            if not raw_names(self.spec.derived, text) & tunables
+            if tunables.isdisjoint(self.spec.formulas.raw_names(text))
         ] + self.gpu_features
 
     @cached_property
@@ -247,7 +247,7 @@ class Domain:
             texts += [(text, variants != name) for text in variant.constraints]
         facts = next(iter(self._facts.values()), {})
         of_case = [*self.spec.problem_columns, *facts]
-        read = {text: raw_names(self.spec.derived, text) for text, _ in texts}
+        read = {text: self.spec.formulas.raw_names(text) for text, _ in texts}
         return [
             (text, exempt, [name for name in of_case if name in read[text]])
             for text, exempt in texts

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from launchwise.learning.vectors import raw_names
+from launchwise.base.expressions import parsed
 from launchwise.workloads.spec import Spec
 
 
@@ -25,13 +25,13 @@ def following_tunables(spec: Spec, constraints: Iterable[str]) -> dict[str, str]
     tunables = set(spec.tunable_columns)
     found: dict[str, str] = {}
     for text in constraints:
-        tree = ast.parse(text, mode="eval").body
+        tree = parsed(text)
         if not (isinstance(tree, ast.Compare) and [type(each) for each in tree.ops] == [ast.Eq]):
             continue
         for name, value in ((tree.left, tree.comparators[0]), (tree.comparators[0], tree.left)):
             if not (isinstance(name, ast.Name) and name.id in spec.tunables):
                 continue
             expression = ast.unparse(value)
-            if not raw_names(spec.derived, expression) & tunables:
+            if tunables.isdisjoint(spec.formulas.raw_names(expression)):
                 found[name.id] = expression
     return found

@@ -76,7 +76,7 @@ class Learnt:
 
     # As `launchwise.tables.learning.candidates_schema` declares them.
     candidates: pd.DataFrame
-    # Method to its columns of `SAID`, row by row those of ``candidates``.
+    # Method to its columns of `SAID` that are not empty, row by row those of ``candidates``.
     said: Mapping[str, pd.DataFrame]
     # Method to how it was made.
     facts: Mapping[str, Mapping[str, Any]]
@@ -84,11 +84,15 @@ class Learnt:
     @property
     def predicting(self) -> list[str]:
         """Methods that predict times."""
-        return [name for name, each in self.said.items() if each["predicted_ms"].notna().any()]
+        return [name for name in self.said if not np.isnan(self.times_ms(name)).all()]
+
+    def _values(self, method: str, column: str) -> np.ndarray:
+        own = self.said[method]
+        return own[column].to_numpy(dtype=float) if column in own else np.full(len(own), np.nan)
 
     def times_ms(self, method: str) -> np.ndarray:
         """Predicted time of each row: float64, ms, shape (rows,); NaN without one."""
-        return self.said[method]["predicted_ms"].to_numpy(dtype=float)
+        return self._values(method, "predicted_ms")
 
     def first(self, method: str) -> np.ndarray:
         """Rows that come first in their case: booleans, shape (rows,)."""
@@ -96,7 +100,7 @@ class Learnt:
 
     def losses(self, method: str) -> np.ndarray:
         """Log time of each row but for a constant of its case: float64, shape (rows,)."""
-        own = self.said[method]["loss"].to_numpy(dtype=float)
+        own = self._values(method, "loss")
         with np.errstate(invalid="ignore"):
             return np.where(np.isnan(own), np.log(self.times_ms(method)), own)
 
@@ -120,20 +124,17 @@ class Learnt:
         ``spread``. One method at a time: those of all methods together take gigabytes of a study
         of many GPUs.
         """
-        own = self.said[method]
-        ranks = own["rank"].to_numpy()
+        ranks = self.said[method]["rank"].to_numpy()
         rows = np.flatnonzero((ranks > 0) & (ranks <= most))
-        columns = own[["rank", "predicted_ms", "expected_gain", "spread"]].iloc[rows]
-        found = pd.concat([self.candidates.iloc[rows], columns], axis=1)
-        return found.assign(model=method).reset_index(drop=True)
+        reals = ("predicted_ms", "expected_gain", "spread")
+        columns = {name: self._values(method, name)[rows] for name in reals}
+        found = self.candidates.iloc[rows].assign(rank=ranks[rows], **columns, model=method)
+        return found.reset_index(drop=True)
 
     @cached_property
     def predicted_times(self) -> pd.DataFrame:
         """Every candidate with the times that methods predict (:func:`predicted_column`), ms."""
-        found = {
-            predicted_column(name): self.said[name]["predicted_ms"].to_numpy()
-            for name in self.predicting
-        }
+        found = {predicted_column(name): self.times_ms(name) for name in self.predicting}
         return self.candidates.assign(**found)
 
 
@@ -175,7 +176,9 @@ def read_learnt(
         if facts[name].get(CANDIDATES) != wanted or len(table) != len(candidates):
             message = f"is of other test candidates: run snakemake -R learn_{folder.name}"
             raise UserError(file, "", message)
-        found[name] = table[kept].reset_index(drop=True)
+        # Most methods leave columns empty: of a study of many GPUs they take gigabytes.
+        filled = [each for each in table if each == SAID[0] or table[each].notna().any()]
+        found[name] = table.loc[kept, filled].reset_index(drop=True)
     return Learnt(candidates[kept].reset_index(drop=True), found, facts)
 
 

@@ -1,18 +1,15 @@
-"""Exact Gaussian process regression with a Matern 3/2 kernel that has a scale for each axis.
+"""Gaussian process regression with a Matern 3/2 kernel that has a scale for each axis.
 
-Kernel of two points at distance r, in length scales times the root of 3::
-
-    amplitude * (1 + r) * exp(-r)
-
-Rasmussen and Williams (2006), chapters 2, 4.2 and 5.4.1. scikit-learn computes the gradient of the
-likelihood with an array of shape (points, points, axes); in closed form two products of matrices
-are enough, and single precision suffices to predict.
+scikit-learn fits the kernel and the weights of the points (Rasmussen and Williams, 2006, chapters
+2, 4.2 and 5.4.1); the mean at many points is computed here, in single precision.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,7 +25,7 @@ PIECE = 256
 
 @dataclass(frozen=True)
 class Kernel:
-    """Parameters of the kernel."""
+    """Kernel of two points at distance r, in scales / sqrt(3): amplitude * (1 + r) * exp(-r)."""
 
     # Variance of the function.
     amplitude: float
@@ -43,79 +40,47 @@ class Kernel:
         amplitude, *scales, noise = np.exp(logs)
         return cls(float(amplitude), np.array(scales), float(noise))
 
-    def stretched(self, points: np.ndarray) -> np.ndarray:
-        """Points of shape (points, axes) with a scale of root 3 along every axis."""
-        return np.asarray(points * (np.sqrt(3.0) / self.scales))
+    def fitted(
+        self, points: np.ndarray, values: np.ndarray, optimizer: Callable[..., Any] | None
+    ) -> Any:
+        """Regression of scikit-learn that begins with this kernel; None keeps it as it is.
+
+        Parameters
+        ----------
+        points, values
+            float64, shapes (points, axes) and (points,), of mean 0.
+        """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        smooth = ConstantKernel(self.amplitude, AMPLITUDES) * Matern(self.scales, SCALES, nu=1.5)
+        noisy = smooth + WhiteKernel(self.noise, NOISES)
+        process = GaussianProcessRegressor(noisy, alpha=JITTER, optimizer=optimizer)
+        with warnings.catch_warnings():
+            # Scales at their limits, and steps that ran out, are meant.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return process.fit(points, values)
 
 
 def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Kernel:
-    """The most likely kernel after so many steps of L-BFGS.
-
-    Parameters
-    ----------
-    points
-        float64, shape (points, axes).
-    values
-        Observed there, of mean 0: float64, shape (points,).
-    """
+    """The most likely kernel of some points after so many steps of L-BFGS."""
     from scipy.optimize import minimize
 
-    axes = points.shape[1]
-    start = np.log([1.0, *np.full(axes, 3.0), 1e-2])
-    limits = np.log([AMPLITUDES, *[SCALES] * axes, NOISES])
-    found = minimize(
-        negative_log_likelihood, start, (points, values), jac=True, method="L-BFGS-B",
-        bounds=limits, options={"maxiter": steps},
-    )  # fmt: skip
-    return Kernel.from_logs(found.x)
+    def optimized(function: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
+        options = {"maxiter": steps}
+        found = minimize(
+            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        return found.x, found.fun
 
-
-def negative_log_likelihood(
-    logs: np.ndarray, points: np.ndarray, values: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Negative log marginal likelihood of observed values, and its gradient.
-
-    Parameters
-    ----------
-    logs
-        Logarithms of amplitude, scales and noise, shape (axes + 2,); the gradient has it, too.
-    points, values
-        See :func:`fitted_kernel`.
-    """
-    from scipy.linalg import cho_solve
-
-    kernel = Kernel.from_logs(logs)
-    stretched = kernel.stretched(points)
-    distances = _distances(stretched)
-    decay = kernel.amplitude * np.exp(-distances)
-    smooth = (1 + distances) * decay
-    try:
-        factor = _factor(smooth, kernel.noise)
-    except np.linalg.LinAlgError:
-        return np.inf, np.zeros_like(logs)
-    weights = cho_solve((factor, True), values, check_finite=False)
-    inverse = cho_solve((factor, True), np.eye(len(values)), check_finite=False)
-    logarithm = np.log(np.diag(factor)).sum() + 0.5 * len(values) * np.log(2 * np.pi)
-    # Of each entry of the kernel matrix: twice the derivative of the log likelihood by it.
-    slopes = np.outer(weights, weights) - inverse
-    # An entry's derivative by the log of a scale is decay times the squared distance on its axis.
-    shares = slopes * decay
-    squares = (stretched**2).T @ shares.sum(axis=1)
-    by_scale = squares - np.einsum("pa,pa->a", stretched, shares @ stretched)
-    by_amplitude = 0.5 * (slopes * smooth).sum()
-    by_noise = 0.5 * kernel.noise * np.trace(slopes)
-    gradient = np.array([by_amplitude, *by_scale, by_noise])
-    return float(0.5 * values @ weights + logarithm), -gradient
+    first = Kernel(1.0, np.full(points.shape[1], 3.0), 1e-2)
+    return Kernel.from_logs(first.fitted(points, values, optimized).kernel_.theta)
 
 
 def posterior_weights(kernel: Kernel, points: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Weights of the points in the posterior mean, times the amplitude: shape (points,)."""
-    from scipy.linalg import cho_solve
-
-    distances = _distances(kernel.stretched(points))
-    smooth = kernel.amplitude * (1 + distances) * np.exp(-distances)
-    factor = _factor(smooth, kernel.noise)
-    return np.asarray(kernel.amplitude * cho_solve((factor, True), values, check_finite=False))
+    return np.asarray(kernel.amplitude * kernel.fitted(points, values, None).alpha_)
 
 
 def posterior_mean(
@@ -132,43 +97,16 @@ def posterior_mean(
     asked
         Shape (asked, axes).
     """
-    known = kernel.stretched(points)
+    stretch = np.sqrt(3.0) / kernel.scales
     # Around their mean, so that few digits are lost in the differences of squares.
-    centre = known.mean(axis=0)
-    known = (known - centre).astype(np.float32)
-    others = (kernel.stretched(asked) - centre).astype(np.float32)
-    known_squares, squares = (known**2).sum(axis=1), (others**2).sum(axis=1)
-    across = np.ascontiguousarray(known.T) * np.float32(-2)
-    of_known = weights.astype(np.float32)
-    distances = np.empty((PIECE, len(known)), dtype=np.float32)
-    decays = np.empty_like(distances)
+    centre = points.mean(axis=0)
+    known = ((points - centre) * stretch).astype(np.float32)
+    others = ((asked - centre) * stretch).astype(np.float32)
+    squares, of_known = (known**2).sum(axis=1), weights.astype(np.float32)
     found = np.empty(len(others))
     for start in range(0, len(others), PIECE):
         piece = others[start : start + PIECE]
-        distance, decay = distances[: len(piece)], decays[: len(piece)]
-        np.matmul(piece, across, out=distance)
-        distance += squares[start : start + PIECE, None]
-        distance += known_squares
-        np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
-        np.exp(np.negative(distance, out=decay), out=decay)
-        distance += 1
-        distance *= decay
-        found[start : start + PIECE] = distance @ of_known
+        apart = (piece**2).sum(axis=1)[:, None] + squares - 2 * (piece @ known.T)
+        distances = np.sqrt(np.maximum(apart, 0))
+        found[start : start + PIECE] = ((1 + distances) * np.exp(-distances)) @ of_known
     return found
-
-
-def _distances(points: np.ndarray) -> np.ndarray:
-    """Distance of every two of some points, shape (points, points)."""
-    squares = (points**2).sum(axis=1)
-    found = squares[:, None] + squares - 2 * (points @ points.T)
-    np.fill_diagonal(found, 0)
-    return np.asarray(np.sqrt(np.maximum(found, 0, out=found), out=found))
-
-
-def _factor(smooth: np.ndarray, noise: float) -> np.ndarray:
-    """Lower Cholesky factor of a kernel matrix with noise on its diagonal."""
-    from scipy.linalg import cholesky
-
-    noisy = smooth.copy()
-    noisy[np.diag_indices_from(noisy)] += noise + JITTER
-    return np.asarray(cholesky(noisy, lower=True, overwrite_a=True, check_finite=False))

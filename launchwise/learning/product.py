@@ -56,8 +56,7 @@ from launchwise.learning.splits import (
 from launchwise.learning.stored import Offsets
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.files import write_table
-from launchwise.tables.folds import FOLDS
-from launchwise.tables.learning import fastest_measured_schema
+from launchwise.tables.learning import FOLDS, fastest_measured_schema
 from launchwise.workloads.statuses import MEASURED
 
 FITTED_FILE = "fitted.json"

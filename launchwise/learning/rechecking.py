@@ -18,7 +18,7 @@ from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
-from launchwise.tables.recheck import ORIGIN, recheck_schema
+from launchwise.tables.pairs import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
@@ -112,7 +112,7 @@ class Gain:
 
 
 def verdict(now: Gain, before: Gain, paired: bool, precision: float) -> tuple[str, str]:
-    """Verdict (see :data:`launchwise.tables.recheck.VERDICTS`) and reason.
+    """Verdict (see :data:`launchwise.tables.pairs.VERDICTS`) and reason.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def verdicts(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
+        As :func:`launchwise.tables.pairs.recheck_schema` declares it.
     """
     by_key = {_key(row, spec): row for row in records_of(pairs)}
     before = [] if earlier is None else records_of(earlier)
@@ -192,8 +192,8 @@ def verdicts(
                 **_limits("gain", now),
                 **_limits("known_gain", known),
                 "known_by": known_by,
-                **{name: str(own[name]) for name in ORIGIN},
-                **{f"known_{name}": str(origin[name]) if origin else "" for name in ORIGIN},
+                **{name: str(own[name]) for name in RECHECK_ORIGIN},
+                **{f"known_{name}": str(origin[name]) if origin else "" for name in RECHECK_ORIGIN},
             }
         )
     return _table(found, spec)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.gpus.machine import Machine, full_tensor_gflops
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.row_arrays import arrays, least_bytes_ms, of_gpus
-from launchwise.learning.vectors import Columns
 from launchwise.workloads.cost import KernelCost
 from launchwise.workloads.spec import Spec
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.vectors import Columns
 from launchwise.tables.rows import least_by
 from launchwise.workloads import space
 from launchwise.workloads.parts import Value

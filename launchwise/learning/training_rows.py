@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.learning.clean import check_training
 from launchwise.learning.splits import Fold
-from launchwise.tables.folds import rows_of_fold
+from launchwise.tables.learning import rows_of_fold
 from launchwise.workloads.spec import Spec
 
 

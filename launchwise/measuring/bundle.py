@@ -1,4 +1,4 @@
-"""Cubin bundle, one per workload and architecture: a zip of cubins with an index.
+"""Outcomes of compilers, and their zip with an index: one per workload and architecture.
 
 The index names, for every build, the cubin that holds it and each kernel's symbol, registers,
 spilled bytes and shared memory. A build of functions in C has a shared library instead of a cubin.
@@ -10,7 +10,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,8 @@ class Kernel:
     registers: int
     spill_bytes: int
     shared_bytes: int
+    # What the compiler, not the spec, decides of a launch; of kernels of Triton alone.
     launch: Mapping[str, Any] | None = None
-    """What the compiler, not the spec, decides of a launch; of kernels of Triton alone."""
 
     def completed(self, launch: Launch) -> Launch:
         """The launch with what the compiler decides.
@@ -145,3 +145,35 @@ def write_bundle(path: str | Path, index: dict[str, Any], cubins: dict[str, byte
         for name, content in members.items():
             entry = zipfile.ZipInfo(name, date_time=EPOCH)
             archive.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A build with a member of the bundle of its own: its name and content, and its index entry."""
+
+    build: Build
+    member: str
+    content: bytes
+    kernels: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Outcome of compiling a group of builds."""
+
+    # Builds that were compiled together, with their cubin.
+    cubins: list[tuple[list[Build], bytes]]
+    # Key of a build to what its compiler says against it.
+    refused: Mapping[str, str] = field(default_factory=dict)
+    # Builds that are compiled one by one, not by nvcc.
+    apart: list[Apart] = field(default_factory=list)
+
+
+def joined(parts: list[Compiled]) -> Compiled:
+    """Outcome of several groups."""
+    refused = {key: said for part in parts for key, said in part.refused.items()}
+    return Compiled(
+        [each for part in parts for each in part.cubins],
+        refused,
+        [each for part in parts for each in part.apart],
+    )

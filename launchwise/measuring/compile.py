@@ -20,11 +20,9 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring import openmp, triton_compiler
-from launchwise.measuring.bundle import write_bundle
-from launchwise.measuring.compiled import Apart, Compiled, joined
-from launchwise.measuring.messages import of_another_build, refusal
+from launchwise.measuring.bundle import Apart, Compiled, joined, write_bundle
 from launchwise.measuring.source_states import FLAGS, fingerprint
-from launchwise.measuring.symbols import constant_symbols, kernel_symbols
+from launchwise.measuring.symbols import constant_symbols, kernel_symbols, of_another_build, refusal
 from launchwise.measuring.units import Units
 from launchwise.workloads.builds import Build, by_source, spread, symbol_path
 from launchwise.workloads.sources import include_folders
@@ -367,7 +365,6 @@ _KEY = re.compile(r"_(?P<key>[0-9a-f]{16})$")
 def _by_build(
     resources: Mapping[str, dict[str, int]],
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Resources of symbols by the key of the build that the symbols name."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for symbol, taken in resources.items():
         for name in symbol_path(symbol).names:

@@ -100,7 +100,6 @@ def _profiler(log: Path) -> list[str]:
 
 
 def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
-    """Reason of a failed run of Nsight Compute, in one line."""
     errors = [line for line in log.splitlines() if line.startswith("==ERROR==")]
     said = [line for line in done.stderr.splitlines() if line.strip()]
     text = (errors or said or [f"exit code {done.returncode}"])[-1].removeprefix("==ERROR==")

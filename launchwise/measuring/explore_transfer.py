@@ -110,7 +110,6 @@ class TransferExplorer(RandomDraws):
         return {key: each for key, each in found.items() if key not in known}
 
     def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
-        """Points and losses of candidates (see :class:`TransferSearch`)."""
         from launchwise.search.candidates import described, texts_of
 
         return described(list(candidates), texts_of(self._spec), self._losses)
@@ -165,7 +164,6 @@ class TransferExplorer(RandomDraws):
             self._add([near for each in fastest for near in self._neighbours(each)])
 
     def _add(self, configurations: Iterable[Configuration]) -> None:
-        """Make candidates of those that are none yet."""
         new = self._new_among(configurations, self._places)
         if new and self._search is not None:
             self._search.extend(*self._described(new))

@@ -1,6 +1,6 @@
-"""Extensions: a recorded sweep whose rows stay, while what it lacks is measured and joined.
+"""Tables of a sweep: its shards merged, and joined to recorded rows that stay.
 
-A row stays if its meaning has not changed since it was measured (see
+A recorded row stays if its meaning has not changed since it was measured (see
 :mod:`launchwise.measuring.source_states`), except those that shall be measured anew. Every problem
 with something to measure has its baseline and its best row measured again, as anchors. Their rows
 stay as well, so that rows of one visit remain comparable; how the anchors' times compare with
@@ -10,7 +10,7 @@ before, per card, is in the provenance: it says how well old and new rows compar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,14 +21,14 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method, RowSelection
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.rows import ONE_WAY
+from launchwise.measuring.rows import ONE_WAY, check_one_way
 from launchwise.measuring.source_states import (
     SourceState,
     predecessors,
     source_state,
     strangers,
 )
-from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
 from launchwise.workloads.space import (
@@ -40,31 +40,23 @@ from launchwise.workloads.space import (
     gpu_facts,
     narrowings,
 )
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Extension:
-    """Rows of an earlier sweep that stay.
-
-    Parameters
-    ----------
-    recorded
-        All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them.
-    facts
-        Metadata of the recorded table.
-    anew
-        Rows that are measured again (see :func:`read_extension`).
-    unfit
-        Commits and variants of rows that are no longer valid.
-    """
+    """Rows of an earlier sweep that stay."""
 
     spec: Spec
+    # All rows, as launchwise.tables.measurements.measurement_schema declares them.
     recorded: pd.DataFrame
+    # Metadata of the recorded table.
     facts: Mapping[str, Any]
+    # Rows that are measured again (see read_extension).
     anew: Collection[RowSelection] = ()
+    # Commits and variants of rows that are no longer valid.
     unfit: Collection[tuple[str, str]] = ()
 
     @cached_property
@@ -298,3 +290,43 @@ def lacks_anything(
         )
         for problem in problems
     )
+
+
+def gather(
+    folder: Path,
+    shards: Sequence[str | Path],
+    extends: Mapping[str, Any] | None,
+    method: dict[str, Any],
+    output: str | Path,
+) -> None:
+    """Write one table, sorted by key, of every row in ``shards``.
+
+    Parameters
+    ----------
+    folder
+        The workload's folder.
+    extends
+        Recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    method
+        How the rows in ``shards`` were measured.
+
+    Raises
+    ------
+    UserError
+        When a table cannot be read, or rows differ in driver, toolkit or back-end.
+    """
+    spec = load_spec(folder)
+    schema = measurement_schema(spec)
+    tables = [read_table(path, schema) for path in shards]
+    facts = [read_facts(path) for path in shards]
+    states = {commit: state for each in facts for commit, state in each.pop("states", {}).items()}
+    found: dict[str, Any] = {"shards": facts, "states": states}
+    rows = [table for table in tables if len(table)]
+    if extends is not None:
+        extension = read_extension(Path(extends["path"]), folder, spec, extends["anew"])
+        new = pd.concat(rows, ignore_index=True) if rows else tables[0]
+        merged, found = extended(extension, new, found, method)
+    else:
+        merged = pd.concat(rows, ignore_index=True).sort_values(spec.key_columns, ignore_index=True)
+    check_one_way(merged, output)
+    write_table(output, merged, schema, found)

@@ -70,20 +70,13 @@ def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collec
 
 @dataclass(frozen=True)
 class _File:
-    """A file as it is read here; each text has the places of the file.
+    """A file as it is read here; each text has the places of the file."""
 
-    Parameters
-    ----------
-    bare
-        Without comments.
-    code
-        Without comments, the insides of literals and lines of the preprocessor.
-    directives
-        Those lines.
-    """
-
+    # Without comments.
     bare: str
+    # Without comments, the insides of literals and lines of the preprocessor.
     code: str
+    # Those lines.
     directives: Sequence[re.Match[str]]
 
     @classmethod

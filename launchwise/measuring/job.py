@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.provenance import commit, versions
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand, Parts
-from launchwise.measuring.labels import labels_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
@@ -156,3 +156,16 @@ def ready_job(
             **measuring_process(card, profile, slice_sms),
         }
         yield Ready(card, kernels, fields)
+
+
+def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict[str, str]:
+    """Columns that are the same in every row."""
+    return {
+        "gpu": profile.name,
+        "workload": spec.workload,
+        "card": card.mark,
+        "driver": card.driver,
+        "toolkit": toolkit,
+        "backend": f"pycuda {versions().get('pycuda', '')}".strip(),
+        "commit": commit(),
+    }

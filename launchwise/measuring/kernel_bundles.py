@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.bundle import Bundle, Compiled
 from launchwise.measuring.compile import Compiler, left_out
-from launchwise.measuring.compiled import Compiled
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
@@ -65,7 +64,6 @@ class Beforehand:
         self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
     def ready(self) -> Iterator[Part]:
-        """See :class:`Parts`."""
         yield self._part
 
 
@@ -132,7 +130,6 @@ class Alongside:
         return Part(path, frozenset(build.key for build in group))
 
     def ready(self) -> Iterator[Part]:
-        """See :class:`Parts`."""
         self._start()
         for future in as_completed(self._futures):
             yield future.result()

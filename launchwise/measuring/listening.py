@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from launchwise.base.errors import Interrupted, UserError
-from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.process import KILLED_S, MeasuringProcess, death
+from launchwise.measuring.process import KILLED_S, Feeder, MeasuringProcess, death
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
@@ -186,7 +185,6 @@ class Listener:
         self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> str:
-        """Handle an event; returns its kind."""
         kind = str(event.pop("event"))
         if kind == "start":
             self.in_hand = event
@@ -322,7 +320,6 @@ class Listener:
         self._write_blame(self.in_hand, found)
 
     def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
-        """Write a row for the configuration ``names``."""
         row = make_row(self.shard.labels, names, found)
         if self._attempt > 1:
             # What was measured in the first attempt stays; it is not tried a third time.

@@ -12,8 +12,16 @@ from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
-from launchwise.measuring.timing import RESTORED, Repeated, repeat
+from launchwise.measuring.timing import (
+    RESTORED,
+    Repeated,
+    Rest,
+    checked_columns,
+    complaint,
+    repeat,
+    timed_row,
+    unverified,
+)
 from launchwise.workloads.device import Device, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun, Launch, LaunchSequence, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration, Problem, baseline
@@ -35,13 +43,6 @@ REPLAYED = 10
 
 Events add some microseconds to a launch: of two configurations that take 16 us, one that is
 replayed and one that is not would differ by a third.
-"""
-
-LONGEST_REST = 1.5
-"""Longest pause divided by the busy time before it.
-
-With pauses up to 4 times the busy time, an H200 was idle for 70 % of a sweep of large grids and
-drew 320 W of its 700 W on average.
 """
 
 
@@ -95,34 +96,6 @@ def replayed(device: TimingDevice, work: OnDevice, repeats: int, launches: int) 
     """:meth:`TimingDevice.replayed`, its times divided as :func:`times_ms` does."""
     made = device.replayed(work, repeats, launches)
     return replace(made, times_ms=[each / work.solves for each in made.times_ms])
-
-
-class Rest:
-    """Pauses between configurations while the card is throttled.
-
-    A busy card may reach its power or temperature limit and lower its clocks: times grow by 10 %
-    and more. While the card is throttled, pauses grow up to :data:`LONGEST_REST` times the busy
-    time before them; afterwards they shrink again.
-    """
-
-    def __init__(self, wanted: bool = True) -> None:
-        self._wanted = wanted
-        self.share = 0.0
-        """Length of a pause divided by the busy time before it."""
-        self._busy_since = time.monotonic()
-
-    def after(self, device: TimingDevice) -> None:
-        """Called between configurations, when nothing is timed."""
-        if not self._wanted:
-            return
-        if device.throttled():
-            self.share = min(LONGEST_REST, max(0.25, 1.5 * self.share))
-        else:
-            self.share = 0.0 if self.share < 0.05 else 0.9 * self.share
-        busy = time.monotonic() - self._busy_since
-        if self.share:
-            time.sleep(min(1.0, self.share * busy))
-        self._busy_since = time.monotonic()
 
 
 class ProblemContext:
@@ -273,7 +246,7 @@ class LayoutRun:
         with context.spending("control"):
             context.after_row(configuration, row)
         with context.spending("rest"):
-            context.rest.after(context.device)
+            context.rest.after(context.device.throttled)
         return row
 
     def close(self) -> None:
@@ -394,3 +367,30 @@ def unless_fatal() -> Iterator[None]:
     except LaunchFailed as error:
         if error.fatal:
             raise
+
+
+class OpenLayouts:
+    """Layouts of configurations in any order, kept open while memory lasts."""
+
+    def __init__(self, context: ProblemContext) -> None:
+        self._context = context
+        self._open: dict[Any, LayoutRun] = {}
+
+    def of(self, configuration: Configuration) -> LayoutRun:
+        """The layout of a configuration; OutOfMemory when it does not fit even alone."""
+        layout = self._context.workload.layout(configuration)
+        if layout not in self._open:
+            try:
+                self._open[layout] = LayoutRun(self._context, layout)
+            except OutOfMemory:
+                if not self._open:
+                    raise
+                self.close()
+                self._open[layout] = LayoutRun(self._context, layout)
+        return self._open[layout]
+
+    def close(self) -> None:
+        """Release all buffers."""
+        for run in self._open.values():
+            run.close()
+        self._open.clear()

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.messages import refusal
+from launchwise.measuring.symbols import refusal
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import include_folders
 
@@ -64,29 +64,19 @@ class CompilerMissing(UserError):
 
 @dataclass(frozen=True)
 class Clang:
-    """A Clang that can offload to one architecture.
+    """A Clang that can offload to one architecture."""
 
-    Parameters
-    ----------
-    path
-        The compiler.
-    arch
-        Architecture, such as ``sm_90``.
-    libraries
-        Folder of LLVM's OpenMP libraries.
-    device_library
-        What runs on the device beside the user's code, as bitcode.
-    ptxas
-        Assembler of CUDA 12.
-    releases
-        Of Clang and ptxas, by their names.
-    """
-
+    # The compiler.
     path: str
+    # Architecture, such as ``sm_90``.
     arch: str
+    # Folder of LLVM's OpenMP libraries.
     libraries: Path
+    # What runs on the device beside the user's code, as bitcode.
     device_library: Path
+    # Assembler of CUDA 12.
     ptxas: Path
+    # Of Clang and ptxas, by their names.
     releases: Mapping[str, str]
 
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:

@@ -1,4 +1,4 @@
-"""Priors of a sweep: rows of other GPUs, for the explorer that starts from them.
+"""What a search begins with: guesses of a model, and rows of other GPUs (its prior).
 
 Of a problem that other GPUs measured, the prior is their rows of it. Of another problem it is their
 rows of the nearest problem that any of them measured
@@ -19,11 +19,12 @@ import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
+from launchwise.base.storage import read_json, write_json
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import prior_schema
 from launchwise.workloads.near_problems import Prior, nearest
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem
+from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
@@ -109,5 +110,44 @@ def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
         if key not in found:
             raise UserError(path, "priors", f"has none for {assigned(problem)}")
         return found[key]
+
+    return of
+
+
+def write_guesses(
+    path: str | Path, model: str, guesses: list[tuple[Problem, list[Configuration]]]
+) -> None:
+    """Write what ``model`` (its folder) recommends for each problem, best first."""
+    listed = [
+        {"problem": problem, "configurations": configurations}
+        for problem, configurations in guesses
+    ]
+    write_json(path, {"model": model, "guesses": listed})
+
+
+def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
+    """Guesses for one problem.
+
+    The function that is returned raises UserError for a problem that the file does not hold.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or holds no guesses.
+    """
+    content: Any = read_json(path)
+    try:
+        known = {
+            tuple(sorted(each["problem"].items())): list(each["configurations"])
+            for each in content["guesses"]
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(path, "guesses", "is missing or is not a list of guesses") from error
+
+    def of(problem: Problem) -> list[Configuration]:
+        key = tuple(sorted(problem.items()))
+        if key not in known:
+            raise UserError(path, "guesses", f"has none for {assigned(problem)}")
+        return known[key]
 
     return of

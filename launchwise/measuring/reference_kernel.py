@@ -23,19 +23,13 @@ from launchwise.workloads.space import Configuration, Problem
 
 @dataclass(frozen=True)
 class Watched:
-    """Problem and configuration of the reference kernel.
-
-    Parameters
-    ----------
-    known
-        Whether it was measured and verified before.
-    reference_ms
-        Its first time on this card, ms; None if not measured yet.
-    """
+    """Problem and configuration of the reference kernel."""
 
     problem: Problem
     configuration: Configuration
+    # Whether it was measured and verified before.
     known: bool = False
+    # Its first time on this card, ms; None if not measured yet.
     reference_ms: float | None = None
 
 

@@ -80,8 +80,8 @@ def rows_to_table(
     """
     import pandas as pd
 
-    from launchwise.tables.derived import of_formulas, of_repeats
     from launchwise.tables.measurements import measurement_schema
+    from launchwise.tables.rows import of_formulas, of_repeats
 
     declared = measurement_schema(spec).columns
     columns = list(declared)

@@ -24,17 +24,17 @@ from launchwise.measuring.explore_transfer import TransferExplorer
 from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
+    OpenLayouts,
     OutOfMemory,
     ProblemContext,
-    Rest,
     Say,
     TimingDevice,
     measure_energy,
     unless_fatal,
 )
-from launchwise.measuring.open_layouts import OpenLayouts
 from launchwise.measuring.pairs.rounds import measure_pairs
 from launchwise.measuring.reference_kernel import Control, Watched
+from launchwise.measuring.timing import Rest
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
 

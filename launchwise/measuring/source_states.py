@@ -62,20 +62,13 @@ def digest_of_sources(folder: Path) -> str:
 
 @dataclass(frozen=True)
 class SourceState:
-    """Digests of the files that decide what the rows of a workload's folder mean.
+    """Digests of the files that decide what the rows of a workload's folder mean."""
 
-    Parameters
-    ----------
-    sources
-        Of all of them.
-    host
-        Of the Python and C code that prepares inputs, launches kernels and checks outputs.
-    kernels
-        Variant to the digest of its source, with what it includes and its compiler's options.
-    """
-
+    # Of all of them.
     sources: str
+    # Of the Python and C code that prepares inputs, launches kernels and checks outputs.
     host: str
+    # Variant to the digest of its source, with what it includes and its compiler's options.
     kernels: Mapping[str, str]
 
     def as_facts(self) -> dict[str, Any]:

@@ -62,26 +62,18 @@ class NoTelemetry(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a card; NaN or None for unsupported quantities.
+    """One sample of a card; NaN or None for unsupported quantities."""
 
-    Parameters
-    ----------
-    at
-        ``time.monotonic()``, in seconds.
-    sm_clock_mhz, memory_clock_mhz, temperature_c, power_w
-        Current values, in the units of their names.
-    energy_j
-        Counter of the energy that the card has used, in joules.
-    throttle
-        Bit mask of NVML's clocks-event reasons.
-    """
-
+    # ``time.monotonic()``, in seconds.
     at: float
+    # Current values, in the units of their names.
     sm_clock_mhz: float = math.nan
     memory_clock_mhz: float = math.nan
     temperature_c: float = math.nan
     power_w: float = math.nan
+    # Counter of the energy that the card has used, in joules.
     energy_j: float | None = None
+    # Bit mask of NVML's clocks-event reasons.
     throttle: int | None = None
 
 

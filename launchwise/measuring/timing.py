@@ -1,16 +1,19 @@
-"""Repeats of one launch: their number, spread and stopping rule."""
+"""Repeats of one launch: their number, spread, stopping rule, and the columns that they fill."""
 
 from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from launchwise.base.tukey import median_error
 from launchwise.experiment.method import Repeats
+from launchwise.workloads.workload import Finding
 
 
 def relative_error(times_ms: list[float]) -> float:
@@ -26,23 +29,16 @@ RESTORED = "restored"
 
 @dataclass(frozen=True)
 class Repeated:
-    """Times of the repeats of one configuration.
+    """Times of the repeats of one configuration."""
 
-    Parameters
-    ----------
-    times_ms
-        One time per repeat, ms per launch.
-    timer
-        ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
-        of several launches, for kernels so short that the events would be a part of them;
-        ``restored``: events around every launch, arrays put back before it; ``host``: the host's
-        clock around a run that the host drives.
-    launches
-        Launches (runs of a sequence) in one repeat.
-    """
-
+    # One time per repeat, ms per launch.
     times_ms: list[float]
+    # ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph of
+    # several launches, for kernels so short that the events would be a part of them; ``restored``:
+    # events around every launch, arrays put back before it; ``host``: the host's clock around a run
+    # that the host drives.
     timer: str
+    # Launches (runs of a sequence) in one repeat.
     launches: int
 
 
@@ -83,3 +79,78 @@ def repeat(
         missing = least - len(times) if len(times) < least else least
         times += timed(min(missing, repeats.maximum - len(times)))
     return times
+
+
+def checked_columns(found: Finding) -> dict[str, Any]:
+    """Results of verification, as columns of a row."""
+    # Neither the journal nor the table takes NaN or infinity; the reason says it.
+    max_error = found.max_error if math.isfinite(found.max_error) else None
+    return {"max_error": max_error, "tolerance": found.tolerance, **found.more}
+
+
+def complaint(found: Finding) -> str:
+    """Complaint about a result, or ''."""
+    if not found.wrong and not math.isfinite(found.max_error):
+        return f"the largest error is {found.max_error}"
+    return found.wrong
+
+
+def unverified(timed: dict[str, Any], found: Finding) -> dict[str, Any]:
+    """Row of a timed variant that is not verified.
+
+    Its status is ``unverified`` whatever the check found: with a data race, the next launch may
+    give another result.
+    """
+    allowed = f"largest error {found.max_error:.3g} (allowed {found.tolerance:.3g})"
+    said = [f"not verified; the first launch: {complaint(found) or allowed}"]
+    if "reason" in timed:
+        said.append(timed["reason"])
+    return timed | {"status": "unverified", "reason": "; ".join(said)}
+
+
+def timed_row(status: str, repeated: Repeated, l2: str) -> dict[str, Any]:
+    """Columns of a row: status, median and repeats in ms, timer, launches per repeat, L2."""
+    return {
+        "status": status,
+        "time_ms": statistics.median(repeated.times_ms),
+        "times_ms": repeated.times_ms,
+        "timer": repeated.timer,
+        "launches_per_repeat": repeated.launches,
+        "l2": l2,
+    }
+
+
+LONGEST_REST = 1.5
+"""Longest pause divided by the busy time before it.
+
+With pauses up to 4 times the busy time, an H200 was idle for 70 % of a sweep of large grids and
+drew 320 W of its 700 W on average.
+"""
+
+
+class Rest:
+    """Pauses between configurations while the card is throttled.
+
+    A busy card may reach its power or temperature limit and lower its clocks: times grow by 10 %
+    and more. While the card is throttled, pauses grow up to :data:`LONGEST_REST` times the busy
+    time before them; afterwards they shrink again.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self._wanted = wanted
+        self.share = 0.0
+        """Length of a pause divided by the busy time before it."""
+        self._busy_since = time.monotonic()
+
+    def after(self, throttled: Callable[[], bool]) -> None:
+        """Called between configurations, when nothing is timed."""
+        if not self._wanted:
+            return
+        if throttled():
+            self.share = min(LONGEST_REST, max(0.25, 1.5 * self.share))
+        else:
+            self.share = 0.0 if self.share < 0.05 else 0.9 * self.share
+        busy = time.monotonic() - self._busy_since
+        if self.share:
+            time.sleep(min(1.0, self.share * busy))
+        self._busy_since = time.monotonic()

@@ -110,7 +110,6 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, l
 
 
 def _release(answers: list[dict[str, Any]], last: str) -> str:
-    """Release of Triton in the first answer."""
     first = answers[0] if answers else {"missing": f"cannot be started: {last}"}
     if "missing" in first:
         raise TritonMissing(f"triton {first['missing']}: {INSTALL}")

@@ -60,32 +60,21 @@ HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
 
 @dataclass(frozen=True)
 class SourceCopy:
-    """A copy of a source that nvcc reads, with copies of the headers beside it.
+    """A copy of a source that nvcc reads, with copies of the headers beside it."""
 
-    Parameters
-    ----------
-    path
-        Of the copy of the source.
-    folders
-        Where nvcc looks for headers.
-    macros
-        Names that its files define or undefine, sorted.
-    text
-        The source and the headers beside it, without comments.
-    c_kernels
-        Kernels of C beside those of the build: they get names of their own, too.
-    is_shared
-        Whether it has other functions of C: two builds cannot share a unit.
-    needs_file_scope
-        Whether it may not compile inside a namespace.
-    """
-
+    # Of the copy of the source.
     path: Path
+    # Where nvcc looks for headers.
     folders: tuple[Path, ...]
+    # Names that its files define or undefine, sorted.
     macros: tuple[str, ...]
+    # The source and the headers beside it, without comments.
     text: str
+    # Kernels of C beside those of the build: they get names of their own, too.
     c_kernels: tuple[str, ...]
+    # Whether it has other functions of C: two builds cannot share a unit.
     is_shared: bool
+    # Whether it may not compile inside a namespace.
     needs_file_scope: bool
 
 

@@ -17,11 +17,10 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
 from launchwise.measuring.job import JobKernels
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Shard
+from launchwise.measuring.shard import Claims, Shard
 from launchwise.measuring.source_states import earlier_fingerprints, source_state
 from launchwise.measuring.sweep import measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source

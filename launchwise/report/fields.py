@@ -4,15 +4,16 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
-from launchwise.report.blocks import MISSING, Cell, Column, Row, Table
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Row, Table, Text
 from launchwise.report.numbers import records
 
 THEIRS = "theirs"
@@ -185,6 +186,23 @@ def of_texts(
     roles = ("", role, *[""] * len(titles))
     fields = [field(title, at, role=roles[at]) for at, title in enumerate(titles)]
     return table_of(caption, fields, rows)
+
+
+def contradictions(published: Mapping[str, Records]) -> Iterator[Block]:
+    """What a paper says twice, in its table ``contradictions``: what differs, and what agrees.
+
+    Columns ``subject``, ``here``, ``there`` and ``conflict``, which is empty where both agree.
+    """
+    told = published.get("contradictions", [])
+    titles = ("subject", "here", "there", "conflict")
+    if rows := [[row[name] for name in titles] for row in told if row["conflict"]]:
+        yield of_texts("Contradictions in the paper", titles, rows, role="")
+    if held := [row["subject"] for row in told if not row["conflict"]]:
+        yield Text(
+            f"Of {len(told)} things that the paper says twice, {len(held)} agree: "
+            f"{wording.listed(held)}.",
+            "note",
+        )
 
 
 def lines(drawn: Mapping[str, pd.Series], template: str) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.row_arrays import arrays
-from launchwise.learning.vectors import Columns
 from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline, least_by, row_numbers

@@ -71,7 +71,7 @@ class StudyData:
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of blind tests
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # the same by problem
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
-    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.peers
+    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.pairs
     curves: pd.DataFrame | None = None  # quality against number of measurements
     answers: Sequence[Mapping[str, Any]] | None = None  # of the product: exporting.lookup
     left_out: Sequence[str] = ()  # GPUs that limited_to left out

@@ -161,7 +161,6 @@ class Search:
         return dict(zip(self._tunables, key, strict=True))
 
     def _losses_of(self, rows: Iterable[Told]) -> dict[Key, float]:
-        """Losses of what is of this space."""
         try:
             pairs = [(dict(configuration), time_ms) for configuration, time_ms in rows]
         except (TypeError, ValueError) as error:
@@ -193,7 +192,6 @@ class Search:
         return list(found)
 
     def _described(self, keys: Sequence[Key]) -> tuple[np.ndarray, np.ndarray]:
-        """Points and losses of candidates (see :class:`TransferSearch`)."""
         texts = [
             values if any(isinstance(value, str) for value in values) else []
             for values in self._tunables.values()

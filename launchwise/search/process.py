@@ -45,17 +45,11 @@ ROOT_OF_5 = float(np.sqrt(5))
 
 @dataclass(frozen=True)
 class Scales:
-    """Hyper-parameters of the covariance.
+    """Hyper-parameters of the covariance."""
 
-    Parameters
-    ----------
-    lengths
-        Of each tunable, in parts of its range: float64, shape (tunables,).
-    own, single, shared
-        Deviations of the log time.
-    """
-
+    # Of each tunable, in parts of its range: float64, shape (tunables,).
     lengths: np.ndarray
+    # Deviations of the log time.
     own: float
     single: float
     shared: float

@@ -35,20 +35,13 @@ def least_measured(candidates: int) -> int:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a process says of the candidates that were not measured.
+    """What a process says of the candidates that were not measured."""
 
-    Parameters
-    ----------
-    expected
-        Expected number of them that are faster than the best by more than asked.
-    since
-        Measurements since the best one.
-    left
-        How many there are.
-    """
-
+    # Expected number of them that are faster than the best by more than asked.
     expected: float
+    # Measurements since the best one.
     since: int
+    # How many there are.
     left: int
 
 

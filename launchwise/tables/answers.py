@@ -23,63 +23,42 @@ TIE = 2.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """Configurations of one problem that have the same status.
+    """Configurations of one problem that have the same status."""
 
-    Parameters
-    ----------
-    count
-        Their number.
-    reason
-        The most frequent reason, '' where rows of this status have none. Reasons that differ only
-        in numbers count as one; this is the first of them.
-    alike
-        Number of configurations with such a reason.
-    configuration
-        One of them: the variant, and every tunable that it has, to their values.
-    """
-
+    # Their number.
     count: int
+    # The most frequent reason, '' where rows of this status have none. Reasons that differ only in
+    # numbers count as one; this is the first of them.
     reason: str
+    # Number of configurations with such a reason.
     alike: int
+    # One of them: the variant, and every tunable that it has, to their values.
     configuration: dict[str, Value]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The fastest configuration of one problem on one GPU.
+    """The fastest configuration of one problem on one GPU."""
 
-    Parameters
-    ----------
-    problem
-        Problem parameter to its value.
-    configuration
-        The variant, and every tunable that it has, to their values; None when nothing was timed.
-    time_ms, relative_error
-        Median time, ms, and its relative standard error.
-    baseline_ms
-        Time of the default configuration, ms; None when it was not timed.
-    tied
-        Other configurations that are slower by less than two standard errors of the difference.
-    bandwidth_gbs
-        Least traffic of the problem divided by ``time_ms``, GB/s.
-    block, grid
-        Threads per block and blocks per grid in x, y, z; None for work that the host drives.
-    statuses
-        Status to its number of configurations.
-    outcomes
-        Status to what it is about; for every status but ``ok``.
-    """
-
+    # Problem parameter to its value.
     problem: dict[str, Value]
+    # The variant, and every tunable that it has, to their values; None when nothing was timed.
     configuration: dict[str, Value] | None
+    # Median time, ms, and its relative standard error.
     time_ms: float | None
     relative_error: float | None
+    # Time of the default configuration, ms; None when it was not timed.
     baseline_ms: float | None
+    # Other configurations that are slower by less than two standard errors of the difference.
     tied: int
+    # Least traffic of the problem divided by ``time_ms``, GB/s.
     bandwidth_gbs: float | None
+    # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
+    # Status to its number of configurations.
     statuses: dict[str, int]
+    # Status to what it is about; for every status but ``ok``.
     outcomes: dict[str, Outcome]
 
     @property
@@ -144,7 +123,6 @@ _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
-    """Outcome of rows of one status."""
     kinds = rows["reason"].astype(str).str.replace(_NUMBERS, "#", regex=True)
     (most, alike), *_ = Counter(kinds).most_common(1)
     first = rows[kinds == most].iloc[0]
@@ -153,7 +131,6 @@ def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
 
 
 def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
-    """Rows that tie with the best within the measurement errors."""
     errors = (timed["time_ms"] * timed["relative_error"].fillna(0)).to_numpy(dtype=float)
     own = float(best["time_ms"]) * (_number(best["relative_error"]) or 0.0)
     excess = timed["time_ms"].to_numpy(dtype=float) - float(best["time_ms"])
@@ -171,7 +148,6 @@ def _launched(
 
 
 def _plain(value: Any) -> Value:
-    """A value of a table as a plain number or text."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -134,56 +134,56 @@ def read_table(
     for name in schema.columns:
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
-    found = _read_if_fitting(path, note["version"], schema, columns, only)
+    table, has_own_codes = _read(path, schema)
+    table = _with_newer_columns(path, table, note["version"], schema)
+    found = None if has_own_codes else _if_fitting(table, schema, columns, only)
+    if found is None:
+        # What does not fit is found, and said, by pandera.
+        whole = table if has_own_codes else plain_texts(table)
+        try:
+            found = whole.to_pandas()
+        except _UNREADABLE as error:
+            raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+        found = _checked(path, found, schema)
+        for name, text in only.items():
+            found = found[found[name] == text].reset_index(drop=True)
+        if columns is not None:
+            found = found[[name for name in found if name in columns]]
     work.count(work.FILES_READ, 1)
-    if found is not None:
-        work.count(work.ROWS_READ, len(found))
-        return found
+    work.count(work.ROWS_READ, len(found))
+    return found
+
+
+def _read(path: str | Path, schema: pa.DataFrameSchema) -> tuple[pyarrow.Table, bool]:
+    """A table with codes of the texts that are checked, and whether the file holds codes itself."""
+    checked = {*(schema.unique or []), *(n for n, one in schema.columns.items() if one.checks)}
     try:
-        table = pd.read_parquet(path, page_checksum_verification=True)
+        stored = pyarrow.parquet.read_schema(path)
+        has_own_codes = any(pyarrow.types.is_dictionary(kind) for kind in stored.types)
+        texts = [one.name for one in stored if one.name in checked and is_text(one.type)]
+        file = pyarrow.parquet.ParquetFile(
+            path,
+            read_dictionary=[] if has_own_codes else texts,
+            page_checksum_verification=True,
+        )
+        return file.read(), has_own_codes
     except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
-    table = _with_newer_tunables(path, table, schema)
-    table = _checked(path, _with_newer_metrics(table, note["version"], schema), schema)
-    for name, text in only.items():
-        table = table[table[name] == text].reset_index(drop=True)
-    return table if columns is None else table[[name for name in table if name in columns]]
 
 
-def _read_if_fitting(
-    path: str | Path,
-    version: int,
+def _if_fitting(
+    table: pyarrow.Table,
     schema: pa.DataFrameSchema,
     columns: Collection[str] | None,
     only: Mapping[str, str],
 ) -> pd.DataFrame | None:
-    """Result of :func:`read_table`; None where the file may not fit ``schema``."""
-    checked = {*(schema.unique or []), *(n for n, one in schema.columns.items() if one.checks)}
+    """Result of :func:`read_table`; None where the table may not fit ``schema``."""
     try:
-        stored = pyarrow.parquet.read_schema(path)
-        if any(pyarrow.types.is_dictionary(kind) for kind in stored.types):
-            return None
-        texts = [one.name for one in stored if one.name in checked and is_text(one.type)]
-        table = pyarrow.parquet.ParquetFile(
-            path, read_dictionary=texts, page_checksum_verification=True
-        ).read()
-        tunables = _newer_tunables(table.column_names, schema)
-        if tunables and _needed(tunables, table["variant"].unique().to_pylist()):
-            return None
-        newer = {
-            **{name: known["neutral"] for name, known in tunables.items()},
-            **_newer_metrics(table.column_names, version, schema),
-        }
-        for name, neutral in newer.items():
-            table = table.append_column(name, pyarrow.repeat(neutral, len(table)))
-        names = table.column_names
-        if newer:
-            names = [name for name in schema.columns if name in names]
         if not surely_fits(table, schema):
             return None
         for name, text in only.items():
             table = table.filter(pyarrow.compute.equal(table[name], text))
-        wanted = [name for name in names if columns is None or name in columns]
+        wanted = [name for name in table.column_names if columns is None or name in columns]
         found = plain_texts(table.select(wanted)).to_pandas()
     except _UNREADABLE:
         return None
@@ -191,67 +191,34 @@ def _read_if_fitting(
     return found if list(found) == wanted and _has_types(found, schema) else None
 
 
-def _newer_tunables(
-    present: Collection[str], schema: pa.DataFrameSchema
-) -> dict[str, Mapping[str, Any]]:
-    """Tunables that a table with these columns lacks: name to what it means (see ``columns``)."""
-    return {
-        name: one.metadata
-        for name, one in schema.columns.items()
-        if name not in present and "variants" in (one.metadata or {})
-    }
-
-
-def _needed(
-    newer: Mapping[str, Mapping[str, Any]], variants: Collection[str]
-) -> dict[str, list[str]]:
-    """Which of these tunables some variants of a table have: name to the variants, sorted."""
-    having = {name: sorted(set(known["variants"]) & set(variants)) for name, known in newer.items()}
-    return {name: each for name, each in having.items() if each}
-
-
-def _newer_metrics(
-    present: Collection[str], version: int, schema: pa.DataFrameSchema
-) -> dict[str, Any]:
-    """Metrics that a table of an older schema version lacks: name to neutral value."""
-    known = {name: one.metadata or {} for name, one in schema.columns.items()}
-    return {
-        name: known[name]["neutral"]
-        for name in known
-        if name not in present and known[name].get("since", 0) > version
-    }
-
-
-def _with_newer_metrics(
-    table: pd.DataFrame, version: int, schema: pa.DataFrameSchema
-) -> pd.DataFrame:
-    newer = _newer_metrics(table.columns, version, schema)
-    return _in_order(table.assign(**newer), schema) if newer else table
-
-
-def _in_order(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
-    known = [name for name in schema.columns if name in table]
-    return table[[*known, *(name for name in table if name not in schema.columns)]]
-
-
-def _with_newer_tunables(
-    path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema
-) -> pd.DataFrame:
-    """``table`` with the tunables that it lacks at their neutral values.
+def _with_newer_columns(
+    path: str | Path, table: pyarrow.Table, version: int, schema: pa.DataFrameSchema
+) -> pyarrow.Table:
+    """``table`` with the tunables and metrics that it lacks, at their neutral values.
 
     Raises
     ------
     UserError
         When a variant among its rows has such a tunable.
     """
-    newer = _newer_tunables(table.columns, schema)
-    if not newer or "variant" not in table:
+    present = table.column_names
+    known = {name: one.metadata or {} for name, one in schema.columns.items()}
+    lacking = {name: meant for name, meant in known.items() if name not in present}
+    newer = {name: meant for name, meant in lacking.items() if meant.get("since", 0) > version}
+    if "variant" in present:
+        there = set(table["variant"].unique().to_pylist())
+        tunables = {name: meant for name, meant in lacking.items() if "variants" in meant}
+        for name, meant in tunables.items():
+            if having := sorted(there & set(meant["variants"])):
+                message = f"is missing, but {having[0]} has this tunable: its rows must be measured"
+                raise UserError(path, name, f"{message} anew")
+        newer |= tunables
+    for name, meant in newer.items():
+        table = table.append_column(name, pyarrow.repeat(meant["neutral"], len(table)))
+    if not newer:
         return table
-    for name, variants in _needed(newer, table["variant"].unique()).items():
-        message = f"is missing, but {variants[0]} has this tunable: its rows must be measured anew"
-        raise UserError(path, name, message)
-    table = table.assign(**{name: known["neutral"] for name, known in newer.items()})
-    return _in_order(table, schema)
+    order = [name for name in schema.columns if name in table.column_names]
+    return table.select([*order, *(name for name in present if name not in schema.columns)])
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.columns import (
@@ -43,7 +47,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of training rows: measured rows that pass the Tukey filter of a fold, each once.
 
     ``folds`` names the folds that learn from a row, as ``split/fold`` with blanks between them (see
-    :mod:`launchwise.tables.folds`). Stages keep their times here, and builds what the compiler said
+    :data:`FOLDS`). Stages keep their times here, and builds what the compiler said
     of them: models may learn of it. ``status`` tells times from those of ``slow`` rows, which are
     the shorter of two launches and no more (of rows before that rule, their first launch).
     """
@@ -218,3 +222,56 @@ def fastest_measured_schema(spec: Spec) -> pa.DataFrameSchema:
         strict=True,
         name="fastest measured",
     )
+
+
+FOLDS = "folds"
+"""Column of training rows with the names of folds, blanks between them."""
+
+
+def fold_name(split: str, fold: str) -> str:
+    """Name of a fold in :data:`FOLDS`."""
+    return f"{split}/{fold}"
+
+
+def folds_of_rows(masks: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Values of the column :data:`FOLDS`: texts, shape (rows,); empty where no fold has a row.
+
+    Parameters
+    ----------
+    masks
+        Fold to the rows that it learns from: booleans, shape (rows,).
+    """
+    names = list(masks)
+    combined, codes = np.unique(np.column_stack(list(masks.values())), axis=0, return_inverse=True)
+    texts = [
+        " ".join(name for name, inside in zip(names, each, strict=True) if inside)
+        for each in combined
+    ]
+    return np.array(texts, dtype=object)[codes.reshape(-1)]
+
+
+def named_folds(rows: pd.DataFrame) -> list[str]:
+    """Names of the folds that learn from any of the rows, sorted."""
+    return sorted({name for text in rows[FOLDS].unique() for name in text.split()})
+
+
+def in_fold(rows: pd.DataFrame, split: str, fold: str) -> np.ndarray:
+    """Which rows a fold learns from: booleans, shape (rows,)."""
+    codes, texts = pd.factorize(rows[FOLDS])
+    learnt = [fold_name(split, fold) in text.split() for text in texts]
+    return np.array(learnt, dtype=bool)[codes]
+
+
+def rows_of_fold(rows: pd.DataFrame, split: str, fold: str) -> pd.DataFrame:
+    """Rows that a fold learns from, without the column :data:`FOLDS`."""
+    return rows[in_fold(rows, split, fold)].drop(columns=FOLDS).reset_index(drop=True)
+
+
+def of_split(rows: pd.DataFrame, split: str) -> pd.DataFrame:
+    """Rows that a fold of a split learns from, with the names of its folds alone."""
+    codes, texts = pd.factorize(rows[FOLDS])
+    own = [
+        " ".join(name for name in text.split() if name.startswith(f"{split}/")) for text in texts
+    ]
+    found = rows.assign(**{FOLDS: np.array(own, dtype=object)[codes]})
+    return found[found[FOLDS] != ""].reset_index(drop=True)

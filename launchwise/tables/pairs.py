@@ -1,7 +1,4 @@
-"""Schema of times of configurations that ran in turn on one card.
-
-In every round each configuration of a problem runs once, in random order.
-"""
+"""Schemas of times taken in turn: contests, other people's libraries, answers measured again."""
 
 from __future__ import annotations
 
@@ -121,4 +118,74 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
         unique=spec.key_columns,
         strict=True,
         name="pairs",
+    )
+
+
+SPEEDUPS = ("speedup", "usual_speedup")
+"""Columns of ratios: time of the library over that of the fastest, and of the usual choice."""
+
+
+def peers_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of libraries in pairs: one row per (GPU, problem, library).
+
+    ``speedup`` is the library's time over that of the sweep's fastest configuration,
+    ``usual_speedup`` over that of the usual choice, each with the limits of its 95 % interval; the
+    other columns are those of :func:`launchwise.tables.pairs.pairs_schema`. ``version`` names the
+    library.
+    """
+    columns, check = clocks_of_rounds()
+    return pa.DataFrameSchema(
+        {
+            "gpu": pa.Column(str),
+            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            "peer": pa.Column(str),
+            "version": pa.Column(str),
+            "status": pa.Column(str, checks=pa.Check.isin(STATUSES)),
+            "reason": pa.Column(str),
+            "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
+            **columns,
+            **ratio_columns(SPEEDUPS),
+            **circumstances(),
+        },
+        checks=[check],
+        unique=["gpu", *spec.problem_columns, "peer"],
+        strict=True,
+        name="peers",
+    )
+
+
+VERDICTS = ("stale", "unknown", "holds", "better")
+"""Order of verdicts, the most urgent first."""
+
+RECHECK_ORIGIN = ("card", "driver", "toolkit")
+
+
+def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of verdicts: one row per (GPU, problem), with the recommended configuration.
+
+    ``gain`` is the time of the default over that of the recommendation, measured in pairs, with the
+    limits of its 95 % interval; ``default`` says what the default was: ``usual``, or ``baseline``
+    where the usual choice is recommended. ``known_gain`` and its limits are what was known before,
+    ``known_by`` from where: ``pairs``, or the basis of the answer
+    (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
+    now, ``known_card`` and so on those of the earlier row; empty where there is none.
+    """
+    return pa.DataFrameSchema(
+        {
+            "gpu": pa.Column(str),
+            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "verdict": pa.Column(str, checks=pa.Check.isin(VERDICTS)),
+            "reason": pa.Column(str),
+            "default": pa.Column(str, checks=pa.Check.isin(["usual", "baseline"])),
+            **ratio_columns(["gain", "known_gain"]),
+            "known_by": pa.Column(str),
+            **{name: pa.Column(str) for name in RECHECK_ORIGIN},
+            **{f"known_{name}": pa.Column(str) for name in RECHECK_ORIGIN},
+        },
+        unique=["gpu", *spec.problem_columns],
+        strict=True,
+        name="recheck",
     )

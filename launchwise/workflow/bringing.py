@@ -27,8 +27,7 @@ from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_
 from launchwise.measuring.rows import check_one_way
 from launchwise.tables.files import columns_of, read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import pairs_schema, peers_schema
 from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
@@ -116,7 +115,6 @@ def bring(
 
 
 def _sweep(gpu: str, file: Copied, spec: Spec) -> pd.DataFrame:
-    """Check every row of a recorded sweep and copy it."""
     schema = measurement_schema(spec)
     table = read_table(file.source, schema)
     _insist_on_gpu(table, gpu, file.source)

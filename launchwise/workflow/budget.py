@@ -77,7 +77,6 @@ def measured(results: Path = Path("results")) -> Budget:
 
 
 def _bytes_in(folder: Path) -> int:
-    """Bytes of the files in a folder, each once, whatever its names."""
     found = {}
     for root, _, names in os.walk(folder):
         for name in names:

@@ -47,5 +47,4 @@ class Code:
 
 @cache
 def _content(path: Path) -> str:
-    """Digest of the bytes of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

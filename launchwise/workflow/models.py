@@ -61,7 +61,6 @@ def _check_models_of(experiment: Experiment, name: str) -> None:
 
 
 def _check_members(experiment: Experiment, study: str, model: str) -> None:
-    """Check that the members of a committee are models of its study, or simple rules."""
     entries = {each: experiment.model_of(study, each) for each in experiment.studies[study].models}
     models = [each for each, entry in entries.items() if entry.kind != COMMITTEE]
     members = members_of(experiment.model_of(study, model).parameters, models)

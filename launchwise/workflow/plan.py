@@ -30,9 +30,8 @@ from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.folders import check_temporary_folder, check_version
 from launchwise.workflow.models import check_models
-from launchwise.workflow.temporary import check_temporary_folder
-from launchwise.workflow.versions import check_version
 from launchwise.workloads.loading import host_file, load_workload
 from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
@@ -109,7 +108,6 @@ def _check_hosts(experiment: Experiment) -> None:
 
 
 def _check_recorded(experiment: Experiment) -> None:
-    """Check that recorded GPUs have their profiles, and the sweeps that settings name."""
     for name, folder in recorded_folders(experiment).items():
         asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
         asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
@@ -278,7 +276,6 @@ def _from_here(path: Path) -> str:
 
 
 def _inside(path: Path) -> Path:
-    """A path as seen from the project, where it lies inside."""
     return path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path
 
 

@@ -94,7 +94,6 @@ def _kinds(workflow: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]
 
 
 def _request(resources: Mapping[str, Any]) -> tuple[str, ...]:
-    """Options of sbatch that say where a job runs."""
     options = [
         text.format(resources[name]) for name, text in OPTIONS.items() if resources.get(name)
     ]

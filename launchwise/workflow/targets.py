@@ -45,7 +45,6 @@ def targets(values: Values, contests: Contests) -> Targets:
 
 
 def _measured(gpu: str, values: Values) -> list[str]:
-    """Workloads with a kernel that a GPU measures."""
     experiment = values.experiment
     return [each for each in experiment.workloads_of(gpu) if experiment.spec_of(each).has_kernel]
 

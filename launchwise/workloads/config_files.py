@@ -18,9 +18,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import Expression, check_names
+from launchwise.base.expressions import Expression, check_names, parsed
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.workloads.limits import parsed
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.spec import Spec
 

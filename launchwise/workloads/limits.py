@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.expressions import evaluate, names_in, parsed
 from launchwise.base.expressions import inlined as without_derived
+from launchwise.base.nested import is_simple
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -111,64 +112,3 @@ def inlined(text: str, derived: Mapping[str, str]) -> str:
             return parsed(plain)
 
     return ast.unparse(Inline().visit(parsed(without_derived(text, derived))))
-
-
-def parsed(text: str) -> ast.expr:
-    """An expression as Python parses it."""
-    return ast.parse(text.strip(), mode="eval").body
-
-
-_SIMPLE = (
-    *(ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.IfExp, ast.Compare, ast.cmpop),
-    *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp),
-    *(ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
-)
-
-
-_SIGNS: dict[type[ast.AST], str] = {
-    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"},
-    **{ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
-    **{ast.And: "and", ast.Or: "or", ast.Not: "not", ast.USub: "negative"},
-}
-
-
-def nested(text: str) -> Any:
-    """A simple expression as nested lists, for what has no parser of expressions.
-
-    A list is an operator and its operands: ``["name", "n"]`` is a parameter's value, ``if`` has a
-    condition and two values, all others are written as in Python. What is no list is a value.
-    """
-
-    def write(node: ast.expr) -> Any:
-        match node:
-            case ast.Name():
-                return ["name", node.id]
-            case ast.Constant(value=value):
-                return int(value) if isinstance(value, bool) else value
-            case ast.IfExp():
-                return ["if", write(node.test), write(node.body), write(node.orelse)]
-            case ast.BoolOp():
-                return [_SIGNS[type(node.op)], *map(write, node.values)]
-            case ast.UnaryOp():
-                return [_SIGNS[type(node.op)], write(node.operand)]
-            case ast.BinOp():
-                return [_SIGNS[type(node.op)], write(node.left), write(node.right)]
-            case ast.Compare():
-                sides = [node.left, *node.comparators]
-                every = [compared(*each) for each in zip(sides, node.ops, sides[1:], strict=False)]
-                return every[0] if len(every) == 1 else ["and", *every]
-        raise ValueError(f"{ast.unparse(node)!r} is not simple")
-
-    def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Any:
-        if isinstance(sign, ast.In | ast.NotIn):
-            assert isinstance(right, ast.Tuple | ast.List)
-            either = ["or", *(["==", write(left), write(one)] for one in right.elts)]
-            return either if isinstance(sign, ast.In) else ["not", either]
-        return [_SIGNS[type(sign)], write(left), write(right)]
-
-    return write(parsed(text))
-
-
-def is_simple(text: str) -> bool:
-    """Whether other languages can write an expression."""
-    return all(isinstance(node, _SIMPLE) for node in ast.walk(parsed(text)))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.expressions import inlined
+from launchwise.base.expressions import inlined, parsed
 from launchwise.workloads.parts import UNKNOWN_GPU
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Condition:
         cls, text: str, parameters: Collection[str], names: Mapping[str, Any] | None = None
     ) -> Condition:
         """Read an expression without derived names over ``parameters`` and ``names``."""
-        nodes = list(ast.walk(_parsed(text)))
+        nodes = list(ast.walk(parsed(text)))
         compared = [
             (left, right)
             for node in nodes
@@ -104,14 +104,10 @@ def conditions_of(
 
 def parts(text: str) -> list[str]:
     """Expressions that an expression joins by ``and``."""
-    tree = _parsed(text)
+    tree = parsed(text)
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [each for value in tree.values for each in parts(ast.unparse(value))]
     return [ast.unparse(tree)]
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
 
 
 def _divisors(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:

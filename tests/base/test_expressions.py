@@ -111,12 +111,20 @@ def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text: str)
     assert repr(text) in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["n ^ 2", "n | 1", "1 << n", "~n", "n @ n", "n is 2"])
+def test_an_operator_that_is_none_of_the_language_is_refused_before_it_is_computed(
+    text: str,
+) -> None:
+    with pytest.raises(ValueError, match="which is no operator here"):
+        names_in(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [
         *("9 ** 9 ** 9", "'a' * 100000000", "1.5 ** 1e9", "dtype + 1", "missing", "min()"),
-        *("'%4000000000d' % 1", "'a' * 2", "1 << 10 ** 9", "(2 ** 100000) % 7", "1e308 * 10"),
-        *("(-8) ** 0.5", "[0] * 10 ** 9", "(1 << 1000) << 1000", "(10 ** 300) * 10 ** 300"),
+        *("'%4000000000d' % 1", "'a' * 2", "(2 ** 100000) % 7", "1e308 * 10"),
+        *("(-8) ** 0.5", "[0] * 10 ** 9", "(10 ** 300) * 10 ** 300"),
     ],
 )
 def test_what_has_no_value_is_a_value_error(text: str) -> None:

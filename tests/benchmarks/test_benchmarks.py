@@ -47,21 +47,6 @@ def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
     assert row["megabytes"] == result["megabytes"] == pytest.approx(1, rel=0.02)
 
 
-def test_predictions_are_timed(tmp_path: Path) -> None:
-    result = result_of("predictions", tmp_path)
-    assert [row["predictor"] for row in result["times"]] == ["roofline", "analytical", "learnt"]
-    assert all(row["ms"] > 0 for row in result["times"])
-
-
-def test_the_roofline_formula_is_judged_by_what_bounds_a_kernel(tmp_path: Path) -> None:
-    result = result_of("roofline_formula", tmp_path)
-    assert result["all"]["rows"] == sum(row["rows"] for row in result["by_bound"])
-    assert result["all"]["rows"] == sum(row["rows"] for row in result["by_variant"])
-    for row in (*result["by_bound"], *result["by_variant"]):
-        assert 0 < row["tenth"] <= row["median"] <= row["nine_tenths"]
-        assert 0 <= row["near_share"] + row["faster_share"] <= 1
-
-
 @pytest.mark.slow
 def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     result = result_of("ablations", tmp_path)
@@ -322,22 +307,12 @@ def test_missing_eigen_is_named_in_one_line(
 
     monkeypatch.setenv("EIGEN3_INCLUDE_DIR", str(tmp_path))
     library.cache_clear()
-    with pytest.raises(SystemExit) as ended, needs.eigen_and_compiler():
-        pass
+    with pytest.raises(SystemExit) as ended:
+        needs.eigen()
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert said.endswith(f": EIGEN3_INCLUDE_DIR={tmp_path} holds no Eigen/Core\n")
     assert said.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) -> None:
-    (row,) = result_of("search_on_a_real_card", tmp_path)["problems"]
-    near = row["configurations_near"]
-    assert 0 < near["within_1_percent"] <= near["within_5_percent"] < row["configurations"]
-    assert row["transfer"]["within_5_percent"] <= row["transfer"]["within_1_percent"] <= 25
-    assert row["transfer"]["best_of_all"] > 0.95
-    assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]
 
 
 @pytest.mark.slow

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import ROOT
 
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import files_of
 from tests.support.report_study import study
-
-# Benchmarks share what makes reports of many GPUs; modules of the tests come first.
-sys.path.append(str(ROOT / "benchmarks"))
 
 FLAGS = (
     "--headless",

@@ -13,12 +13,12 @@ from exported import CONDITIONS
 from products import Product, product
 
 from launchwise.base.expressions import evaluate
+from launchwise.base.nested import nested
 from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.learning.answering import answers
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
-from launchwise.workloads.limits import nested
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import folder_of
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.many_gpus import copied, write_report
 
 from launchwise.report.site.assemble import MOST_GPUS
 from launchwise.report.site.rendering import MOST_ROWS
 from tests.support.browsing import at_desktop, load
+from tests.support.many_gpus import copied, write_report
 from tests.support.report_study import study
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

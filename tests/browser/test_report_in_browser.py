@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.axe import in_scheme, violations
 
 from launchwise.learning.answers import UNORDERED
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
+from tests.support.axe import in_scheme, violations
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import files_of
 from tests.support.report_study import KERNEL, settings, study

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from harness.axe import violations
+
+from tests.support.axe import violations
 
 pytestmark = pytest.mark.browser
 

@@ -472,7 +472,7 @@ def test_named_sizes_run_in_place_of_small_ones(
         (["rows=70", "cols=9"], "check: rows=70: problems run on the CPU alone: add --cpu"),
         (["rows=70", "--cpu"], "check: cols: needs a value, such as cols="),
         (["rows=0", "cols=9", "--cpu"], "check: rows=0: "),
-        (["rows", "--cpu"], "check: rows: is not NAME=VALUE"),
+        (["rows", "--cpu"], "check: rows: must be NAME=VALUE"),
     ],
 )
 def test_sizes_that_cannot_run_are_refused(

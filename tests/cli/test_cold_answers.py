@@ -16,7 +16,7 @@ from samples import SAXPY, STENCIL
 from stencil import slice_of_card, sweep
 
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain
@@ -167,7 +167,7 @@ def test_a_study_that_is_left_out_is_unknown(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["n=256", "dtype=float32"], "recommend: problem: "),
+        (["n=256", "dtype=float32"], "recommend: order: needs a value"),
         (["n=256", "dtype=float32", "order"], "recommend: order: must be NAME=VALUE"),
         ([*MEASURED, "--gpu", "cadr"], "recommend: gpu: unknown GPU or card 'cadr'"),
     ],

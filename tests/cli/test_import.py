@@ -12,7 +12,7 @@ import pytest
 import yaml
 from forks import at_home, forked, run_snakemake
 
-from launchwise.base.merging import laid_over
+from launchwise.base.typed import laid_over
 from launchwise.cli.app import main
 from launchwise.experiment.loading import load_experiment
 

@@ -15,8 +15,7 @@ from command_line import complaint, launchwise
 from forks import at_home, forked, run_snakemake
 from samples import ROOT, SAXPY, measurements, profile
 
-from launchwise.base.merging import laid_over
-from launchwise.base.typed import read_yaml
+from launchwise.base.typed import laid_over, read_yaml
 from launchwise.cli.app import main
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.profile import write_profile

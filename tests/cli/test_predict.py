@@ -13,7 +13,8 @@ from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import Answer, as_text, find_profile, prediction
+from launchwise.cli.predict.answering import Answer, as_text, prediction
+from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import read_profile
@@ -139,7 +140,7 @@ def test_the_command_and_the_rule_describe_a_card_alike(own: list[str], tmp_path
     describe([], [], cards, {"titan_v": None}, Path(CARDS_FILE), Path(REFERENCE_PROFILE), [made])
     config = [Path(own[-1])]
     experiment = load_experiment(read_yaml(config[0]), config, ROOT)
-    assert find_profile("titan_v", experiment) == read_profile(made)
+    assert find_profile("titan_v", experiment, "predict") == read_profile(made)
 
 
 @pytest.mark.workloads
@@ -184,11 +185,11 @@ def test_a_mistake_is_one_line_of_the_process(own: list[str]) -> None:
         ([ASKED[0], "RTX 30", *ASKED[2:]], "unknown GPU or card 'RTX 30'"),
         ([ASKED[0], "titan", *ASKED[2:]], "'titan' fits titan_black, titan_rtx, titan_v, titan_x"),
         ([ASKED[0], "NVIDIA", *ASKED[2:]], "unknown GPU or card 'NVIDIA'"),
-        ([*ASKED[:2], "n=5", *ASKED[3:]], "n: 5 is below the minimum 20"),
-        ([*ASKED[:2], "n=many", *ASKED[3:]], "n: must be of type integer, not 'many'"),
-        (ASKED[:4], "order is missing"),
+        ([*ASKED[:2], "n=5", *ASKED[3:]], "n=5: 5 is below the minimum 20"),
+        ([*ASKED[:2], "n=many", *ASKED[3:]], "n=many: 'many' is not an integer"),
+        (ASKED[:4], "order: needs a value"),
         ([*ASKED, "m=3"], "unknown problem parameter 'm'"),
-        ([*ASKED, "n=3"], "n=3: is given twice"),
+        ([*ASKED, "n=3"], "n=3: n is given twice"),
         ([*ASKED, "fast"], "fast: must be NAME=VALUE"),
         ([*ASKED, "--top", "0"], "--top: must be at least 1"),
         ([*ASKED, "--configfile", "nothing.yaml"], "nothing.yaml"),

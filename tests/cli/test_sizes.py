@@ -15,8 +15,9 @@ from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_runs import chosen, small_problems
-from launchwise.cli.predict.answering import read_problem
-from launchwise.cli.tune.tuning import Question, prepared
+from launchwise.cli.problems import problem_of
+from launchwise.cli.tune.question import Question
+from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.corners import corner_problems
 from launchwise.workloads.loading import load_workload
@@ -283,10 +284,10 @@ def test_several_parameters_are_refused_together(
 
 def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder: Path) -> None:
     spec = write(folder, constraints=["n % 256 == 0"])
-    assert read_problem(["n=2048"], spec, "recommend") == {"n": 2048}
+    assert problem_of(spec, ["n=2048"], "recommend") == {"n": 2048}
     with pytest.raises(UserError) as refused:
-        read_problem(["n=2000"], spec, "recommend")
-    assert str(refused.value).startswith("recommend: problem: n=2000: n % 256 == 0 does not hold")
+        problem_of(spec, ["n=2000"], "recommend")
+    assert str(refused.value).startswith("recommend: n=2000: n % 256 == 0 does not hold")
     assert str(refused.value).endswith("fits is n=2048")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from launchwise.comparing.intervals import LEAST_REPEATS, ratio_intervals
+from launchwise.comparing.rows import LEAST_REPEATS, ratio_intervals
 
 ROWS = 4000
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]

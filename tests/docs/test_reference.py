@@ -16,11 +16,12 @@ from samples import ROOT
 
 from docs.generator import generating, markdown
 from docs.generator.__main__ import main
+from docs.generator.expression_page import FUNCTION_DESCRIPTIONS
 from docs.generator.generating import EXPRESSIONS, PAGES, generated, stale_files
 from docs.generator.markdown import anchor, capital, escaped
 from docs.generator.pages import MODEL_PAGES
 from docs.generator.schemas import FEATURES, MODELS, nested_models, schemas
-from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, FUNCTIONS
+from launchwise.base.arithmetic import FUNCTIONS
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Method

@@ -12,8 +12,8 @@ from samples import ROOT
 from stencil import copying_stencil, slice_of_card, sweep
 
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.exporting.files import wisdom_text
 from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
-from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.problems import UNMEASURED
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.datasheets import (

@@ -20,12 +20,12 @@ from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.expressions import evaluate
+from launchwise.base.nested import is_simple
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.conditions import cpp_expression
-from launchwise.exporting.cpp import cpp_header, cpp_name
-from launchwise.exporting.files import FORMATS, write_answers
-from launchwise.exporting.macros import macros_text
-from launchwise.exporting.others import wisdom_text
+from launchwise.exporting.cpp import cpp_header, macros_text
+from launchwise.exporting.cpp_names import cpp_name
+from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
 from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
@@ -34,7 +34,6 @@ from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.limits import is_simple
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from samples import ROOT
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
 from launchwise.exporting.conditions import cpp_expression, python_expression
-from launchwise.exporting.cpp_formulas import HELPERS
 from launchwise.exporting.formulas import ExportedFormulas, Kind, is_condition, kind_of
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
@@ -114,12 +114,13 @@ def test_cpp_says_the_same(tmp_path: Path) -> None:
     calls = "".join(
         f"    show({each['a']}, {each['b']}, {cpp_text(str(each['c']))});\n" for each in VALUES
     )
+    helpers = (ROOT / "launchwise/exporting/templates/integers.hpp").read_text()
     (tmp_path / "main.cpp").write_text(f"""\
 #include <cstdint>
 #include <iostream>
 #include <string_view>
 namespace detail {{
-{HELPERS}}}
+{helpers}}}
 static void show(std::int64_t a, std::int64_t b, std::string_view c) {{
 {written}}}
 int main() {{

@@ -96,8 +96,8 @@ def test_recommend_refuses_such_a_problem_in_one_line(
     assert "on card" in capsys.readouterr().out
     for changed, said in (
         ({"n": "n=60"}, "n >= 8 * order does not hold"),
-        ({"n": "n=0"}, "n: 0 is below the minimum"),
-        ({"dtype": "dtype=float16"}, "dtype: 'float16' is not among"),
+        ({"n": "n=0"}, "n=0: 0 is below the minimum"),
+        ({"dtype": "dtype=float16"}, "dtype=float16: 'float16' is not among"),
     ):
         for options in ([], ["--json"], ["--macros"]):
             asked = ["recommend", "stencil_block", *{**words, **changed}.values(), *options]

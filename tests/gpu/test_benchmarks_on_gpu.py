@@ -26,15 +26,6 @@ def result_on_gpu(name: str, folder: Path) -> dict[str, Any]:
     return result
 
 
-def test_cusparse_and_launchwise_solve_the_same_system(tmp_path: Path) -> None:
-    (row,) = result_on_gpu("against_cusparse", tmp_path)["results"]
-    assert (row["n"], row["dtype"]) == (10_000, "float64")
-    assert row["cusparse_ms"] > 0
-    assert row["best"][0]["time_ms"] > 0
-    assert row["best"][0]["backward_error"] < 1e-14
-    assert row["configurations"] == 2  # one a layout
-
-
 def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
     (row,) = result_on_gpu("solve_as_called", tmp_path)["results"]
     assert (row["n"], row["dtype"], row["calls_in_a_row"]) == (10_000, "float64", 100)
@@ -42,15 +33,6 @@ def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
     for side in ("launchwise", "cusparse"):
         assert row[side]["events_ms"] > 0
         assert row[side]["wall_ms"] > 0
-
-
-def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> None:
-    (space,) = result_on_gpu("against_kernel_tuner", tmp_path)["results"].values()
-    sides = space["sides"]
-    assert set(sides) >= {"launchwise", "launchwise, seven repeats", "launchwise again"}
-    assert any(name.startswith("kernel_tuner") for name in sides)
-    assert {side["configurations"] for side in sides.values()} == {4}
-    assert all(side["ms_a_configuration"] > 0 for side in sides.values())
 
 
 def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
@@ -68,14 +50,6 @@ def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path:
     assert one["configurations"] == one["kernel_tuner_configurations"] == 2
     assert one["statuses"].keys() <= {"ok", "slow"}
     assert 0 < one["nothing_to_do_s"] < one["launchwise_s"]
-
-
-def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> None:
-    result = result_on_gpu("against_pytorch", tmp_path)
-    assert result["pytorch"]["float32_ms"] > 0
-    for name in ("512 embeddings", "512 tokens", "1 embeddings", "1 tokens"):
-        assert set(result["launchwise"][name]) == {"naive", "fused_case"}
-    assert result["launchwise"]["from host, fused_case"]["time_ms"] > 0
 
 
 def test_other_tools_answer_the_same_reviews_and_every_variant_classifies_them(
@@ -123,23 +97,6 @@ def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     nvcc_alone = [each for each in every if each["variant"] != "openmp"]
     assert run["rows"] in (len(nvcc_alone), len(every))
     assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0
-
-
-@pytest.mark.times
-def test_the_first_answer_takes_seconds(tmp_path: Path) -> None:
-    result = result_on_gpu("first_answer", tmp_path)
-    (answer,) = result["answers"]
-    assert 0 < answer["new_s"] < 90
-    assert 0 < answer["tune_s"] < 90
-
-
-def test_triton_and_launchwise_tune_the_same_function(tmp_path: Path) -> None:
-    result = result_on_gpu("against_triton", tmp_path)
-    assert result["launchwise"]["rows"] == result["configurations"] == 2
-    (chosen,) = result["choices"]
-    assert chosen["launchwise"].keys() >= chosen["triton"].keys()
-    assert min(chosen["times_ms"].values()) > 0
-    assert result["rate"] > 0
 
 
 def test_triton_chooses_for_problems_of_a_blind_test(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ CONDA_NAMES = {
     "ml-dtypes": "ml_dtypes",
     "pandera[pandas]": "pandera-pandas",
     "xgboost-cpu": "py-xgboost-cpu",
-    "matplotlib": "matplotlib-base",
 }
 """Names on PyPI to those of conda-forge, where they differ."""
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from stencil import GPUS, cases
 
 from launchwise.base.expressions import Formulas
+from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes, labels, regrets
 from launchwise.learning.splits import Case, case_codes
-from launchwise.learning.vectors import Columns, raw_names
 from launchwise.workloads import space
 from launchwise.workloads.parts import GPU_NAMES
 from launchwise.workloads.spec import Spec
@@ -88,7 +88,6 @@ def test_columns_take_the_branch_of_each_row_alone() -> None:
     assert columns.value("(a + 1) ** 40")[2] == pytest.approx(9.0**40)
     with pytest.raises(ValueError, match="needs c"):
         columns.value("a + c")
-    assert raw_names({"twice": "2 * b", "more": "twice + a"}, "more") == {"a", "b"}
 
 
 @settings(max_examples=10)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.measuring.drift import drifted_rows
+from launchwise.measuring.tasks import drifted_rows
 
 
 def noted(ratios: list[float], card: str = "one") -> list[dict[str, Any]]:

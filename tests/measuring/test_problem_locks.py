@@ -15,8 +15,7 @@ from sweep_script import sweep_script
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.problem_locks import Claims
-from launchwise.measuring.shard import Shard
+from launchwise.measuring.shard import Claims, Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from launchwise.experiment.method import Repeats
 from launchwise.measuring.timing import relative_error, repeat
-from launchwise.tables.derived import of_repeats
+from launchwise.tables.rows import of_repeats
 
 
 def repeats_of(*rows: list[float]) -> dict[str, list[float]]:

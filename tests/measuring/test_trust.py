@@ -15,9 +15,8 @@ import pytest
 from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.journal import Journal, read_journal, read_notes
-from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.shard import Shard
+from launchwise.measuring.shard import Claims, Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry

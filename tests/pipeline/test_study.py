@@ -24,8 +24,7 @@ from samples import ROOT, Project, copy_project
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.splits import ALL
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.folds import rows_of_fold
-from launchwise.tables.learning import evaluation_schema, training_schema
+from launchwise.tables.learning import evaluation_schema, rows_of_fold, training_schema
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 

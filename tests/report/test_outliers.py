@@ -10,7 +10,7 @@ import pytest
 from launchwise.report.blocks import Table
 from launchwise.report.models import outliers
 from launchwise.report.study import StudyData
-from launchwise.tables.folds import named_folds
+from launchwise.tables.learning import named_folds
 from tests.support.report_study import study
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.exporting.problems import BETWEEN
 from launchwise.gpus.profile import read_profile

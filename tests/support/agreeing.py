@@ -7,20 +7,15 @@ A test file defines a fixture ``made`` and a subclass of :class:`Agreement` whos
 from __future__ import annotations
 
 import shutil
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from samples import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
+from answer_forms import Answering
 from described_gpus import described_gpus
-from harness.agreement import Answering
-from harness.questions import KINDS, STRANGER, Question, drawn
+from drawn_questions import KINDS, STRANGER, Question, drawn
 
 from launchwise.exporting.lookup import LookupEntry, lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table

@@ -18,7 +18,6 @@ FOLDER = ROOT / "benchmarks"
 ANYWHERE = (
     *(
         "ablations",
-        "agreement",
         "answers",
         "blind_rivals",
         "dag",
@@ -29,13 +28,10 @@ ANYWHERE = (
         "next_problems",
         "paper_recipe",
         "prediction_errors",
-        "predictions",
         "ranking",
         "recomputed",
-        "roofline_formula",
     ),
     "search_on_a_new_gpu",
-    "search_on_a_real_card",
     "stopping",
 )
 """Benchmarks that run on any machine."""
@@ -44,13 +40,8 @@ WITH_JAVA = ("against_weka",)
 """Benchmarks that need Java and an archive that no lock file names."""
 
 ON_GPU = {
-    "against_cusparse": "cupy",
     "against_devito": "devito",
-    "against_kernel_tuner": "kernel_tuner",
-    "against_pytorch": "torch",
-    "against_triton": "triton",
     "autotuned_blind": "torch",
-    "first_answer": "pycuda",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
     "sentiment_peers": "torch",

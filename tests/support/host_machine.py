@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.calling.machine import Argument, Prepared
+from kernels.calling.driver import Argument
 from launchwise.cpu.buffers import CpuBuffer
 from launchwise.workloads.device import Buffer
 from launchwise.workloads.launches import Launch
@@ -17,7 +17,7 @@ from tests.support.host_device import HostDevice
 
 
 class HostMachine:
-    """See :class:`kernels.calling.machine.Machine`.
+    """See :class:`kernels.calling.driver.Card`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class HostMachine:
         """What is left."""
         return self._device.free_bytes
 
-    def prepared(self, launches: Sequence[Launch], stream: int) -> Prepared:
+    def prepared(self, launches: Sequence[Launch], stream: int) -> HostLaunches:
         """Launches that run at once, one after the other."""
         return HostLaunches(self._device, launches, partial(self.queued.append, stream))
 
@@ -61,7 +61,7 @@ class HostMachine:
 
 
 class HostLaunches:
-    """See :class:`kernels.calling.machine.Prepared`."""
+    """See :class:`kernels.calling.driver.PreparedLaunches`."""
 
     def __init__(
         self, device: HostDevice, launches: Sequence[Launch], note: Callable[[], None]

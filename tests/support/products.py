@@ -13,7 +13,7 @@ import yaml
 from samples import ROOT, STENCIL
 from stencil import GPUS, TRAINED, slice_of_card, sweep
 
-from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import lookup_entries

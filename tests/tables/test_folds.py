@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.tables.folds import (
+from launchwise.tables.learning import (
     FOLDS,
     folds_of_rows,
     in_fold,

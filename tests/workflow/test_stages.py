@@ -15,11 +15,10 @@ from launchwise.gpus.profile import write_profile
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.contests import Contests
-from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.recorded import Recorded
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.studies import Studies
-from launchwise.workflow.sweeps import Sweeps
+from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import targets
 from launchwise.workflow.values import Values
 from tests.support.samples import ROOT, profile

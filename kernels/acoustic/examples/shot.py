@@ -1,6 +1,6 @@
 """A shot over layers with a body of salt: pictures of the wave and of what receivers hear.
 
-    python -m kernels.acoustic.examples.shot shot.png
+    python -m kernels.acoustic.examples.shot shot.html
 
 Needs a GPU. About 5 GB of its memory at the default of 600 points.
 """
@@ -68,43 +68,37 @@ def shoot(points: int, propagate: Callable[..., Any]) -> tuple[np.ndarray, Any, 
 
 def picture(path: Path, velocity: np.ndarray, shot: Any, kept: list[int]) -> None:
     """Write the wave in the plane of the source after some steps, and what receivers hear."""
-    from matplotlib.figure import Figure
+    from plotly.subplots import make_subplots
 
     points = len(velocity)
-    margin = absorbing(points) * SPACING_M / 1e3
-    side, seconds = points * SPACING_M / 1e3, len(shot.traces) * shot.time_step
-    figure = Figure(figsize=(11, 3.9), layout="constrained")
-    axes = figure.subplots(1, len(kept) + 1)
-    for plot, step, field in zip(axes[:-1], kept, shot.snapshots, strict=True):
-        plane = field[:, points // 2]
-        plot.imshow(velocity[:, points // 2], extent=(0, side, side, 0), cmap="Greys", alpha=0.6)
-        largest = np.quantile(np.abs(plane), 0.999)
-        plot.imshow(
-            plane,
-            extent=(0, side, side, 0),
-            cmap="RdBu",
-            vmin=-largest,
-            vmax=largest,
-            alpha=np.clip(2 * np.abs(plane) / largest, 0, 1),
-        )
-        plot.set(title=f"after {step * shot.time_step:.2f} s", xlabel="x, km", ylabel="depth, km")
-    loud = np.quantile(np.abs(shot.traces), 0.97)
-    axes[-1].imshow(
-        shot.traces,
-        extent=(margin, side - margin, seconds, 0),
-        aspect="auto",
-        cmap="Greys",
-        vmin=-loud,
-        vmax=loud,
-    )
-    axes[-1].set(title="receivers", xlabel="x, km", ylabel="time, s")
-    figure.savefig(path, dpi=100)
+    middle, layer = points // 2, absorbing(points)
+    km = np.arange(points) * SPACING_M / 1e3
+    titles = [f"after {step * shot.time_step:.2f} s" for step in kept]
+    figure = make_subplots(1, len(kept) + 1, subplot_titles=[*titles, "receivers"])
+
+    def drawn(column: int, x: np.ndarray, y: np.ndarray, values: np.ndarray, **how: Any) -> None:
+        figure.add_heatmap(x=x, y=y, z=values, showscale=False, row=1, col=column, **how)
+
+    for column, field in enumerate(shot.snapshots, start=1):
+        plane = field[:, middle]
+        largest = float(np.quantile(np.abs(plane), 0.999))
+        drawn(column, km, km, velocity[:, middle], colorscale="Greys")
+        colours = {"colorscale": "RdBu", "zmin": -largest, "zmax": largest}
+        drawn(column, km, km, plane, opacity=0.7, **colours)
+    loud = float(np.quantile(np.abs(shot.traces), 0.97))
+    seconds = np.arange(len(shot.traces)) * shot.time_step
+    heard = {"colorscale": "Greys", "zmin": -loud, "zmax": loud}
+    drawn(len(kept) + 1, km[layer : points - layer], seconds, shot.traces, **heard)
+    figure.update_xaxes(title="x, km")
+    figure.update_yaxes(title="depth, km", autorange="reversed")
+    figure.update_yaxes(title="time, s", col=len(kept) + 1)
+    figure.write_html(path)
 
 
 def main() -> None:
     """Shoot on the GPU."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("output", type=Path, help="the picture: .png, .svg or .pdf")
+    parser.add_argument("output", type=Path, help="the picture, a page for a browser")
     parser.add_argument("--points", type=int, default=600, help="along every axis")
     given = parser.parse_args()
     from kernels.acoustic.simulation import propagate

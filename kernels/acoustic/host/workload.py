@@ -125,7 +125,6 @@ class Acoustic(Workload):
     """Acoustic wave propagation on an n^3 grid."""
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         dtype, order, n = str(problem["dtype"]), int(problem["order"]), int(problem["n"])
         defines = stencil_macros(order, dtype, self.pitch(problem, configuration) * n * n)
         variant = str(configuration["variant"])
@@ -172,7 +171,6 @@ class Acoustic(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> AcousticSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         padding = int(str(layout))
         small = int(problem["n"]) <= NUMPY_LIMIT
         return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
@@ -269,7 +267,6 @@ class AcousticSession(Session):
         return whole[inner, inner, inner]
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch | FunctionRun:
-        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         kind = self.workload.spec.build_choice(configuration)
         if kind not in self._builds:
             self._builds[kind] = self.workload.build(self.problem, configuration)
@@ -301,7 +298,6 @@ class AcousticSession(Session):
         return Launch(build, name, grid, block, arguments, shared, solves)
 
     def _streaming(self, name: str, configuration: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Arguments of a kernel that streams along z."""
         chunk = self.workload.spec.value("chunk", self.problem, configuration)
         sizes = tuple(np.int32(size) for size in (*(self.n,) * 3, self.pitch, chunk))
         end = (*sizes, self.dtype.type(SCALE))
@@ -327,7 +323,6 @@ class AcousticSession(Session):
         return self._maps[columns, rows]
 
     def _second_step(self) -> SecondStep:
-        """Buffers of two steps, made when they are first needed."""
         if self._second is None:
             between = self.memory.take(self.u_new.nbytes)
             expected = self.memory.take(self.expected.nbytes)
@@ -344,7 +339,6 @@ class AcousticSession(Session):
             self.device.fill_bytes(self._second.u, 0xFF)
 
     def check(self) -> Finding:
-        """See :meth:`launchwise.workloads.workload.Session.check`."""
         if self._between is None:
             return self._compare(self.u_new, self.expected, self.tolerance)
         first = self._compare(self._between.u, self.expected, self.tolerance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...calling.machine import CudaError
+from ...calling.driver import CudaError
 from .problem import Position, ricker, stability_limit
 from .running import Shot, TooLittleMemory
 from .shots import Simulator

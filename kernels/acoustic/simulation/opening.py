@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.storage import digest, digest_files
-from launchwise.measuring.compile import compile_bundle, nvcc_release
-from launchwise.measuring.source_states import fingerprint
 from launchwise.workloads.builds import Build
-from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec, load_spec
 
 from ...calling.driver import Card, located
-from .wave import POINTS
+from ...calling.kept_kernels import kept_bundle
 
 __all__ = ["card_with", "facts", "located", "spec", "wait_for"]
 
@@ -59,19 +54,7 @@ def card_with(number: int, builds: Sequence[Build]) -> Card:
     UserError
         Without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
-    arch = plain_card(number).arch
-    mark = digest(
-        [
-            fingerprint(FOLDER, nvcc_release()),
-            digest_files(included_files(FOLDER, [POINTS])),
-            *(build.key for build in builds),
-        ]
-    )
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "launchwise"
-    path = home / f"acoustic-{arch}-{mark}.cubins"
-    if not path.is_file():
-        home.mkdir(parents=True, exist_ok=True)
-        compile_bundle(FOLDER, spec(), builds, arch, path, len(builds))
+    path = kept_bundle(FOLDER, spec(), builds, plain_card(number).arch)
     return _card_of(number, path)
 
 

@@ -56,20 +56,14 @@ def ricker(
 
 @dataclass(frozen=True)
 class Grid:
-    """Points of a simulation.
-
-    Parameters
-    ----------
-    shape
-        Points along z, y and x, the boundary included.
-    spacing
-        Distance of two points, m.
-    """
+    """Points of a simulation."""
 
     shape: tuple[int, int, int]
+    """Points along z, y and x, the boundary included."""
     dtype: np.dtype
     order: int
     spacing: float
+    """Distance of two points, m."""
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:

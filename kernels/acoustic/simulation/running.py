@@ -12,7 +12,7 @@ import numpy as np
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
 
-from ...calling.machine import Argument, Machine
+from ...calling.driver import Argument, Card
 from .problem import Grid, Position, ricker, wavelets_of
 from .wave import THREADS, Wave, points_build
 
@@ -29,27 +29,20 @@ class TooLittleMemory(MemoryError):
 
 @dataclass(frozen=True)
 class Asked:
-    """A simulation, checked as far as the velocity is not needed.
-
-    Parameters
-    ----------
-    wavelet
-        Shape (steps,), or (sources, steps); None for a Ricker wavelet of ``frequency``, Hz.
-    snapshots
-        Steps after which u is kept, in ascending order.
-    absorbing
-        Width of the absorbing layer, points.
-    """
+    """A simulation, checked as far as the velocity is not needed."""
 
     grid: Grid
     sources: list[Position]
     steps: int
     wavelet: np.ndarray | None
+    """Shape (steps,), or (sources, steps); None for a Ricker wavelet of ``frequency``, Hz."""
     frequency: float | None
     receivers: list[Position]
     snapshots: list[int]
+    """Steps after which u is kept, in ascending order."""
     time_step: float | None
     absorbing: int
+    """Width of the absorbing layer, points."""
 
     def wavelets(self, time_step: float) -> np.ndarray:
         """f at each step; ValueError for a frequency that is none."""
@@ -61,24 +54,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shot:
-    """Result of a simulation.
-
-    Parameters
-    ----------
-    traces
-        u at each receiver after each step: type of the velocity, shape (steps, receivers).
-    snapshots
-        u after the steps that were asked for: shape (snapshots, nz, ny, nx).
-    time_step
-        Seconds.
-    configuration
-        Kernel and tunables that ran.
-    """
+    """Result of a simulation."""
 
     traces: Any
+    """u at each receiver after each step: type of the velocity, shape (steps, receivers)."""
     snapshots: Any
+    """u after the steps that were asked for: shape (snapshots, nz, ny, nx)."""
     time_step: float
+    """Seconds."""
     configuration: Mapping[str, Any]
+    """Kernel and tunables that ran."""
 
 
 class Run:
@@ -92,7 +77,7 @@ class Run:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Card,
         spec: Spec,
         asked: Asked,
         configuration: Mapping[str, Any],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer
 
-from ...calling.arrays import LEGACY_STREAM, Libraries, stream_handle
-from ...calling.machine import Argument, Machine
+from ...calling.arrays import LEGACY_STREAM, Kind, Libraries, not_contiguous, stream_handle
+from ...calling.driver import Argument, Card
 from . import choices
-from .problem import Grid
+from .problem import TYPES, Grid
 from .running import Asked, Run, Shot, Told
 from .wave import Wave, points_build, step_build
 
-Opened = Callable[[int, Sequence[Build]], Machine]
+Opened = Callable[[int, Sequence[Build]], Card]
 
 
 class Simulator:
@@ -74,26 +74,18 @@ class Simulator:
         try:
             with given.on(run) as lies, _told(progress, steps) as told:
                 run.begin(run.examine(*lies), *lies)
-                fields = given.fields(len(asked.snapshots))
-                run.steps(lambda number, wave: fields.keep(number, run, wave), told)
+                run.steps(lambda number, wave: given.keep(number, run, wave), told)
                 traces = given.traces(run.traces())
-            return Shot(traces, fields.all, run.time_step, chosen)
+            return Shot(traces, given.snapshots, run.time_step, chosen)
         finally:
             run.close()
 
-    def _given(self, velocity: Any, stream: Any) -> Given:
+    def _given(self, velocity: Any, stream: Any) -> HostVelocity | DeviceVelocity:
         library = self._libraries.of(velocity)
         if library is self._libraries.host:
             return HostVelocity(velocity, stream)
         handle = library.stream(velocity) if stream is None else stream_handle(stream)
-        pointer, (shape, dtype, device) = library.read(velocity, "velocity", handle)
-        package = type(velocity).__module__.split(".")[0]
-        known = sys.modules.get(package) if package in ("cupy", "torch") else None
-        if isinstance(dtype, str) or np.dtype(dtype).name not in ("float32", "float64"):
-            raise ValueError(f"velocity must be float32 or float64, not {dtype}")
-        return DeviceVelocity(
-            velocity, pointer, tuple(shape), np.dtype(dtype), device, handle, known
-        )
+        return DeviceVelocity(velocity, *library.read(velocity, "velocity", handle), handle)
 
 
 def _asked(
@@ -139,33 +131,6 @@ def _told(progress: bool, steps: int) -> Iterator[Told | None]:
         yield lambda done: bar.update(task, completed=done)
 
 
-class Fields(Protocol):
-    """Snapshots."""
-
-    all: Any
-
-    def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """Keep u as it is now."""
-
-
-class Given(Protocol):
-    """The velocity of a caller."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    device: int
-    stream: int
-
-    def on(self, run: Run) -> Any:
-        """A context with the velocity in device memory: a buffer, or argument and address."""
-
-    def fields(self, count: int) -> Fields:
-        """Room for snapshots."""
-
-    def traces(self, values: np.ndarray) -> Any:
-        """Traces as an array of the caller's library."""
-
-
 class HostVelocity:
     """A NumPy array, or what NumPy takes as one."""
 
@@ -174,80 +139,66 @@ class HostVelocity:
     def __init__(self, velocity: Any, stream: Any) -> None:
         self._array = np.asarray(velocity)
         if not self._array.flags.c_contiguous:
-            raise ValueError(
-                f"velocity must be contiguous, not of shape {self._array.shape} strides "
-                f"{self._array.strides}"
-            )
+            raise not_contiguous("velocity", self._array.shape, self._array.strides)
         self.shape, self.dtype = self._array.shape, self._array.dtype
         self.stream = LEGACY_STREAM if stream is None else stream_handle(stream)
 
     @contextmanager
     def on(self, run: Run) -> Iterator[tuple[Buffer]]:
-        """See :class:`Given`."""
+        """A context with the velocity, and room for snapshots, on the device of a run."""
         run.insist_on_memory(self._array.nbytes)
         buffer = run.machine.allocate(self._array.nbytes)
         try:
             run.machine.write(buffer, self._array, self.stream)
             # Snapshots pass through the same memory: the velocity is copied before they come.
             self._room = buffer
+            self.snapshots = np.empty((len(run.asked.snapshots), *self.shape), self.dtype)
             yield (buffer,)
         finally:
             run.machine.settle()
             run.machine.release(buffer)
 
-    def fields(self, count: int) -> Fields:
-        """See :class:`Given`."""
-        return HostFields(np.empty((count, *self.shape), self.dtype), self._room)
+    def keep(self, number: int, run: Run, wave: Wave) -> None:
+        """Keep u as it is now as a snapshot."""
+        wave.copy_field(self._room)
+        run.machine.read(self._room, self.snapshots[number], wave.stream)
 
     def traces(self, values: np.ndarray) -> np.ndarray:
-        """See :class:`Given`."""
+        """Traces as an array of the caller's library."""
         return values
-
-
-class HostFields:
-    """Snapshots in host memory, by way of ``room`` on the device."""
-
-    def __init__(self, fields: np.ndarray, room: Any) -> None:
-        self.all = fields
-        self._room = room
-
-    def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """See :class:`Fields`."""
-        wave.copy_field(self._room)
-        run.machine.read(self._room, self.all[number], wave.stream)
 
 
 class DeviceVelocity:
     """An array in device memory; ``library`` is CuPy or PyTorch, None for others."""
 
-    def __init__(
-        self,
-        array: Any,
-        pointer: int,
-        shape: tuple[int, ...],
-        dtype: np.dtype,
-        device: int,
-        stream: int,
-        library: Any,
-    ) -> None:
-        self._array, self._pointer, self._library = array, pointer, library
-        self.shape, self.dtype, self.device, self.stream = shape, dtype, device, stream
+    def __init__(self, array: Any, pointer: int, kind: Kind, stream: int) -> None:
+        shape, dtype, self.device = kind
+        if isinstance(dtype, str) or np.dtype(dtype).name not in TYPES:
+            raise ValueError(f"velocity must be float32 or float64, not {dtype}")
+        self._array, self._pointer, self.stream = array, pointer, stream
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        package = type(array).__module__.split(".")[0]
+        self._library: Any = sys.modules.get(package) if package in ("cupy", "torch") else None
+        self._nbytes = int(np.prod(self.shape)) * self.dtype.itemsize
 
     @contextmanager
     def on(self, run: Run) -> Iterator[tuple[Argument, int]]:
-        """See :class:`Given`."""
-        if self._library is None and run.asked.snapshots:
+        """A context with the velocity, an argument and its address, and room for snapshots."""
+        count = len(run.asked.snapshots)
+        if self._library is None and count:
             raise ValueError("snapshots need an array of NumPy, CuPy or PyTorch")
-        fields = len(run.asked.snapshots) * int(np.prod(self.shape)) * self.dtype.itemsize
-        run.insist_on_memory(fields)
-        yield Argument(0, int(np.prod(self.shape)) * self.dtype.itemsize), self._pointer
+        run.insist_on_memory(count * self._nbytes)
+        self.snapshots = self._empty((count, *self.shape))
+        yield Argument(0, self._nbytes), self._pointer
 
-    def fields(self, count: int) -> Fields:
-        """See :class:`Given`."""
-        return DeviceFields(self._empty((count, *self.shape)), self.dtype)
+    def keep(self, number: int, run: Run, wave: Wave) -> None:
+        """Keep u as it is now as a snapshot."""
+        field = self.snapshots[number]
+        pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
+        wave.copy_field(Argument(0, self._nbytes), int(pointer))
 
     def traces(self, values: np.ndarray) -> Any:
-        """See :class:`Given`."""
+        """Traces as an array of the caller's library."""
         if self._library is None:
             return values
         if self._library.__name__ == "torch":
@@ -261,18 +212,3 @@ class DeviceVelocity:
             return self._library.empty(shape, dtype=self._array.dtype, device=self._array.device)
         with self._library.cuda.Device(self.device):
             return self._library.empty(shape, self.dtype)
-
-
-class DeviceFields:
-    """Snapshots in device memory."""
-
-    def __init__(self, fields: Any, dtype: np.dtype) -> None:
-        self.all = fields
-        self._itemsize = dtype.itemsize
-
-    def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """See :class:`Fields`."""
-        field = self.all[number]
-        pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
-        nbytes = int(np.prod(field.shape)) * self._itemsize
-        wave.copy_field(Argument(0, nbytes), int(pointer))

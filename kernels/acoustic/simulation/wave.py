@@ -12,7 +12,7 @@ from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, closed_on_error
 
-from ...calling.machine import Argument, Machine
+from ...calling.driver import Argument, Card
 from ..host.stencil import VECTOR_BYTES, boxes, one_step_macros, stencil_macros, streaming_macros
 from .problem import Grid, Position
 
@@ -56,7 +56,7 @@ class Wave:
     """
 
     def __init__(
-        self, machine: Machine, grid: Grid, velocity: Buffer, stream: int, spec: Spec
+        self, machine: Card, grid: Grid, velocity: Buffer, stream: int, spec: Spec
     ) -> None:
         self.machine = machine
         self.grid = grid

@@ -332,5 +332,5 @@ def test_the_example_shows_a_wave_that_receivers_hear(simulate: Any, tmp_path: P
     first = np.argmax(np.abs(found.traces) > 0.1 * loudest, axis=0)
     assert first[middle] < first[0]
     assert first[middle] < first[-1]
-    shot.picture(tmp_path / "shot.png", velocity, found, kept)
-    assert (tmp_path / "shot.png").read_bytes().startswith(b"\x89PNG")
+    shot.picture(tmp_path / "shot.html", velocity, found, kept)
+    assert "receivers" in (tmp_path / "shot.html").read_text(encoding="utf-8")

@@ -86,7 +86,6 @@ class PyTorch(LibraryRun):
         return torch.from_numpy(array).cuda()
 
     def queue(self, stream: Any) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
         torch = self._torch
         # An external stream of handle 0 would be a new stream.
         default = torch.cuda.default_stream()
@@ -95,7 +94,6 @@ class PyTorch(LibraryRun):
             self._found = self._run(*self._given)
 
     def deliver(self) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.deliver`."""
         import pycuda.driver as cuda
 
         self._torch.cuda.synchronize()

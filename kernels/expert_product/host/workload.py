@@ -22,7 +22,6 @@ class ExpertProduct(DeclaredWorkload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> ExpertSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return ExpertSession(self, device, problem, dict(layout), seed)  # type: ignore[call-overload]
 
 
@@ -42,7 +41,6 @@ class ExpertSession(DeclaredSession):
         return self._peers[name]
 
     def close(self) -> None:
-        """See :meth:`launchwise.workloads.workload.Session.close`."""
         for each in self._peers.values():
             each.close()
         super().close()

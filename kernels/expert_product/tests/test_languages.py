@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from samples import ROOT
 
-from kernels.expert_product.studies.expert_product_tile.languages import languages
-from kernels.expert_product.studies.expert_product_tile.section import sections
+from kernels.expert_product.studies.expert_product_tile.section import languages, sections
 from launchwise.report.blocks import Bullets, Fold, Table
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline

@@ -72,20 +72,17 @@ class Cublas(LibraryRun):
             raise RuntimeError(f"{name} returned {status}")
 
     def restore(self) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.restore`."""
         import pycuda.driver as cuda
 
         for given, overwritten in zip(self._given, self._overwritten, strict=True):
             cuda.memcpy_dtod_async(address(overwritten), address(given), given.nbytes)
 
     def queue(self, stream: Any) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
         handle = ctypes.c_void_p(0 if stream is None else stream.handle)
         self._ask("cublasSetStream_v2", self._handle, handle)
         self._ask(self._name, self._handle, *self._arguments)
 
     def deliver(self) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.deliver`."""
         import pycuda.driver as cuda
 
         copy = cuda.Memcpy2D()

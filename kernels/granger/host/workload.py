@@ -64,7 +64,6 @@ class Granger(Workload):
     peers = ("cublas",)
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         source = self.spec.variants[configuration["variant"]].source
         return Build.of(source, real_macro(str(problem["dtype"])))
 
@@ -86,7 +85,6 @@ class Granger(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> GrangerSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return GrangerSession(self, device, problem, bool(layout), seed)
 
 
@@ -156,7 +154,6 @@ class GrangerSession(Session):
         return np.moveaxis(found, 2, 0) if self._side_by_side else found
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
-        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         spec = self.workload.spec
         build = self.workload.build(self.problem, configuration)
         block, grid = launch_shape(spec, self.problem, configuration)
@@ -179,7 +176,6 @@ class GrangerSession(Session):
         return self._cublas
 
     def close(self) -> None:
-        """See :meth:`launchwise.workloads.workload.Session.close`."""
         if self._cublas is not None:
             self._cublas.close()
             self._cublas = None

@@ -12,7 +12,7 @@ from samples import ROOT
 from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.learning.analytical import CostModel
-from launchwise.report.blocks import Bullets, Section, Table, Text
+from launchwise.report.blocks import Bullets, Section, Text
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -70,16 +70,6 @@ def made(*rows: dict[str, Any], gpus: tuple[str, ...] = ("one",)) -> StudyData:
         profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus},
         sweeps={gpu: table.assign(gpu=gpu) for gpu in gpus},
     )
-
-
-def tables(section: Section) -> list[Table]:
-    """Tables of a section."""
-    return [block for block in section.blocks if isinstance(block, Table)]
-
-
-def cells(table: Table) -> dict[str, list[str]]:
-    """First cell of each row to the others."""
-    return {each.cells[0].text: [cell.text for cell in each.cells[1:]] for each in table.rows}
 
 
 def said(section: Section) -> dict[str, str]:

@@ -8,64 +8,25 @@ import numpy as np
 import pytest
 from granger_pages import (
     CARDS,
-    PROBLEM,
     SWEEP,
     TITLES,
-    cells,
     change,
     estimated,
     made,
     row,
     said,
-    tables,
     words,
 )
 from samples import ROOT
 
-from kernels.granger.studies.granger_time.formula import Facts, Source
 from kernels.granger.studies.granger_time.section import sections as own
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.learning.analytical import PARTS
 from launchwise.report.site.rendering import render
+from tests.support.shown import cells, tables
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
-
-# The source's figures
-
-
-def test_the_launch_behind_the_counts(published: dict[str, Records]) -> None:
-    facts = Facts.of(facts_of(published))
-    assert facts is not None
-    assert facts.problem == PROBLEM
-    # Regressions 0 to 4 in the first block along x, 32 rows of threads, 5 rows of blocks.
-    assert facts.threads_at_work == 5 * 32 * 5
-    assert (facts.blocks_at_work, facts.warps_at_work) == (5, 160)
-    assert facts.lanes_share(15) == pytest.approx(5 / 32 * 5 / 15)
-    assert facts.lanes_share(2) == pytest.approx(5 / 32)
-    assert facts.parts == pytest.approx((8400, 102_000, 88_000))
-    assert facts.parts_counted == (8400, 102_000, 88_840)
-    # X and Q of 1000 words, R of 100, b of 10, a series of 100.
-    assert facts.arrays == 4 * (1000 + 1000 + 100 + 10 + 100)
-    # Rounding of 8.4, 102 and 88 hides at most .05 + .5 + .5 kB.
-    assert facts.rounding_kilobytes == pytest.approx(1.05)
-
-
-def test_blocks_of_the_launch_overlap_from_regression_16_on(published: dict[str, Records]) -> None:
-    change(published, "county", "20")
-    facts = Facts.of(facts_of(published))
-    assert facts is not None
-    # 20 columns of the first block, 4 of the second: regressions 16 to 19 are done by both.
-    assert facts.threads_at_work == 24 * 32 * 5
-    assert (facts.blocks_at_work, facts.warps_at_work) == (10, 320)
-
-
-def test_one_number_of_bytes_gives_all_printed_times(published: dict[str, Records]) -> None:
-    source = Source.of(published)
-    assert source is not None
-    # From below TITAN X, 94.565 us at 336.5 GB/s; from above TITAN Black, 94.715 us at 336 GB/s.
-    assert source.bytes_implied() == pytest.approx((94.565e-6 * 336.5e9, 94.715e-6 * 336e9))
-
 
 # The published prediction
 
@@ -128,81 +89,17 @@ def test_a_changed_fact_changes_the_table(published: dict[str, Records]) -> None
 # What it got wrong
 
 
-def test_errors_of_the_source_are_computed(published: dict[str, Records]) -> None:
-    table, _ = tables(own(made(), published)[1])
-    found = cells(table)
-    # TITAN V: (1.99e6 x 160 / 652.8 GB/s + 5) / 53.75 = 9.17; TITAN Black: 952.62 / 99.71 = 9.55.
-    assert found["bytes per thread: the sum of its parts"] == [
-        *("1.990 MB", "198.4 kB", "10.0 × too many", "9.17 to 9.55", "1.00"),
-    ]
-    assert found["bytes of all threads"][:3] == ["318.0 MB", "31.74 MB", "10.0 × too many"]
-    # 160 x 199.24 kB beside 31.82 MB: .18 %.
-    assert found["bytes behind its times: loads and stores counted again"] == [
-        *("31.82 MB", "31.88 MB", "1.002 × too few", "1.00", "1.00"),
-    ]
-    # Five times the time of the memory: (5 x 48.627 + 5) / 53.75, (5 x 94.476 + 5) / 99.71.
-    assert found["threads that work"] == [
+def test_errors_and_reasons_are_the_rows_of_their_tables(published: dict[str, Records]) -> None:
+    section = own(made(), published)[1]
+    errors, again = tables(section)
+    assert list(cells(errors)) == [row["what"] for row in published["errors"]]
+    assert cells(errors)["threads that work"] == [
         *("160", "800", "5.00 × too few", "1.00", "4.62 to 4.79"),
     ]
-    # 5 x 8840 B; arithmetic and launch are left: 6.35 / 99.71 and 5.464 / 53.75.
-    assert found["bytes from device memory: each array once"] == [
-        *("31.74 MB", "44.20 kB", "718 × too many", "1.00", "0.06 to 0.10"),
-    ]
-
-
-def test_lanes_without_work_keep_a_card_from_its_peak(published: dict[str, Records]) -> None:
-    table, _ = tables(own(made(), published)[1])
-    found = cells(table)
-    # 5 of 32 lanes on 5 of 80 SMs and on 5 of 15: a part of 1 / 102.4 and 1 / 19.2.
-    assert found["lanes that work, of the whole GPU"][1:3] == [
-        "1.0 to 5.2 %",
-        "19 to 102 × too many",
-    ]
-    # RTX 4070: 800 x 43 200 / (29e12 x 25 / 32 / 46) = 70.2 us; TITAN V: 237.5 us; and 5 us.
-    assert found["threads, arrays and lanes at once"][-1] == "1.10 to 4.51"
-
-
-@pytest.mark.parametrize(
-    ("fact", "value", "what", "expected"),
-    [
-        ("bytes_a_thread", "1.984e5", "bytes per thread: the sum of its parts", "equal"),
-        ("bytes_total", "3.1744e7", "bytes of all threads", "equal"),
-        ("kilobytes_solve", "888", "bytes of all threads", "1.99 × too many"),
-        ("block_y", "16", "threads that work", "2.50 × too few"),
-        ("grid_y", "1", "threads that work", "equal"),
-        ("cols", "20", "bytes from device memory: each array once", "351 × too many"),
-    ],
-)
-def test_a_changed_fact_changes_its_error(
-    published: dict[str, Records], fact: str, value: str, what: str, expected: str
-) -> None:
-    change(published, fact, value)
-    table, _ = tables(own(made(), published)[1])
-    assert cells(table)[what][2] == expected
-
-
-def test_reasons_are_computed(published: dict[str, Records]) -> None:
-    found = said(own(made(), published)[1])
-    assert "8.4 + 102 + 88 kB are 198.4 kB; the sum as printed is 1.990 MB" in found["Bytes:"]
-    assert "318.0 MB and, next to that, 31.8 MB" in found["Bytes:"]
-    assert "31.821 to 31.824 MB, which rounding of the parts can explain" in found["Bytes:"]
-    assert "8.4 + 102 + 88.84 kB a thread, are +0.18 % off" in found["Bytes:"]
-    assert "800 threads have work, in 160 warps of 5 blocks" in found["Copies:"]
-    assert "8.840 kB, 44.20 kB of all regressions" in found["Caches:"]
-    # TITAN Black: 1536 KiB; the GPU of the study is none of the source's.
-    assert "smallest L2 of these GPUs holds 1.573 MB" in found["Caches:"]
-    assert found["Race:"].startswith("160 copies of a regression")
+    assert cells(again)["bytes: R, Q^T y and substitution"][-1] == "-0.95"
+    found = said(section)
+    assert list(found) == ["Bytes:", "Copies:", "Caches:", "Race:", "Race on one:"]
     assert "off by up to 2.5e-01 of the largest, where 3.0e-05" in found["Race on one:"]
-
-
-def test_parts_that_rounding_cannot_explain(published: dict[str, Records]) -> None:
-    change(published, "kilobytes_solve", "80")
-    assert "rounding of the parts cannot explain" in said(own(made(), published)[1])["Bytes:"]
-
-
-def test_times_that_belong_to_no_number_of_bytes(published: dict[str, Records]) -> None:
-    published["predictions"][2]["memory_us"] = "50.00"
-    assert "No one number of bytes" in said(own(made(), published)[1])["Bytes:"]
 
 
 # The prediction corrected
@@ -340,9 +237,6 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
     sections = own(made(), published)
     assert list(cells(tables(sections[0])[0])) == [*CARDS, "one"]
     assert list(cells(tables(sections[2])[0])) == ["titan_x", "rtx2080ti", "rtx4070", "one"]
-    lanes = cells(tables(sections[1])[0])["lanes that work, of the whole GPU"]
-    # Most lanes on the TITAN X, least on the RTX 2080 Ti: 5 / 32 of 5 / 24 and of 5 / 68.
-    assert lanes[1] == "1.1 to 3.3 %"
 
 
 def test_the_page_shows_all_of_it(published: dict[str, Records]) -> None:

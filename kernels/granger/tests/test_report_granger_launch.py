@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from granger_pages import cells, change, made, row, said, tables
+from granger_pages import change, made, row, said
 from samples import ROOT
 
-from kernels.granger.studies.granger_time.counted import counted, read_counted
+from kernels.granger.studies.granger_time.launches import counted, read_counted
 from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import Records, read_tables
 from launchwise.report.blocks import Bullets, Section, Table
+from tests.support.shown import cells, tables
 
 pytestmark = pytest.mark.usefixtures("in_the_project")
 

@@ -119,7 +119,6 @@ def library() -> ctypes.CDLL:
 
 
 def _run(command: list[str]) -> str:
-    """Output of a compiler."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = " ".join(done.stderr.split())[:300]
@@ -128,7 +127,6 @@ def _run(command: list[str]) -> str:
 
 
 def _compiler() -> list[str]:
-    """Command of the C++ compiler, ``CXX`` first."""
     if named := shlex.split(os.environ.get("CXX", "")):
         return named
     for name in COMPILERS:
@@ -139,7 +137,6 @@ def _compiler() -> list[str]:
 
 
 def _headers() -> Path:
-    """Folder that holds ``Eigen/Core``: the one that is named, the system's, or the package's."""
     named = os.environ.get(FOLDER_VARIABLE)
     for folder in [Path(named)] if named else [*map(Path, FOLDERS), *_packaged()]:
         if (folder / "Eigen" / "Core").is_file():

@@ -46,7 +46,7 @@ TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16", "tenso
 BY_WARPS = ("fused_case", *TENSOR)
 """Those whose warps do all layers on their tokens in one launch."""
 PERSISTENT = "persistent"
-"""The variant whose blocks take reviews from a queue (``queued.py``)."""
+"""The variant whose blocks take reviews from a queue (``streaming.py``)."""
 POOLING = ("fused_pool", *BY_WARPS)
 """Those that sum over tokens before they store anything."""
 ARRANGED_BYTES = {
@@ -196,21 +196,14 @@ def arranging(build: Build, weights: Weights, arranged: Buffer) -> Launch:
 
 @dataclass(frozen=True)
 class Batch:
-    """Cases on the device.
-
-    Parameters
-    ----------
-    given
-        Words, uint16 (cases, tokens), or embeddings, float32 (cases, tokens, 300).
-    lengths
-        int32, (cases,).
-    logits
-        float32, (cases, 2): what is asked for.
-    """
+    """Cases on the device."""
 
     given: Buffer
+    """Words, uint16 (cases, tokens), or embeddings, float32 (cases, tokens, 300)."""
     lengths: Buffer
+    """int32, (cases,)."""
     logits: Buffer
+    """float32, (cases, 2): what is asked for."""
     cases: int
     tokens: int
 
@@ -290,7 +283,6 @@ class Pipeline:
         return Launch(self._build, kernel, *shape, arguments, words * WORD)
 
     def _of_rows(self, kernel: str, rows: int, columns: int, *arguments: Any) -> Launch:
-        """A layer on tokens, the product alone or with what is fused to it."""
         choice = self._choice
         if choice.variant in NAIVE:
             return self._launch(

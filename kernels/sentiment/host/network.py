@@ -62,36 +62,24 @@ class Network:
 
 @dataclass(frozen=True)
 class Cases:
-    """Reviews as numbers.
-
-    Parameters
-    ----------
-    tokens
-        uint16, (cases, most tokens): words, then zeros.
-    lengths
-        int32, (cases,): words of each, at least 1.
-    labels
-        uint8, (cases,): 1 where the review is positive.
-    """
+    """Reviews as numbers."""
 
     tokens: np.ndarray
+    """uint16, (cases, most tokens): words, then zeros."""
     lengths: np.ndarray
+    """int32, (cases,): words of each, at least 1."""
     labels: np.ndarray
+    """uint8, (cases,): 1 where the review is positive."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A network with what testing it takes: held-out reviews, and how often each word occurs.
-
-    Parameters
-    ----------
-    counts
-        int64, (words,): occurrences in the training reviews; none of word 0.
-    """
+    """A network with what testing it takes: held-out reviews, and how often each word occurs."""
 
     network: Network
     held_out: Cases
     counts: np.ndarray
+    """int64, (words,): occurrences in the training reviews; none of word 0."""
 
 
 def write_trained(path: str | Path, trained: Trained) -> None:

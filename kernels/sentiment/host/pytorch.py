@@ -80,7 +80,6 @@ class PyTorch(LibraryRun):
         self._found: Any = None
 
     def queue(self, stream: Any) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
         torch = self._torch
         # An external stream of handle 0 would be a new stream.
         default = torch.cuda.default_stream()

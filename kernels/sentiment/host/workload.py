@@ -34,9 +34,8 @@ from .launches import (
     build,
 )
 from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
-from .queued import QueuedRun
 from .reviews import drawn
-from .streaming import HostBatch, StreamedRun
+from .streaming import HostBatch, QueuedRun, StreamedRun
 
 if TYPE_CHECKING:
     # Imported where it is used: how a library is called decides nothing about a sweep's rows.
@@ -61,7 +60,6 @@ class Sentiment(Workload):
         return read_trained(self.folder / "network.npz")
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         # Launch tunables are no part of it, and not always there.
         return build(Choice.of({**vars(Choice("")), **configuration}), str(problem["given"]))
 
@@ -83,7 +81,6 @@ class Sentiment(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> SentimentSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return SentimentSession(self, device, problem, seed)
 
 
@@ -159,7 +156,6 @@ class SentimentSession(Session):
         return HostBatch(*arrays)
 
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         self._forget()
         choice = Choice.of(configuration)
         self._tolerance = LOOSER.get(choice.variant, TOLERANCE)
@@ -198,7 +194,6 @@ class SentimentSession(Session):
         return self._peer
 
     def _forget(self) -> None:
-        """Give back what the last configuration needed, once nothing uses it any more."""
         self._peer = None
         if self._running is not None:
             self.device.synchronize()
@@ -246,7 +241,6 @@ class SentimentSession(Session):
         return Finding(error, self._tolerance, wrong, {"class_flips": float(flips)})
 
     def close(self) -> None:
-        """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
         for peer in self._peers.values():
             peer.close()

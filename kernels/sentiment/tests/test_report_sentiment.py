@@ -15,14 +15,16 @@ from kernels.sentiment.host.workload import LOOSER
 from kernels.sentiment.studies.sentiment_inference.section import WORDS
 from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.base.storage import read_json
-from launchwise.experiment.published import read_tables
+from launchwise.experiment.published import Records, read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Block, Fold, Table, Text
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import profile, settings, study
+
+Published = dict[str, Records]
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEC = load_spec(ROOT / "kernels" / "sentiment")
@@ -94,7 +96,7 @@ def made() -> StudyData:
 
 
 @pytest.fixture(scope="module")
-def published() -> dict[str, list[dict[str, str]]]:
+def published() -> Published:
     """The paper's figures."""
     return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
@@ -110,10 +112,14 @@ def cells(table: Table, variant: str) -> list[str]:
     return next(each for each in rows if variant in each)
 
 
-def test_the_ladder_says_what_each_step_gained(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    ladder = own(made, published)[0]
+@pytest.fixture(scope="module")
+def page(made: StudyData, published: Published) -> list[Section]:
+    """The sections of the study."""
+    return own(made, published)
+
+
+def test_the_ladder_says_what_each_step_gained(page: list[Section]) -> None:
+    ladder = page[0]
     (table,) = tables(ladder.blocks)
     assert [each.cells[0].text for each in table.rows] == list(WORDS)
     steps = {each.cells[0].text: each.cells[5] for each in table.rows}
@@ -125,7 +131,7 @@ def test_the_ladder_says_what_each_step_gained(
 
 
 def test_the_papers_implementations_stand_beside_ours(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     beside = tables(own(made, ours_measured(published))[1].blocks)[0]
     naive = cells(beside, "CUDA naive, RTX 4070")
@@ -140,7 +146,7 @@ def test_the_papers_implementations_stand_beside_ours(
     assert cells(beside, "fastest: tensor_3xfp16")[6:8] == ["0.120", "25.0"]
 
 
-def with_eigen(published: dict[str, list[dict[str, str]]]) -> dict[str, list[dict[str, str]]]:
+def with_eigen(published: Published) -> Published:
     """Published tables with the paper's program on the host of ``one``: 15 s, 0.75 ms."""
     tables = ours_measured(published)
     numpy = next(row for row in tables["peers"] if row["name"] == "numpy_cpu")
@@ -152,7 +158,7 @@ def with_eigen(published: dict[str, list[dict[str, str]]]) -> dict[str, list[dic
 
 
 def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     blocks = own(made, with_eigen(published))[1].blocks
     beside = tables(blocks)[0]
@@ -167,18 +173,18 @@ def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
 
 
 def test_the_page_says_which_programs_of_the_host_have_times(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published, page: list[Section]
 ) -> None:
     said = " ".join(texts(own(made, ours_measured(published))[1].blocks))
     assert "Recorded on the host of one: NumPy and PyTorch (" in said
     assert "Not recorded: C++ with Eigen on one core and C++ with Eigen on all cores." in said
     assert "over PyTorch on all cores" in said
-    none = " ".join(texts(own(made, published)[1].blocks))
+    none = " ".join(texts(page[1].blocks))
     assert "No program was timed on the host of one" in none
 
 
 def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     host = {"given": "embeddings", "memory": "pinned"}
     queued = [row("persistent", 130.0, **host), row("persistent", 0.2, **host, batch=1)]
@@ -202,9 +208,7 @@ def of_one_launch(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
     return rows.assign(status=rows["status"].mask(chosen, "slow"))
 
 
-def test_the_ladder_has_no_speed_up_of_one_launch(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_the_ladder_has_no_speed_up_of_one_launch(made: StudyData, published: Published) -> None:
     def ladder(rows: pd.DataFrame) -> tuple[dict[str, list[str]], list[Block]]:
         blocks = own(dataclasses.replace(made, sweeps={"one": rows}), published)[0].blocks
         (table,) = tables(blocks)
@@ -246,9 +250,7 @@ def test_the_ladder_has_no_speed_up_of_one_launch(
     assert shown["tensor_bf16"][5] == "16.00"
 
 
-def test_without_repeats_there_is_no_time(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_without_repeats_there_is_no_time(made: StudyData, published: Published) -> None:
     rows = sweep()
     few = rows[~((rows["given"] == "embeddings") & (rows["memory"] == "pinned"))]
     less = dataclasses.replace(made, sweeps={"one": few})
@@ -263,7 +265,7 @@ def test_without_repeats_there_is_no_time(
     assert shared[10:] == ["word numbers, page-locked, one review", "–; 5"]
 
 
-def ours_measured(published: dict[str, list[dict[str, str]]]) -> dict[str, list[dict[str, str]]]:
+def ours_measured(published: Published) -> Published:
     """Published tables with the CPU's times as if the host of the GPU ``one`` had taken 3 s."""
     own = [{**row, "gpu": "one"} for row in published["peers"] if row["gpu"] == "h200"]
     own = [{**row, "total_s": "3.0"} if row["name"] == "pytorch_cpu" else row for row in own]
@@ -271,9 +273,9 @@ def ours_measured(published: dict[str, list[dict[str, str]]]) -> dict[str, list[
 
 
 def test_steps_of_the_paper_are_held_against_ours(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published, page: list[Section]
 ) -> None:
-    steps = tables(own(made, published)[1].blocks)[1]
+    steps = tables(page[1].blocks)[1]
     shared = cells(steps, "shared memory, all reviews")
     assert shared[1:3] == ["9 %; 20 %", "9.2 %"]
     # 1500 to 1800 ms from the host; on the device, tiles halve the time.
@@ -293,10 +295,8 @@ def test_steps_of_the_paper_are_held_against_ours(
     assert shared[4] == "50.0 % (naive to tiled)"
 
 
-def test_times_from_the_host_are_held_apart(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    stages, streams = tables(own(made, published)[1].blocks)[3:]
+def test_times_from_the_host_are_held_apart(page: list[Section]) -> None:
+    stages, streams = tables(page[1].blocks)[3:]
     # Set-up 3 ms, host to host 81 ms, kernels alone 81 ms as the row's stage says.
     words = [each for each in stages.rows if each.cells[0].text == "word numbers"]
     naive = next(each for each in words if each.cells[3].text == "naive")
@@ -308,10 +308,8 @@ def test_times_from_the_host_are_held_apart(
     ]
 
 
-def test_contradictions_of_the_paper_are_computed(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    found = tables(own(made, published)[1].blocks)[2]
+def test_contradictions_of_the_paper_are_told(page: list[Section]) -> None:
+    found = tables(page[1].blocks)[2]
     cpu = cells(found, "CPU (C++ with Eigen)")
     assert cpu[1].startswith("110.8 ms")
     assert cpu[2].startswith("12.3 ms")
@@ -322,10 +320,8 @@ def test_contradictions_of_the_paper_are_computed(
     assert "20.3 to 82.0" in cells(found, "Slower than PyTorch")[2]
 
 
-def test_data_and_accuracy_stand_beside_the_papers(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    data, _ = tables(own(made, published)[-1].blocks)
+def test_data_and_accuracy_stand_beside_the_papers(page: list[Section]) -> None:
+    data, _ = tables(page[-1].blocks)
     assert cells(data, "embeddings")[1].startswith("GloVe")
     figures = read_json(ROOT / "kernels" / "sentiment" / "network.json")
     right = cells(data, "classified correctly")
@@ -347,7 +343,7 @@ def reviews_of(flips: dict[str, int]) -> list[dict[str, str]]:
 
 
 def test_held_out_reviews_are_told_from_rows(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published, page: list[Section]
 ) -> None:
     def said(flips: dict[str, int]) -> str:
         compared = {**published, "held_out": reviews_of(flips)}
@@ -366,12 +362,12 @@ def test_held_out_reviews_are_told_from_rows(
     assert "tensor_bf16 (2 reviews) classify some differently, the others none" in flipped
     assert "eigen" not in flipped
     assert "No variant was compared with float64 on held-out reviews on one." in " ".join(
-        texts(own(made, published)[-1].blocks)
+        texts(page[-1].blocks)
     )
 
 
-def test_what_rounds_is_marked(made: StudyData, published: dict[str, list[dict[str, str]]]) -> None:
-    table = tables(own(made, published)[-1].blocks)[-1]
+def test_what_rounds_is_marked(page: list[Section]) -> None:
+    table = tables(page[-1].blocks)[-1]
     assert cells(table, "naive")[-1] == "yes"
     assert cells(table, "separate")[-1] == "no: not a candidate here"
     found = cells(table, "tensor_bf16")
@@ -379,10 +375,8 @@ def test_what_rounds_is_marked(made: StudyData, published: dict[str, list[dict[s
     assert found[5:7] == ["2", "20\u202f001"]
 
 
-def test_the_page_shows_all_of_it(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    page = render("Reviews", "", own(made, published))
+def test_the_page_shows_all_of_it(page: list[Section]) -> None:
+    page = render("Reviews", "", page)
     for words in ("From naive to best", "beside ours, one", "Gain by each step", "Against float64"):
         assert words in page
 

@@ -48,7 +48,6 @@ def library(source: Path, *options: str) -> ctypes.CDLL:
 
 
 def _compiler(source: Path) -> list[str]:
-    """Command of the C compiler, ``CC`` first."""
     if named := shlex.split(os.environ.get("CC", "")):
         return named
     for name in COMPILERS:

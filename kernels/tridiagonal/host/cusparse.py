@@ -84,13 +84,11 @@ class Cusparse(LibraryRun):
         return partial(call, self._handle, *arguments, self._buffer)
 
     def restore(self) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.restore`."""
         import pycuda.driver as cuda
 
         cuda.memcpy_dtod_async(address(self._x), address(self._d), self._nbytes)
 
     def queue(self, stream: Any) -> None:
-        """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
         handle = ctypes.c_void_p(0 if stream is None else stream.handle)
         self._ask("cusparseSetStream", self._handle, handle)
         self._ask(self._name, self._handle, *self._arguments, self._buffer)

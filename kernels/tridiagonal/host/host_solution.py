@@ -15,10 +15,11 @@ import numpy as np
 
 from launchwise.workloads.workload import Buffer, HostRun, Launch
 
-from .interface_solvers import HOST_SOLVERS, compile_solver
+from .cores import PartitionedSystem
+from .interface_solvers import HOST_SOLVERS, compile_solver, pivots_of
 from .launches import Arrays, DeviceSolution
-from .plan import Level
-from .stage_times import EventClock, NoClock, StageClock, median_times
+from .plan import Choice, Level
+from .stage_times import EventClock, NoClock, median_times
 
 STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
 """Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
@@ -71,7 +72,7 @@ def chunks(level: Level, streams: list[Any]) -> list[Chunk]:
 
 
 class HostSolution(HostRun):
-    """One system solved with the host's help, everything allocated once.
+    """One system solved with the host's help as a choice says, everything allocated once.
 
     Parameters
     ----------
@@ -82,12 +83,8 @@ class HostSolution(HostRun):
     host
         The system in host memory and the place of its solution there; None when both stay on the
         device.
-    streams
-        Number of streams; those beyond the number of sub-systems (or joined groups) idle.
-    finish_on_host
-        Whether the host solves the innermost interface system; else one block does.
-    host_solver
-        By which of :data:`interface_solvers.HOST_SOLVERS` the host solves it.
+    choice
+        Streams beyond the number of sub-systems (or joined groups) idle.
 
     Raises
     ------
@@ -101,21 +98,21 @@ class HostSolution(HostRun):
         system: Arrays,
         x: Buffer,
         host: HostArrays | None,
-        streams: int,
-        finish_on_host: bool,
-        host_solver: str = "lapack",
+        choice: Choice,
     ) -> None:
-        self._solve = HOST_SOLVERS[host_solver]
-        if finish_on_host:
-            compile_solver(host_solver, solution.dtype)
+        self._solve = HOST_SOLVERS[choice.host_solver]
+        self._finish_on_host = choice.finish_on_host
+        if choice.finish_on_host:
+            compile_solver(choice.host_solver, solution.dtype)
         self._solution = solution
         self._device = solution.device
         self._system = system
         self._x = x
         self._host = host
-        self._finish_on_host = finish_on_host
         self._itemsize = solution.dtype.itemsize
-        self._chunks = chunks(solution.cuts[0], [self._device.stream() for _ in range(streams)])
+        self._chunks = chunks(
+            solution.cuts[0], [self._device.stream() for _ in range(choice.streams)]
+        )
         innermost = solution.cuts[-1].interface_rows
         self._interface = [self._page_locked(innermost) for _ in range(4)]
         self._reduce = [self._launch("reduce", chunk) for chunk in self._chunks]
@@ -142,7 +139,6 @@ class HostSolution(HostRun):
         return self._device.part(buffer, rows.start * size, (rows.stop - rows.start) * size)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):
             self._copy_in(chunk)
             self._device.launch(launch, chunk.stream)
@@ -187,7 +183,7 @@ class HostSolution(HostRun):
             found = self._part(self._x, chunk.own_rows)
             self._device.download(found, self._host.x[chunk.own_rows], chunk.stream)
 
-    def _solve_interface(self, clock: StageClock) -> None:
+    def _solve_interface(self, clock: NoClock) -> None:
         """Stage 2: levels below the outermost on the device, the rest on the host or in a block."""
         inwards, outwards = self._solution.inwards(), self._solution.outwards()
         if not self._finish_on_host:
@@ -199,14 +195,16 @@ class HostSolution(HostRun):
                 self._device.launch(launch)
             clock.mark("t2_d")
         if self._finish_on_host:
-            self._fetch_interface()
+            for stream, rows in self._parts():
+                self._fetch_rows(stream, rows)
             clock.mark("t1_d2h")
             self._device.synchronize()
             with clock.host("t2_h"):
                 solution = self._solve(*self._interface)
                 if solution is not self._interface[3]:
                     self._interface[3][:] = solution
-            self._return_interface()
+            for stream, rows in self._parts():
+                self._return_rows(stream, rows)
             clock.mark("t3_h2d")
         for launch in outwards:
             self._device.launch(launch)
@@ -222,14 +220,6 @@ class HostSolution(HostRun):
         for chunk in self._chunks:
             yield chunk.stream, chunk.interface_rows
 
-    def _fetch_interface(self) -> None:
-        for stream, rows in self._parts():
-            self._fetch_rows(stream, rows)
-
-    def _return_interface(self) -> None:
-        for stream, rows in self._parts():
-            self._return_rows(stream, rows)
-
     def _fetch_rows(self, stream: Any, rows: slice) -> None:
         innermost = self._solution.interface(-1)
         for array, buffer in zip(self._interface, innermost.each, strict=True):
@@ -238,3 +228,47 @@ class HostSolution(HostRun):
     def _return_rows(self, stream: Any, rows: slice) -> None:
         x, buffer = self._interface[3], self._solution.interface(-1).d
         self._device.upload(self._part(buffer, rows), x[rows], stream)
+
+
+class OverlappedSolution(HostSolution):
+    """As :class:`HostSolution`, with stage 2 on all cores of the host, part by part; no recursion.
+
+    The host reduces what a stream leaves of the interface system as soon as it arrives, while later
+    parts are still copied to the device. Once two equations of each part are solved, each stream
+    gets its part of the solution and goes on, while the host substitutes the next. Its stages are
+    timed one after the other, as those of the others.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        pieces = [chunk.interface_rows for chunk in self._chunks]
+        self._pieces = PartitionedSystem(self._interface, pieces)
+
+    def run(self) -> None:
+        device, rows = self._device, len(self._interface[3])
+        arrived = []
+        for chunk, launch in zip(self._chunks, self._reduce, strict=True):
+            self._copy_in(chunk)
+            device.launch(launch, chunk.stream)
+            self._fetch_rows(chunk.stream, chunk.interface_rows)
+            arrived.append(device.event(chunk.stream))
+        with pivots_of(rows):
+            for number, event in enumerate(arrived):
+                device.wait(event)
+                self._pieces.reduce(number)
+            self._pieces.solve_ends()
+            for number, chunk in enumerate(self._chunks):
+                self._pieces.substitute(number)
+                self._return_rows(chunk.stream, chunk.interface_rows)
+                device.launch(self._substitute[number], chunk.stream)
+                self._copy_out(chunk)
+        device.synchronize()
+
+
+def solution_with_host(
+    solution: DeviceSolution, system: Arrays, x: Buffer, host: HostArrays | None, choice: Choice
+) -> HostSolution:
+    """A solution as a choice says; parameters and errors as of HostSolution."""
+    in_parts = choice.finish_on_host and choice.host_solver == "cores" and len(solution.cuts) == 1
+    kind = OverlappedSolution if in_parts else HostSolution
+    return kind(solution, system, x, host, choice)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,13 +112,8 @@ def most_shared_bytes(rows: int, choice: Choice, itemsize: int) -> int:
 class DeviceSolution:
     """Everything that solving one system on the device needs, allocated once.
 
-    Parameters
-    ----------
-    cuts
-        From the outermost level inwards; for the layout of inner ones see
-        :data:`plan.INNER_LAYOUTS`.
-    last_m
-        Rows that each thread of the last block reduces before they finish together; 0 for none.
+    ``cuts`` go from the outermost level inwards; for the layout of inner ones see
+    :data:`plan.INNER_LAYOUTS`. Who finishes, and on how many streams, is somebody else's business.
 
     Raises
     ------
@@ -127,23 +121,12 @@ class DeviceSolution:
         When the interface systems or the scratch array cannot be had.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        dtype: np.dtype[Any],
-        rows: int,
-        cuts: Sequence[Level],
-        layout: str,
-        threads: int,
-        last_m: int = 0,
-    ) -> None:
+    def __init__(self, device: Device, dtype: np.dtype[Any], rows: int, choice: Choice) -> None:
         self.device = device
         self.dtype = dtype
         self.rows = rows
-        self.cuts = list(cuts)
-        self.layout = layout
-        self.threads = threads
-        self.last_m = last_m
+        self.cuts = choice.levels(rows)
+        self.layout, self.threads, self.last_m = choice.layout, choice.threads, choice.last_m
         self._memory = Allocations(device)
         self._interfaces: list[Arrays] = []
         words = self._scratch_words
@@ -154,14 +137,6 @@ class DeviceSolution:
                 self._interfaces.append(Arrays(*each))
             # Levels run stage 3 one after the other: they share one scratch array.
             self._scratch = self._memory.take(words * dtype.itemsize) if words else None
-
-    @classmethod
-    def chosen(
-        cls, device: Device, dtype: np.dtype[Any], rows: int, choice: Choice
-    ) -> DeviceSolution:
-        """As a choice says; who finishes and on how many streams is somebody else's business."""
-        cuts = choice.levels(rows)
-        return cls(device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m)
 
     @property
     def extra_bytes(self) -> int:
@@ -217,7 +192,6 @@ class DeviceSolution:
         return launches
 
     def _finish(self, system: Arrays, x: Buffer) -> Launch:
-        """The innermost system in one block."""
         rows = remaining_rows(self.rows, self.cuts)
         m = reduced_first(rows, self.last_m)
         block = finish_threads(rows, m)

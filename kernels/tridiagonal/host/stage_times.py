@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from launchwise.workloads.workload import Device
 
@@ -17,28 +17,18 @@ BUDGET_MS = 20.0
 """Time after which no further run begins, ms: long runs are timed once."""
 
 
-class StageClock(Protocol):
-    """Told by a run where its stages end."""
+class NoClock:
+    """Told by a run where its stages end; times nothing."""
 
     def mark(self, stage: str) -> None:
         """Work queued since the last mark belongs to ``stage``."""
 
     def host(self, stage: str) -> AbstractContextManager[None]:
         """The block is work of the host that belongs to ``stage``; the device is idle."""
-
-
-class NoClock:
-    """Times nothing."""
-
-    def mark(self, stage: str) -> None:
-        """See :class:`StageClock`."""
-
-    def host(self, stage: str) -> AbstractContextManager[None]:
-        """See :class:`StageClock`."""
         return nullcontext()
 
 
-class EventClock:
+class EventClock(NoClock):
     """Times stages without waiting for the device.
 
     Stages on the device lie between CUDA events on the default stream, which begin after the work
@@ -53,14 +43,12 @@ class EventClock:
         self._last = device.event()
 
     def mark(self, stage: str) -> None:
-        """See :class:`StageClock`."""
         now = self._device.event()
         self._intervals.append((stage, self._last, now))
         self._last = now
 
     @contextmanager
     def host(self, stage: str) -> Iterator[None]:
-        """See :class:`StageClock`."""
         begin = time.perf_counter()
         yield
         self._host_ms.append((stage, 1e3 * (time.perf_counter() - begin)))

@@ -25,9 +25,8 @@ from launchwise.workloads.workload import (
 
 from .accuracy import allowed_error, backward_error
 from .compiling import NoCompiler
-from .host_solution import HostArrays, HostSolution
+from .host_solution import HostArrays, HostSolution, solution_with_host
 from .launches import Arrays, DeviceSolution, build
-from .overlapped import solution_with_host
 from .plan import INNER_LAYOUTS, Choice
 from .stage_times import EventClock, median_times
 
@@ -53,7 +52,6 @@ class Tridiagonal(Workload):
     peers = ("cusparse",)
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         return build(str(configuration["variant"]), np.dtype(str(problem["dtype"])))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
@@ -89,7 +87,6 @@ class Tridiagonal(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> TridiagonalSession:
-        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return TridiagonalSession(self, device, problem, int(str(layout)), seed)
 
 
@@ -151,10 +148,9 @@ class TridiagonalSession(Session):
         return float(found[0])
 
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         self._forget()
         choice = Choice.of(configuration)
-        solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
+        solution = DeviceSolution(self.device, self.dtype, self.rows, choice)
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
             return LaunchSequence(tuple(solution.launches(self.system, self.x)))
@@ -177,7 +173,6 @@ class TridiagonalSession(Session):
         return self._cusparse
 
     def _forget(self) -> None:
-        """Give back what the last configuration needed, once nothing uses it any more."""
         if self._solution is not None:
             self.device.synchronize()
             self._solution.close()
@@ -192,7 +187,6 @@ class TridiagonalSession(Session):
         return median_times(lambda: self._staged_once(launches))
 
     def _staged_once(self, launches: tuple[Launch, ...]) -> dict[str, float]:
-        """Time of each stage of a run on the device alone, ms."""
         clock = EventClock(self.device)
         *before, last = launches
         for launch in before:
@@ -233,7 +227,6 @@ class TridiagonalSession(Session):
         return Finding(error, self.tolerance, wrong)
 
     def close(self) -> None:
-        """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
         if self._cusparse is not None:
             self._cusparse.close()

@@ -5,8 +5,8 @@ A *choice* is the value of one tunable (a sub-system size, a number of recursion
 GPU unless several are asked for. After M. Veneva (arXiv:2510.27351), who corrects optima to follow
 a trend but gives no rule for it.
 
-Columns are named by parameters: ``size`` (a number > 0), ``choice`` (a number), ``time`` (ms, NaN
-where a measurement failed), ``gpu``. Rows that share a size and a choice count as the fastest of
+Columns are named by parameters: ``size`` (a number > 0) and ``choice`` (a number); ``time_ms`` is
+NaN where a measurement failed. Rows that share a size and a choice count as the fastest of
 them. A loss is 100 (time / best time of the size - 1). Every function that reads times raises
 ValueError when there is none, or a time or size is not positive.
 """
@@ -24,36 +24,30 @@ OPTIMUM_TIE = 1e-9
 """Smallest relative gain for which a correction leaves an observed optimum."""
 
 
-def with_a_choice(
-    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
-) -> pd.DataFrame:
+def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """Rows of sizes that have a time for more than one choice.
 
     A size that was measured with one choice only, for another study, has no optimum, and a trend
     that must pass there would be drawn to it.
     """
-    timed = rows[rows[time].notna()]
+    timed = rows[rows["time_ms"].notna()]
     return rows[rows[size].map(timed.groupby(size)[choice].nunique()) > 1]
 
 
-def observed_optima(
-    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
-) -> pd.DataFrame:
+def observed_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """The fastest choice for each size; of equally fast ones the smallest.
 
     Returns
     -------
     pandas.DataFrame
-        ``size``, ``choice``, ``time`` (ms), by ascending size; sizes without a time are left out.
+        ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time are left out.
     """
-    grid = _grid(rows, size, choice, time)
-    best = {choice: grid.idxmin(axis=1), time: grid.min(axis=1)}
+    grid = _grid(rows, size, choice)
+    best = {choice: grid.idxmin(axis=1), "time_ms": grid.min(axis=1)}
     return pd.DataFrame(best).rename_axis(index=size, columns=None).reset_index()
 
 
-def corrected_optima(
-    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
-) -> pd.DataFrame:
+def corrected_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """Choices that never fall as the size grows, with the least sum of log(time / best time).
 
     Only measured choices are taken, so each has its time. Where it costs nothing (less than
@@ -62,18 +56,18 @@ def corrected_optima(
     Returns
     -------
     pandas.DataFrame
-        By ascending size: ``size``, ``choice``, ``time`` (ms), ``rank`` (int, 1 is the fastest
+        By ascending size: ``size``, ``choice``, ``time_ms``, ``rank`` (int, 1 is the fastest
         choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
-        ``observed_<choice>`` and ``observed_<time>`` (ms).
+        ``observed_<choice>`` and ``observed_time_ms``.
 
     Raises
     ------
     ValueError
         When no measured choices follow a trend.
     """
-    grid = _grid(rows, size, choice, time)
-    observed = observed_optima(rows, size, choice, time)
-    times, best = grid.to_numpy(), observed[time].to_numpy()
+    grid = _grid(rows, size, choice)
+    observed = observed_optima(rows, size, choice)
+    times, best = grid.to_numpy(), observed["time_ms"].to_numpy()
     costs = np.log(times / best[:, None])
     costs += OPTIMUM_TIE * (grid.columns.to_numpy() != observed[choice].to_numpy()[:, None])
     columns = _monotone_path(np.where(np.isnan(costs), np.inf, costs), list(grid.index))
@@ -82,11 +76,11 @@ def corrected_optima(
         {
             size: grid.index,
             choice: grid.columns.to_numpy()[columns],
-            time: taken,
+            "time_ms": taken,
             "rank": 1 + (times < taken[:, None]).sum(axis=1),
             "loss_percent": 100 * (taken / best - 1),
             f"observed_{choice}": observed[choice],
-            f"observed_{time}": best,
+            "observed_time_ms": best,
         }
     )
 
@@ -117,7 +111,6 @@ def classify_optima(
     seed: int,
     size: str = "n",
     choice: str = "m",
-    time: str = "time_ms",
 ) -> Classification:
     """Learn the choice from log(size) by nearest neighbours, and test on a quarter of the sizes.
 
@@ -152,7 +145,7 @@ def classify_optima(
     predicted = voted(*known, places[test])[:, neighbours - 1]
     tested = optima.loc[test, [size, choice]].reset_index(drop=True)
     tested[f"predicted_{choice}"] = choices[predicted]
-    grid = _grid(rows, size, choice, time)
+    grid = _grid(rows, size, choice)
     tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
     losses = tested["loss_percent"].dropna()
     return Classification(
@@ -195,19 +188,17 @@ def voted(
     return votes.argmax(axis=2)
 
 
-def split_keeping_classes(
-    classes: np.ndarray, seed: int, test_share: float = 0.25
-) -> tuple[np.ndarray, np.ndarray]:
+def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle and split; in that order, each row is tested unless it is the last of its class.
 
     Returns
     -------
     train, test
-        int64, ascending places. The share to test is rounded up; less where classes are small.
+        int64, ascending places. A quarter to test, rounded up; less where classes are small.
     """
     codes = np.unique(classes, return_inverse=True)[1]
     left = np.bincount(codes)
-    wanted = int(np.ceil(test_share * len(codes)))
+    wanted = int(np.ceil(len(codes) / 4))
     tested = np.zeros(len(codes), dtype=bool)
     for row in np.random.default_rng(seed).permutation(len(codes)):
         if tested.sum() < wanted and left[codes[row]] > 1:
@@ -216,12 +207,14 @@ def split_keeping_classes(
     return np.flatnonzero(~tested), np.flatnonzero(tested)
 
 
-def _grid(rows: pd.DataFrame, size: str, choice: str, time: str) -> pd.DataFrame:
+def _grid(rows: pd.DataFrame, size: str, choice: str) -> pd.DataFrame:
     """Least time (float64, ms) of each size (index) and choice (columns), both ascending."""
-    measured = rows[rows[time].notna()]
-    if measured.empty or not (measured[[size, time]] > 0).all(axis=None):
-        raise ValueError(f"rows must hold times, and {size} and {time} must be positive")
-    return measured.groupby([size, choice])[time].min().astype(float).unstack().sort_index(axis=1)
+    measured = rows[rows["time_ms"].notna()]
+    if measured.empty or not (measured[[size, "time_ms"]] > 0).all(axis=None):
+        raise ValueError(f"rows must hold times, and {size} and time_ms must be positive")
+    return (
+        measured.groupby([size, choice])["time_ms"].min().astype(float).unstack().sort_index(axis=1)
+    )
 
 
 def _monotone_path(costs: np.ndarray, sizes: list[float]) -> np.ndarray:

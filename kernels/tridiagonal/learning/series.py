@@ -7,7 +7,7 @@ A *series* is what was measured on one GPU of problems that differ in one intege
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,37 +34,22 @@ class Series:
     """
 
     gpu: str
-    gpu_features: tuple[float, ...]
+    gpu_features: list[float]
     others: dict[str, Value]
 
     def __str__(self) -> str:
         return ", ".join([self.gpu, *(f"{name}={value}" for name, value in self.others.items())])
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON holds it: the arguments."""
-        return {"gpu": self.gpu, "gpu_features": list(self.gpu_features), "others": self.others}
-
-    @classmethod
-    def read(cls, plain: dict[str, Any]) -> Series:
-        """From what :meth:`plain` gave."""
-        return cls(plain["gpu"], tuple(plain["gpu_features"]), dict(plain["others"]))
-
 
 @dataclass(frozen=True)
 class BySize:
-    """Best configuration of each size of a series.
-
-    Parameters
-    ----------
-    sizes
-        Ascending, above 0.
-    configurations
-        The tunables' columns, one row per size.
-    """
+    """Best configuration of each size of a series."""
 
     series: Series
     sizes: list[int]
+    """Ascending, above 0."""
     configurations: pd.DataFrame
+    """The tunables' columns, one row per size."""
 
     @classmethod
     def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:
@@ -74,17 +59,13 @@ class BySize:
 
     def plain(self) -> dict[str, Any]:
         """As JSON holds it."""
-        configurations = self.configurations.to_dict("list")
-        return {
-            "series": self.series.plain(),
-            "sizes": self.sizes,
-            "configurations": configurations,
-        }
+        held = {"series": asdict(self.series), "sizes": self.sizes}
+        return {**held, "configurations": self.configurations.to_dict("list")}
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> BySize:
         """From what :meth:`plain` gave."""
-        series, configurations = Series.read(plain["series"]), pd.DataFrame(plain["configurations"])
+        series, configurations = Series(**plain["series"]), pd.DataFrame(plain["configurations"])
         return cls(series, list(plain["sizes"]), configurations)
 
 
@@ -169,9 +150,9 @@ def nearest_series(known: Sequence[Series], case: Case, domain: Domain) -> int:
     return int(np.lexsort((apart, different, away, foreign))[0])
 
 
-def _features(domain: Domain, gpu: str) -> tuple[float, ...]:
+def _features(domain: Domain, gpu: str) -> list[float]:
     known = domain.profiles[gpu].features()
-    return tuple(float(known[name]) for name in domain.gpu_features)
+    return [float(known[name]) for name in domain.gpu_features]
 
 
 def _apart(one: Value, other: Value) -> float:

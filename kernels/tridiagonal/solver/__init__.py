@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...calling.machine import CudaError
+from ...calling.driver import CudaError
 from ..host.accuracy import InaccurateSolution
 from .checks import NotDominant
 from .plans import MOST_BYTES, MOST_PLANS, TooLittleMemory

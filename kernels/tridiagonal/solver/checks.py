@@ -10,7 +10,8 @@ import numpy as np
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Launch
 
-from ...calling.machine import Argument, Machine, as_device
+from ...calling.driver import Argument, Card, as_device
+from ..host.accuracy import InaccurateSolution, allowed_error
 
 SOURCE = "solver/checks.cu"
 
@@ -49,6 +50,10 @@ class Shape:
         """Words from one row of a system to the next."""
         return self.batch if self.interleaved else 1
 
+    def problem(self, memory: str) -> dict[str, Any]:
+        """As the workload's spec names it."""
+        return {"n": self.n, "batch": self.batch, "dtype": self.dtype.name, "memory": memory}
+
     def row(self, at: int) -> str:
         """Name of the row that a word belongs to."""
         if self.batch == 1:
@@ -59,10 +64,18 @@ class Shape:
         return f"row {row} of system {system}"
 
 
+def insist_on_accuracy(error: float, dtype: np.dtype[Any]) -> None:
+    """Raise InaccurateSolution when the backward error of a solution is too large."""
+    allowed = allowed_error(dtype)
+    if not error <= allowed:
+        message = f"backward error {error:.3g} (allowed {allowed:.3g}): is it row-dominant?"
+        raise InaccurateSolution(message)
+
+
 class Checks:
     """Checks of systems of one shape on one stream."""
 
-    def __init__(self, machine: Machine, shape: Shape, stream: int) -> None:
+    def __init__(self, machine: Card, shape: Shape, stream: int) -> None:
         self._machine = machine
         self._shape = shape
         self._stream = stream

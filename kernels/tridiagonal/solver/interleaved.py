@@ -10,7 +10,7 @@ import numpy as np
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Buffer, Launch, closed_on_error
 
-from ...calling.machine import Machine, as_device
+from ...calling.driver import Card, as_device
 from ..host.launches import Arrays
 
 SOURCE = "solver/interleaved_batch.cu"
@@ -66,7 +66,7 @@ class InterleavedSolution:
         When the memory of :func:`interleaved_words` cannot be had.
     """
 
-    def __init__(self, machine: Machine, dtype: np.dtype[Any], n: int, batch: int) -> None:
+    def __init__(self, machine: Card, dtype: np.dtype[Any], n: int, batch: int) -> None:
         self._dtype = dtype
         self._n = n
         self._batch = batch

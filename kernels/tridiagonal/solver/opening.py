@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
+
+import numpy as np
+
+from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.spec import load_spec
 
 from ...calling.driver import Card, located
-from ..host.compiled import kernels
+from ...calling.kept_kernels import kept_bundle
+from ..host.launches import LAYOUTS, build
 from .checks import SOURCE as CHECKS
 from .interleaved import SOURCE as INTERLEAVED
 
-__all__ = ["located", "open_card", "wait_for"]
+__all__ = ["kernels", "located", "open_card", "wait_for"]
+
+FOLDER = Path(__file__).resolve().parents[1]
+
+
+def kernels(arch: str) -> Path:
+    """A bundle of all kernels for an architecture, compiled when it is not in the user's cache.
+
+    Raises
+    ------
+    UserError
+        Without nvcc, or when it knows no such architecture.
+    """
+    types = [np.dtype(name) for name in ("float32", "float64")]
+    builds = [build(layout, dtype) for layout in (*LAYOUTS, "finish") for dtype in types]
+    builds += [
+        Build.of(source, real_macro(dtype.name))
+        for source in (CHECKS, INTERLEAVED)
+        for dtype in types
+    ]
+    return kept_bundle(FOLDER, load_spec(FOLDER), builds, arch)
 
 
 @functools.cache
@@ -22,7 +49,7 @@ def open_card(number: int) -> Card:
         Without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
     card = Card(number)
-    card.take_kernels(kernels(card.arch, (CHECKS, INTERLEAVED)))
+    card.take_kernels(kernels(card.arch))
     return card
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 
 from launchwise.workloads.workload import OutOfMemory, closed_on_error
 
-from ...calling.machine import Argument, Machine, as_device
+from ...calling.driver import Argument, Card, as_device
 from ..host.launches import SCRATCH_LAYOUTS, Arrays, DeviceSolution
 from ..host.plan import Choice, extra_words
 from .checks import Checks, Shape
@@ -44,7 +44,7 @@ class Plan:
         When the memory of :func:`needed_bytes` cannot be had.
     """
 
-    def __init__(self, machine: Machine, shape: Shape, choice: Choice | None, stream: int) -> None:
+    def __init__(self, machine: Card, shape: Shape, choice: Choice | None, stream: int) -> None:
         self.machine = machine
         self.shape = shape
         self.choice = choice
@@ -58,9 +58,7 @@ class Plan:
         if choice is None:
             self._solution = InterleavedSolution(machine, shape.dtype, shape.n, shape.batch)
         else:
-            self._solution = DeviceSolution.chosen(
-                as_device(machine), shape.dtype, shape.rows, choice
-            )
+            self._solution = DeviceSolution(as_device(machine), shape.dtype, shape.rows, choice)
         with closed_on_error(self._solution):
             launches = self._solution.launches(Arrays(*caller[:4]), caller[4])
             self._queue = machine.prepared(launches, stream)
@@ -122,7 +120,7 @@ class PlanCache:
     """The plans of one device, bounded by :data:`MOST_PLANS` and :data:`MOST_BYTES`."""
 
     def __init__(
-        self, machine: Machine, most_plans: int = MOST_PLANS, most_bytes: int = MOST_BYTES
+        self, machine: Card, most_plans: int = MOST_PLANS, most_bytes: int = MOST_BYTES
     ) -> None:
         self._machine = machine
         self._most_plans = most_plans

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ...calling.arrays import Kind, Libraries, stream_handle
-from ...calling.machine import Machine
-from ..host.accuracy import InaccurateSolution, allowed_error
+from ...calling.driver import Card
+from ..host.accuracy import allowed_error
 from ..host.plan import Choice
-from ..host.solver import Problem, chosen, insist_on_fit, usual_choice
-from .checks import Shape
+from .checks import Shape, insist_on_accuracy
+from .choices import chosen, insist_on_fit
 from .plans import Plan, PlanCache
 
 PER_THREAD_STREAM = 2
@@ -32,22 +32,18 @@ class DeviceSolver:
     locate, wait
         See :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
         a stream.
-    choose
-        What is done where a call leaves it open.
     """
 
     def __init__(
         self,
-        open_machine: Callable[[int], Machine],
+        open_machine: Callable[[int], Card],
         locate: Callable[[int], int],
         wait: Callable[[int, int], None],
-        choose: Callable[[Problem], Choice] = usual_choice,
     ) -> None:
         self.libraries = Libraries(locate, wait)
         self.plans: dict[int, PlanCache] = {}
-        self._machines: dict[int, Machine] = {}
+        self._machines: dict[int, Card] = {}
         self._open = open_machine
-        self._choose = choose
         self._lock = threading.Lock()
 
     def solve(
@@ -125,11 +121,7 @@ class DeviceSolver:
             if how:
                 raise ValueError(f"{min(how)} is not for interleaved systems, which have one way")
             return shape, None
-        problem = {
-            **{"n": shape.n, "batch": shape.batch},
-            **{"dtype": shape.dtype.name, "memory": "device"},
-        }
-        choice = chosen(self._choose, problem, how)
+        choice = chosen(shape.problem("device"), how)
         if choice.finish_on_host or choice.streams != 1:
             raise ValueError("finish_on_host and streams are for systems in host memory")
         limit = self._machines[device].shared_limit
@@ -151,15 +143,12 @@ class DeviceSolver:
         while True:
             plan = cache.find(key, facts)
             error = plan.backward_error(pointers, sample)
-            allowed = allowed_error(plan.shape.dtype)
             if error is None:
                 continue
-            if error <= allowed:
-                return
-            if not sample:
-                message = f"backward error {error:.3g} (allowed {allowed:.3g})"
-                raise InaccurateSolution(f"{message}: is it row-dominant?")
-            sample = False
+            if sample and not error <= allowed_error(plan.shape.dtype):
+                sample = False
+                continue
+            return insist_on_accuracy(error, plan.shape.dtype)
 
     def clear(self) -> None:
         """Give the memory of all plans back."""
@@ -193,14 +182,12 @@ def _unfit(sizes: tuple[int, ...], interleaved: bool) -> ValueError:
 
 
 def _unlike(*kinds: Kind) -> ValueError:
-    """The error for arrays of which some differ; it says in what."""
     said = [f"{name} {dtype} {tuple(shape)} on device {device}"
             for name, (shape, dtype, device) in zip("abcdx", kinds, strict=True)]  # fmt: skip
     return ValueError(f"the arrays must be alike, not {', '.join(said)}")
 
 
 def _overlapping(pointers: tuple[int, ...], plan: Plan) -> bool:
-    """Whether x overlaps a, b or c, or d without being d."""
     a, b, c, d, x = pointers
     nbytes = plan.shape.rows * plan.shape.dtype.itemsize
     near = -nbytes

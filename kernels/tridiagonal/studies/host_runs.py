@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.paired import EQUAL
+from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
-from launchwise.learning.vectors import Columns
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData

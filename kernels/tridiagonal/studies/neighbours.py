@@ -65,7 +65,6 @@ def _published(entry: Learnt) -> str | Cell:
 
 
 def _published_neighbours(entry: Learnt) -> str:
-    """The numbers of neighbours that the grid searches of all splits found."""
     found = entry.published_split
     return MISSING if found is None else ", ".join(map(wording.count, found.neighbours))
 

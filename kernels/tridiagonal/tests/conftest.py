@@ -1,4 +1,4 @@
-"""The spec of the solver."""
+"""The spec of the solver, and a device for its sources."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ from pathlib import Path
 import pytest
 
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support.host_device import HostDevice
+
+FOLDER = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
 def tridiagonal_spec() -> Spec:
     """Spec of the tridiagonal workload, which has stages."""
-    return load_spec(Path(__file__).resolve().parents[1])
+    return load_spec(FOLDER)
+
+
+@pytest.fixture(scope="session")
+def spec(tridiagonal_spec: Spec) -> Spec:
+    """The workload's."""
+    return tridiagonal_spec
+
+
+@pytest.fixture
+def device(spec: Spec, kernel_cache: Path) -> HostDevice:
+    """A device for the workload's own sources."""
+    return HostDevice(FOLDER, spec.headers, cache=kernel_cache)

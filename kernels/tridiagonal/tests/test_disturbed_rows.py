@@ -40,7 +40,7 @@ def at(rows: pd.DataFrame, n: int, m: int, variant: str = "strided") -> int:
     return int(place)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.integers(0, 99), st.sampled_from(SIZES[1:-1]), st.sampled_from(CHOICES[1:-1]))
 def test_a_row_apart_from_all_neighbours_is_found_and_no_other(seed: int, n: int, m: int) -> None:
     rows = table(seed)

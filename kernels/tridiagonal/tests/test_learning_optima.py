@@ -51,16 +51,16 @@ def test_observed_optima_by_hand() -> None:
 
 def test_columns_have_the_names_that_are_asked_for() -> None:
     rows = measured([[2.0, 1.0], [1.0, 1.25]], [10, 100], [1, 2])
-    rows = rows.rename(columns={"n": "unknowns", "m": "streams", "time_ms": "ms"})
-    found = optima.corrected_optima(rows, "unknowns", "streams", "ms")
+    rows = rows.rename(columns={"n": "unknowns", "m": "streams"})
+    found = optima.corrected_optima(rows, "unknowns", "streams")
     assert list(found.columns) == [
         "unknowns",
         "streams",
-        "ms",
+        "time_ms",
         "rank",
         "loss_percent",
         "observed_streams",
-        "observed_ms",
+        "observed_time_ms",
     ]
     assert list(found["rank"]).count(2) == 1
 
@@ -75,27 +75,6 @@ def test_corrected_optima_by_hand() -> None:
     assert list(found["loss_percent"]) == pytest.approx([50, 0, 0])
     assert list(found["observed_m"]) == [16, 4, 32]
     assert list(found["observed_time_ms"]) == [20.0, 10.0, 6.0]
-
-
-def test_logarithms_are_summed_neither_times_nor_ratios() -> None:
-    # 8, 8, 4 is mended at 1.8 × 1.8 times or at 3 times: the sums would say 4.6 against 5.
-    times = [[1.8, 1.0], [1.8, 1.0], [1.0, 3.0]]
-    found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8]))
-    assert list(found["m"]) == [8, 8, 8]
-
-
-def test_a_trend_costs_nothing_where_the_optima_follow_one() -> None:
-    times = [[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [2.0, 1.0, 3.0], [2.0, 3.0, 1.0]]
-    rows = measured(times, [1, 2, 3, 4], [4, 8, 16])
-    found = optima.corrected_optima(rows)
-    pd.testing.assert_frame_equal(found[["n", "m", "time_ms"]], optima.observed_optima(rows))
-
-
-def test_equal_sums_keep_as_many_observed_optima_as_possible() -> None:
-    # 8, 8, 4 is mended by two changes at twice the time or by one at four times.
-    times = [[2.0, 1.0], [2.0, 1.0], [1.0, 4.0]]
-    found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8]))
-    assert list(found["m"]) == [8, 8, 8]
 
 
 def test_equal_corrections_take_the_smaller_choice() -> None:
@@ -115,7 +94,7 @@ def tables(draw: st.DrawFn) -> Times:
     return draw(st.lists(line, min_size=1, max_size=5))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(tables())
 def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
@@ -142,7 +121,7 @@ def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
     assert sum(a == b for a, b in zip(path, best, strict=True)) == max(kept)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(tables())
 def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
     choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
@@ -155,12 +134,6 @@ def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
         assert row["time_ms"] == time
         assert row["rank"] == 1 + sum(other < time for other in line)
         assert row["loss_percent"] == pytest.approx(100 * (time / np.nanmin(line) - 1))
-
-
-def test_correction_without_a_trend_among_the_measured_names_the_size() -> None:
-    rows = measured([[NAN, 1.0], [1.0, NAN]], [10, 20], [4, 8])
-    with pytest.raises(ValueError, match="no choice measured at size 20 "):
-        optima.corrected_optima(rows)
 
 
 @pytest.mark.parametrize(("size", "time"), [(10, NAN), (10, 0.0), (10, -1.0), (0, 1.0), (-5, 1.0)])

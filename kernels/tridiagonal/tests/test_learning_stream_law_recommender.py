@@ -33,7 +33,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, Learning, learn
 from launchwise.learning.learnt import read_learnt
 from launchwise.learning.row_cap import ALL_ROWS
-from launchwise.learning.search import Found, search
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.workloads import space
@@ -231,32 +230,6 @@ def test_recommendations_are_candidates(domain: Domain, rows: pd.DataFrame) -> N
         )
 
 
-def test_times_of_what_is_asked_have_no_part(domain: Domain, rows: pd.DataFrame) -> None:
-    recommender = StreamLaw(domain).fit(rows[rows["n"] != SIZES[6]])
-    asked = rows[rows["n"] == SIZES[6]].reset_index(drop=True)
-    other = asked.assign(time_ms=asked["time_ms"].to_numpy()[::-1], t1_comp_ms=1e6)
-    columns = [*domain.spec.tunable_columns, "rank"]
-    pd.testing.assert_frame_equal(
-        recommender.rank(asked)[columns], recommender.rank(other)[columns]
-    )
-
-
-@pytest.mark.parametrize("law", ["published", "chosen"])
-def test_saved_and_loaded_recommends_the_same(
-    domain: Domain, rows: pd.DataFrame, tmp_path: Path, law: str
-) -> None:
-    recommender = StreamLaw(domain, law=law).fit(noisy(rows))
-    recommender.save(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["recommender.json"]
-    again = StreamLaw.load(tmp_path, domain)
-    assert again.summary() == recommender.summary()
-    asked = [{**PROBLEM, "n": n} for n in UNSEEN]
-    for gpu in PROFILES:
-        pd.testing.assert_frame_equal(
-            again.recommend(gpu, asked), recommender.recommend(gpu, asked), check_exact=True
-        )
-
-
 def test_a_series_that_determines_no_law_is_named(domain: Domain, rows: pd.DataFrame) -> None:
     one_size = stream_sweep(domain.spec, "small", SIZES[:1])
     recommender = StreamLaw(domain).fit(pd.concat([rows, one_size], ignore_index=True))
@@ -295,24 +268,6 @@ def test_rows_that_tell_nothing_of_streams_are_one_line(
         StreamLaw(other).fit(table)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "key", "said"),
-    [
-        ({"law": "publshed"}, "law", "did you mean 'published'"),
-        ({"law": None}, "law", "allowed: chosen, published"),
-        ({"size": "memory"}, "size", "unknown integer parameter of the problem 'memory'"),
-    ],
-)
-def test_bad_parameters_are_one_line(
-    domain: Domain, parameters: dict[str, Any], key: str, said: str
-) -> None:
-    with pytest.raises(UserError) as caught:
-        StreamLaw(domain, **parameters)
-    assert caught.value.key == f"models.parameters.{key}"
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_size_may_be_named(domain: Domain) -> None:
     parts = [stream_sweep(domain.spec, "large", [n]) for n in SIZES]
     # A thousand times as many systems of a thousandth of the rows, one number a size.
@@ -325,12 +280,6 @@ def test_a_size_may_be_named(domain: Domain) -> None:
     expected = [predicted_streams(1000 * one["batch"], SUM, OVERHEAD) for one in asked]
     assert len(set(expected)) > 2
     assert table.loc[table["rank"] == 1, "streams"].tolist() == expected
-
-
-def test_there_is_nothing_to_search(domain: Domain, rows: pd.DataFrame) -> None:
-    options: dict[str, Any] = {"trials": 3, "folds": 2, "max_rows": 1000, "seed": 1}
-    found = search(StreamLaw, domain, rows, fixed={}, **options)
-    assert found == Found({}, None, 0, found.seconds)
 
 
 @pytest.mark.parametrize("kind", ["stream_law", "nearest_optimum"])

@@ -11,10 +11,9 @@ from samples import ROOT
 
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.tables.files import read_table
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, usual_configuration
 
 RECORDED = ROOT / "data" / "recorded" / "h200"
@@ -23,11 +22,6 @@ TOLERANCE = 0.01
 
 ANOTHER = {"n": 10**5, "dtype": "float64"}
 """A problem whose rule these tests change."""
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    return load_spec(ROOT / "kernels" / "tridiagonal")
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,10 @@ from streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.hyperparameters import complaint
+from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import Case
 from launchwise.workloads.spec import Spec
 
@@ -45,10 +47,20 @@ class TestOwnKinds(RecommenderProtocol):
             timed=False,
         )
 
+    def test_times_of_what_is_asked_have_no_part(self, ground: Ground) -> None:
+        rows, recommender = ground.rows, ground.model(ground.domain)
+        recommender.fit(rows[rows["n"] != SIZES[6]])
+        asked = rows[rows["n"] == SIZES[6]].reset_index(drop=True)
+        other = asked.assign(time_ms=asked["time_ms"].to_numpy()[::-1], t1_comp_ms=1e6)
+        columns = [*ground.domain.spec.tunable_columns, "rank"]
+        first, second = (recommender.rank(each)[columns] for each in (asked, other))
+        pd.testing.assert_frame_equal(first, second)
+
 
 @pytest.mark.parametrize(
     ("kind", "parameters", "said"),
     [
+        ("nearest_optimum", {"neighbours": 0}, "must be an integer of at least 1, not 0"),
         ("nearest_optimum", {"corrected": 1}, "must be true or false, not 1"),
         ("stream_law", {"law": "choosen"}, "unknown value 'choosen', did you mean 'chosen'?"),
         ("nearest_optimum", {"choice": "depth", "size": None}, None),
@@ -62,3 +74,25 @@ def test_a_misfit_is_told(kind: str, parameters: dict[str, Any], said: str | Non
         assert found is not None
         assert found[0] == next(iter(parameters))
         assert found[1].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "said"),
+    [
+        (StreamLawRecommender, {"size": "memory"}, "unknown integer parameter of the problem"),
+        (NearestOptimumRecommender, {"size": 4}, "allowed: batch, n"),
+        (
+            NearestOptimumRecommender,
+            {"choice": "stage2"},
+            "unknown integer tunable or name derived",
+        ),
+        (NearestOptimumRecommender, {"choice": "thread"}, "did you mean 'threads'"),
+    ],
+)
+def test_a_wrong_size_or_choice_is_one_line(
+    tridiagonal_spec: Spec, kind: type[Recommender], parameters: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UserError, match=said) as caught:
+        kind(Domain(tridiagonal_spec, PROFILES, CANDIDATES), **parameters)
+    assert caught.value.key == f"models.parameters.{next(iter(parameters))}"
+    assert "\n" not in str(caught.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from pathlib import Path
@@ -22,7 +21,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import cases
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
-from launchwise.experiment.published import read_tables
+from launchwise.experiment.published import Records, read_tables
 from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
 from launchwise.report.site.rendering import render
@@ -30,6 +29,9 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import sized_study
+from tests.support.shown import rows_of, with_sweeps
+
+Published = dict[str, Records]
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
@@ -83,19 +85,7 @@ def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
     """The study with more rows in its sweep."""
     more = pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal", reason="")
     table = pd.concat([sweep(), more], ignore_index=True)
-    return dataclasses.replace(made, sweeps={"one": table}, _known={})
-
-
-def rows_of(sections: list[Section], caption: str) -> list[list[str]]:
-    """Texts of the table whose caption begins so, folds opened."""
-    blocks = [block for section in sections for block in section.blocks]
-    folds = (block.blocks if isinstance(block, Fold) else [block] for block in blocks)
-    (found,) = [
-        block
-        for block in itertools.chain.from_iterable(folds)
-        if isinstance(block, Table) and block.caption.startswith(caption)
-    ]
-    return [[cell.text for cell in line.cells] for line in found.rows]
+    return with_sweeps(made, one=table)
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +95,15 @@ def made() -> StudyData:
 
 
 @pytest.fixture(scope="module")
-def published() -> dict[str, list[dict[str, str]]]:
+def published() -> Published:
     """The paper's figures."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
+
+
+@pytest.fixture(scope="module")
+def page(made: StudyData, published: Published) -> list[Section]:
+    """The sections of the study."""
+    return own(made, published)
 
 
 def test_recursion_is_held_against_none(made: StudyData) -> None:
@@ -141,12 +137,9 @@ def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made: StudyDat
     assert losses["best_at"].tolist() == [1, 5]
 
 
-def test_the_sections_say_where_it_pays(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    sections = own(made, published)
-    _conclusions, worth, _stages, rules, *_ = sections
-    claims = {line[0]: line[1:] for line in rows_of(sections, "Conclusions")}
+def test_the_sections_say_where_it_pays(page: list[Section]) -> None:
+    _conclusions, worth, _stages, rules, *_ = page
+    claims = {line[0]: line[1:] for line in rows_of(page, "Conclusions")}
     assert claims["Recursion pays at large sizes"] == [
         "up to 1.17x (size lost in the text)",
         CASE,
@@ -155,23 +148,21 @@ def test_the_sections_say_where_it_pays(
     ]
     speed_up = next(block for block in worth.blocks if isinstance(block, Figure))
     assert [trace["name"] for trace in speed_up.panels[0].data] == ["1 recursion", "2 recursions"]
-    optima = rows_of(sections, "Best depth of")
+    optima = rows_of(page, "Best depth of")
     assert [line[3] for line in optima] == ["0", "0", "0", "2", "2", "2"]
     assert optima[-1][5] == "32, 5, 10"
     learnt = rules.blocks[0]
     assert isinstance(learnt, Table)
     assert [cell.text for cell in learnt.rows[0].cells[-2:]] == ["1.0", "0.5"]
     assert learnt.rows[0].cells[3].detail == "2 of 2 sizes"
-    tables = render("x", "x", sections, figures=False)
+    tables = render("x", "x", page, figures=False)
     assert "nan" not in tables.lower()
     assert claims["m = 10 may be fixed for the first recursion"][0].startswith(
         "best in 6 of 9 cases; differences among 4, 5, 8 and 10 called negligible"
     )
 
 
-def test_what_was_tried_is_told_from_rows(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_what_was_tried_is_told_from_rows(made: StudyData, published: Published) -> None:
     def said(data: StudyData) -> str:
         blocks = [block for one in own(data, published) for block in one.blocks]
         (bullets,) = [block for block in blocks if isinstance(block, Bullets)]
@@ -188,13 +179,11 @@ def test_what_was_tried_is_told_from_rows(
     assert "m = 32 and 64 and the first recursion m = 5, 10 and 20." in more
 
 
-def test_intervals_stand_beside_table_ii(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_intervals_stand_beside_table_ii(page: list[Section]) -> None:
     small = ", ".join(wording.count(n) for n in SIZES[:3])
     large = ", ".join(wording.count(n) for n in SIZES[3:])
     lost = "somewhere (sizes lost in the text)"
-    assert rows_of(own(made, published), "Best number of recursions, one") == [
+    assert rows_of(page, "Best number of recursions, one") == [
         ["0", small, small, lost],
         ["1", "nowhere", "nowhere", lost],
         ["2", large, large, lost],
@@ -204,7 +193,7 @@ def test_intervals_stand_beside_table_ii(
 
 
 def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     # Four recursions are 1 % faster than two at 1e7 rows, and 10 % at 1e8.
     two = 1e-6 / 1.25
@@ -227,9 +216,7 @@ def test_a_fastest_depth_within_error_of_fewer_recursions_is_a_tie(
     ]
 
 
-def test_one_launch_is_neither_a_gain_nor_a_loss(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_one_launch_is_neither_a_gain_nor_a_loss(made: StudyData, published: Published) -> None:
     flat = [row(n, (m,), 1e-6 * n * 1.2) for n in SIZES for m in (16, 64)]
     study = with_rows(
         made,
@@ -299,9 +286,7 @@ def test_sizes_without_a_larger_m_than_the_fastest_have_no_say_in_the_rule() -> 
     assert SizeRule.of(rows[rows["n"] == 2 * 10**6]) is None
 
 
-def test_the_rule_is_looked_up_among_measured_rows(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_the_rule_is_looked_up_among_measured_rows(made: StudyData, published: Published) -> None:
     # Without recursion m = 32 is the best at every size, so the rule says 32 for every level.
     flat = [row(n, (m,), 1e-6 * n * 1.2) for n in SIZES for m in (16, 64)]
     study = with_rows(made, [*flat, row(10**8, (32, 32), 1e-6 * 10**8 / 1.05)])
@@ -324,13 +309,10 @@ def test_the_rule_is_looked_up_among_measured_rows(
     ]
 
 
-def test_stage_times_show_what_recursion_saves(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
-    sections = own(made, published)
-    stages = rows_of(sections, "Stage times, one")
+def test_stage_times_show_what_recursion_saves(page: list[Section]) -> None:
+    stages = rows_of(page, "Stage times, one")
     assert len(stages) == 3 * len(SIZES)
-    conclusions = {line[0]: line[3:] for line in rows_of(sections, "Conclusions")}
+    conclusions = {line[0]: line[3:] for line in rows_of(page, "Conclusions")}
     assert conclusions["Each recursion saves copies and stage 2 on the host"][1] == "yes"
     assert (
         "1.20, 0.700, 0.533 ms"
@@ -342,24 +324,22 @@ def test_stage_times_show_what_recursion_saves(
 
 
 def test_stage_times_name_the_numbers_of_recursions_that_have_one(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     table = sweep()
     one = (table["n"] == 10**5) & (table["m1"] > 0) & (table["m2"] == 0)
-    lacking = dataclasses.replace(made, sweeps={"one": table[~one]}, _known={})
+    lacking = with_sweeps(made, one=table[~one])
     conclusions = {line[0]: line[3] for line in rows_of(own(lacking, published), "Conclusions")}
     said = conclusions["Each recursion adds an overhead on the device"]
     assert said.endswith("take 0, 0.400 ms with 0 and 2 recursions")
 
 
-def test_times_of_other_conditions_are_not_compared(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_times_of_other_conditions_are_not_compared(made: StudyData, published: Published) -> None:
     # At 1e8 rows the system's copy took 6 % longer in runs with recursion, at 1e7 rows 4 %.
     table = sweep()
     longer = table["n"].map({10**8: 1.06, 10**7: 1.04}).fillna(1.0).where(table["m1"] > 0, 1.0)
     disturbed = table.assign(t1_h2d_ms=table["t1_h2d_ms"] * longer)
-    study = dataclasses.replace(made, sweeps={"one": disturbed}, _known={})
+    study = with_sweeps(made, one=disturbed)
     (case,) = cases(study)
     assert case.unlike == [10**8]
     assert list(case.speed_up().index) == SIZES[:-1]
@@ -387,13 +367,13 @@ def test_times_of_other_conditions_are_not_compared(
     quick = disturbed.assign(
         time_ms=disturbed["time_ms"].where((disturbed["n"] < 10**8) | (disturbed["m1"] > 0), 1.0)
     )
-    (case,) = cases(dataclasses.replace(made, sweeps={"one": quick}, _known={}))
+    (case,) = cases(with_sweeps(made, one=quick))
     assert case.overall.set_index("n").loc[10**8, "depth"] == 0
     assert 10**8 not in case.comparable.overall["n"].tolist()
 
 
 def test_a_size_without_the_fastest_variant_is_not_compared(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
+    made: StudyData, published: Published
 ) -> None:
     # The other variant is the fastest without recursion at 1e8 rows, and was not tried at 1e7.
     scratch = [
@@ -421,14 +401,12 @@ def test_a_size_without_the_fastest_variant_is_not_compared(
 
 def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:
     table = sweep().assign(t1_h2d_ms=np.nan)
-    (case,) = cases(dataclasses.replace(made, sweeps={"one": table}, _known={}))
+    (case,) = cases(with_sweeps(made, one=table))
     assert case.unlike == []
     assert case.comparable is case
 
 
-def test_conclusions_name_what_they_were_measured_on(
-    made: StudyData, published: dict[str, list[dict[str, str]]]
-) -> None:
+def test_conclusions_name_what_they_were_measured_on(made: StudyData, published: Published) -> None:
     both = {gpu: sweep().assign(gpu=gpu) for gpu in ("one", "two")}
     study = sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, both)
     lines = rows_of(own(study, published), "Conclusions")
@@ -439,4 +417,4 @@ def test_conclusions_name_what_they_were_measured_on(
 
 def test_without_recursion_there_is_nothing_to_say(made: StudyData) -> None:
     flat = sweep().query("m1 == 0")
-    assert own(dataclasses.replace(made, sweeps={"one": flat}, _known={}), {}) == []
+    assert own(with_sweeps(made, one=flat), {}) == []

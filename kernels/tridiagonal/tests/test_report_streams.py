@@ -30,12 +30,13 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     stage_table,
 )
 from launchwise.experiment.published import facts_of, read_tables
-from launchwise.report.blocks import Block, Bullets, Figure, Fold, Section, Table
+from launchwise.report.blocks import Bullets, Figure, Fold, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
+from tests.support.shown import tables, texts, with_sweeps
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
@@ -108,27 +109,11 @@ def section(found: list[Section], name: str) -> Section:
     return one
 
 
-def tables(blocks: list[Block] | Any) -> list[Table]:
-    """Every table, those in folds too."""
-    found = []
-    for block in blocks:
-        if isinstance(block, Table):
-            found.append(block)
-        elif isinstance(block, Fold):
-            found += tables(block.blocks)
-    return found
-
-
 def figure(one: Section, name: str) -> Figure:
     """A figure of a section."""
     figures = [block for block in one.blocks if isinstance(block, Figure)]
     (wanted,) = [each for each in figures if each.id == f"tridiagonal_streams-{name}"]
     return wanted
-
-
-def texts(table: Table) -> list[list[str]]:
-    """Cells as texts."""
-    return [[cell.text for cell in row.cells] for row in table.rows]
 
 
 def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:
@@ -182,7 +167,7 @@ def test_a_single_launch_is_no_gain_anywhere_on_the_page(
     assert "1 size is not measured well enough" in first
     assert "1 row of a single launch left out" in first
     assert first.partition(";")[0] == second.partition(";")[0]
-    (gains,) = tables(section(found, "gain").blocks)
+    (gains,) = tables(section(found, "gain").blocks, folded=True)
     (row,) = [cells for cells in texts(gains) if cells[0] == "8\u202f000\u202f000"]
     assert row[-1] == NOT_WELL
     assert set(row[1:-1]) == {"–"}
@@ -193,7 +178,7 @@ def test_a_single_launch_is_no_gain_anywhere_on_the_page(
     fitted = pd.concat([laws.train, laws.test])
     assert len(fitted) == len(SIZES) * len(STREAMS) - 1
     assert fitted["overhead_ms"].min() >= 0
-    (optima,) = tables(section(found, "optima").blocks)
+    (optima,) = tables(section(found, "optima").blocks, folded=True)
     (row,) = [cells for cells in texts(optima) if cells[0] == "8\u202f000\u202f000"]
     assert row[6:8] == ["–", "–"]
 
@@ -208,7 +193,7 @@ def test_a_gain_that_overlap_cannot_give_is_flagged_and_not_counted(published: P
     said = lead.items[0][1]
     assert "at n = 8\u202f000\u202f000" not in said
     assert "1 speed-up above the bound of overlap not counted, 1 of them by more than 2" in said
-    (gains,) = tables(section(found, "gain").blocks)
+    (gains,) = tables(section(found, "gain").blocks, folded=True)
     flagged = [cells[0] for cells in texts(gains) if cells[-1] == "above its bound"]
     assert flagged == ["8\u202f000\u202f000"]
 
@@ -242,7 +227,7 @@ def test_published_forms_have_the_papers_metrics_beside_ours(
     fits = fit_table(laws_of(made)).set_index(["model", "set"])
     # Times made from the laws, but for the overhead of one stream, which is 0 when measured.
     assert (fits["r2"] > 0.95).all()
-    scores, metrics, coefficients, creation = tables(section(page, "laws").blocks)
+    scores, metrics, coefficients, creation = tables(section(page, "laws").blocks, folded=True)
     theirs = [row for row in texts(metrics) if row[1] == PAPER]
     assert theirs[0][2:] == ["0.99998", "–", "–", "0.99999", "0.0200", "–"]
     assert theirs[1][2:] == ["0.95317", "0.00501", "0.0708", "0.95497", "0.00444", "0.0667"]
@@ -273,7 +258,7 @@ def test_stage_times_stand_beside_the_papers(
     assert series.creation_ms is None
     assert stage_table(series)["optimum_created"].isna().all()
     overlap = section(page, "overlap")
-    rows = [row[:2] for row in texts(tables(overlap.blocks)[0])]
+    rows = [row[:2] for row in texts(tables(overlap.blocks, folded=True)[0])]
     assert [name for _, name in rows] == [PAPER, series.title] * 5
     assert [rows[place][0] for place in (0, 1, 8, 9)] == ["4\u202f000"] * 2 + [
         "40\u202f000\u202f000"
@@ -290,7 +275,7 @@ def test_the_measured_creation_of_a_stream_comes_from_the_profile(published: Pub
     study.profiles = {"one": profile.model_copy(update={"ceilings": ceilings})}
     (series,) = series_of(study)
     assert series.creation_ms == 0.005
-    *_, creation = tables(section(own(study, published), "laws").blocks)
+    *_, creation = tables(section(own(study, published), "laws").blocks, folded=True)
     fitted, measured, ratio = map(float, texts(creation)[1][1:])
     assert measured == 0.005
     assert ratio == pytest.approx(fitted / measured, rel=0.01)
@@ -313,7 +298,7 @@ def test_every_size_has_both_optima_and_what_predictions_lose(
     assert found.loc[found["part"] == "held out"].index.tolist() == sorted(laws_of(made).held_out)
     assert found.loc[100_000_000, "part"] == ""
     optima = section(page, "optima")
-    (table,) = tables(optima.blocks)
+    (table,) = tables(optima.blocks, folded=True)
     assert len(table.rows) == len(found)
 
 
@@ -386,7 +371,7 @@ def test_pageable_memory_has_a_series_of_its_own(published: Published) -> None:
         each for each in section(own(study, published), "gain").blocks if isinstance(each, Fold)
     ]
     for fold, serial in zip(folds, (1.0, 3.0), strict=True):
-        for row, n in zip(texts(tables(fold.blocks)[0]), SIZES, strict=True):
+        for row, n in zip(texts(tables(fold.blocks, folded=True)[0]), SIZES, strict=True):
             alone = float(PUBLISHED_SUM.predict(n)) + 6e-6 * serial * n
             assert float(row[1]) == pytest.approx(alone, rel=1e-3)
 
@@ -405,14 +390,14 @@ def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> Non
     gains = [one.gains.set_index("n").loc[80_000_000, "gain"] for one in found]
     # Less other work, so more of the time can overlap.
     assert gains[1] > gains[0] == gains[2]
-    table, *_ = tables(section(own(study, published), "conclusion").blocks)
+    table, *_ = tables(section(own(study, published), "conclusion").blocks, folded=True)
     assert [column.title for column in table.columns[2:]] == [one.title for one in found]
 
 
 def verdicts(study: StudyData, published: Published) -> list[str]:
     """What is said of each claim, in order."""
     conclusion = section(own(study, published), "conclusion")
-    table, *_ = tables(conclusion.blocks)
+    table, *_ = tables(conclusion.blocks, folded=True)
     return [row.cells[2].detail for row in table.rows]
 
 
@@ -468,10 +453,10 @@ def test_a_study_without_published_tables_has_no_conclusion(made: StudyData) -> 
 
 def test_too_little_has_no_laws_or_no_page(made: StudyData, published: Published) -> None:
     few = {gpu: rows[rows["n"] <= 2500] for gpu, rows in made.sweeps.items()}
-    found = own(dataclasses.replace(made, sweeps=few, _known={}), published)
+    found = own(with_sweeps(made, **few), published)
     assert "No laws for one, float64, pinned, batch=1" in render("x", "x", found, figures=False)
     single = {gpu: rows[rows["streams"] == 1] for gpu, rows in made.sweeps.items()}
-    assert own(dataclasses.replace(made, sweeps=single, _known={}), {}) == []
+    assert own(with_sweeps(made, **single), {}) == []
 
 
 def test_laws_rest_on_times_of_the_sweep_alone(published: Published) -> None:
@@ -494,6 +479,6 @@ def test_laws_rest_on_times_of_the_sweep_alone(published: Published) -> None:
     assert after.compared["sum_ms"].notna().all()
     assert (after.gains["gain"] >= 1).all()
     assert set(after.gains["best_streams"]) == {1, 4}
-    claims = tables(section(own(study, published), "conclusion").blocks)[0]
+    claims = tables(section(own(study, published), "conclusion").blocks, folded=True)[0]
     (said,) = (row for row in texts(claims) if row[0].startswith("Laws of sum and overhead"))
     assert "without a time to compare" in said[2]

@@ -20,12 +20,13 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, lea
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.experiment.published import read_tables
 from launchwise.measuring.extension import named
-from launchwise.report.blocks import Block, Figure, Fold, Table, Text
+from launchwise.report.blocks import Figure, Fold, Section, Table, Text
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
+from tests.support.shown import rows_of, with_sweeps
 
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
@@ -74,17 +75,6 @@ def stopped(rows: pd.DataFrame, n: int, m: int, factor: float) -> pd.DataFrame:
     return changed
 
 
-def rows_of(blocks: list[Block], caption: str) -> list[list[str]]:
-    """Texts of the table whose caption begins so, folds opened."""
-    opened = [
-        one for block in blocks for one in (block.blocks if isinstance(block, Fold) else [block])
-    ]
-    (found,) = [
-        block for block in opened if isinstance(block, Table) and block.caption.startswith(caption)
-    ]
-    return [[cell.text for cell in row.cells] for row in found.rows]
-
-
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     """A study of two GPUs."""
@@ -97,6 +87,12 @@ def made() -> StudyData:
 def published() -> Published:
     """The paper's tables."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
+
+
+@pytest.fixture(scope="module")
+def page(made: StudyData, published: dict[str, list[dict[str, str]]]) -> list[Section]:
+    """The sections of the study."""
+    return own(made, published)
 
 
 def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
@@ -117,7 +113,7 @@ def losing(published: Published) -> Published:
 
 def test_the_sections_say_what_the_optima_are(made: StudyData, published: Published) -> None:
     conclusions, optima, heuristic, transfer, *_ = own(made, losing(published))
-    claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
+    claims = {row[0]: row[1:] for row in rows_of(conclusions, "Conclusions")}
     trend_row = claims["The best m grows with the size; to follow the trend is cheap"]
     assert trend_row[0].startswith("8 of 37 corrected (4 to the second best, 3 to the third")
     assert trend_row[1].startswith("2 of 14 corrected (2 to the second best); at most 4.17 % lost")
@@ -150,7 +146,7 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     assert [cell.text for cell in found.rows[0].cells[-2:]] == ["1.0", "0.4"]
     assert [cell.text for cell in found.rows[1].cells[-2:]] == ["0.7", "0.4"]
     assert found.rows[0].cells[3].detail.endswith("of 2 sizes")
-    pairs = rows_of(list(transfer.blocks), "Corrected optima of one GPU used on another")
+    pairs = rows_of(transfer, "Corrected optima of one GPU used on another")
     assert [row[:3] for row in pairs[:2]] == [
         ["one, float64, pinned, batch=1", "two", "7"],
         ["two, float64, pinned, batch=1", "one", "7"],
@@ -163,26 +159,25 @@ def test_the_sections_say_what_the_optima_are(made: StudyData, published: Publis
     ]
 
 
-def test_pairs_of_one_card_and_sizes_are_counted(made: StudyData, published: Published) -> None:
+def test_pairs_of_one_card_and_sizes_are_counted(
+    made: StudyData, published: Published, page: list[Section]
+) -> None:
     def said(data: StudyData) -> str:
-        claims = rows_of(list(own(data, published)[0].blocks), "Conclusions")
+        claims = rows_of(own(data, published)[0], "Conclusions")
         return next(row[2] for row in claims if row[0].startswith("One GPU's rule"))
 
     assert said(made).endswith("2 of 2 pairs are of one model of card")
     other = made.profiles["two"].model_copy(update={"device_name": "Another GPU"})
     two = dataclasses.replace(made, profiles={**made.profiles, "two": other}, _known={})
     assert said(two).endswith("0 of 2 pairs are of one model of card")
-    heuristic = own(made, published)[2]
+    heuristic = page[2]
     (note,) = [block.text for block in heuristic.blocks if isinstance(block, Text)]
     assert "A case has 2 test sizes, so one of them moves an accuracy by up to 0.50." in note
 
 
 def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Published) -> None:
     _, optima, *_ = own(made, losing(published))
-    rows = {
-        row[0]: row[1:]
-        for row in rows_of(list(optima.blocks), "Optima of one, float64, pinned, batch=1")
-    }
+    rows = {row[0]: row[1:] for row in rows_of(optima, "Optima of one, float64, pinned, batch=1")}
     # Ours and theirs have 1e6; ours alone 1e5, theirs alone 2e5.
     assert rows["1\u202f000\u202f000"][:3] == ["1", "32", "–"]
     paper = ["27", "8", "32", "7.635039", "32", "–", "–"]
@@ -199,7 +194,7 @@ def test_optima_stand_beside_those_of_the_paper(made: StudyData, published: Publ
     assert [note.partition("these do not. ")[2] for note in notes] == [
         "Rows 1 to 22 lie before n = 200\u202f000."
     ]
-    lost = rows_of(list(optima.blocks), "Rows of table I without a size")
+    lost = rows_of(optima, "Rows of table I without a size")
     assert [row[0] for row in lost] == [str(number) for number in range(1, 23)]
     assert lost[18] == ["19", "1", "35", "0.956710", "20", "0.957520", "-0.000810"]
 
@@ -208,25 +203,24 @@ def test_a_choice_as_fast_within_its_error_is_a_tie(made: StudyData) -> None:
     rows = sweep("one")
     near = (rows["n"] == 1000) & (rows["m"] == 16)
     rows.loc[near, "time_ms"] = 1e-3 * (1 + 2 * np.hypot(ERROR, ERROR)) * 0.999
-    (one,) = cases(dataclasses.replace(made, sweeps={"one": rows}, _known={}))
+    (one,) = cases(with_sweeps(made, one=rows))
     assert one.ties[1000] == [8, 16]
     assert one.ties[100] == [4]
     rows.loc[near, "time_ms"] *= 1.002
-    (one,) = cases(dataclasses.replace(made, sweeps={"one": rows}, _known={}))
+    (one,) = cases(with_sweeps(made, one=rows))
     assert one.ties[1000] == [8]
 
 
 def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
     # "two" would lose 10 % with the m of "one" at 1e6; it was stopped there, at 40 times its time.
     sweeps = {"one": sweep("one"), "two": stopped(sweep("two"), 10**6, 32, 40.0)}
-    sections = own(dataclasses.replace(made, sweeps=sweeps, _known={}), published)
-    blocks = [block for section in sections for block in section.blocks]
-    first, second, *_ = rows_of(blocks, "Corrected optima of one GPU used on another")
+    sections = own(with_sweeps(made, **sweeps), published)
+    first, second, *_ = rows_of(sections, "Corrected optima of one GPU used on another")
     assert first[2] == "6"
     assert first[4] == "10.00"
     assert first[8:] == ["1", "0", "0"]
     assert second[8:] == ["0", "0", "0"]
-    detail = {row[0]: row for row in rows_of(blocks, "The rule of one, float64")}
+    detail = {row[0]: row for row in rows_of(sections, "The rule of one, float64")}
     assert detail["1\u202f000\u202f000"][3:5] == ["16", "one launch"]
     assert "4000" not in render("x", "x", sections, figures=False)
 
@@ -234,7 +228,7 @@ def test_one_launch_is_no_loss(made: StudyData, published: Published) -> None:
 def test_one_launch_is_no_optimum_and_no_gain(made: StudyData) -> None:
     # It would be the best m by far, and 128 the largest.
     sweeps = {"one": stopped(sweep("one"), 10**6, 128, 0.01)}
-    (one,) = cases(dataclasses.replace(made, sweeps=sweeps, _known={}))
+    (one,) = cases(with_sweeps(made, **sweeps))
     assert one.observed["m"].tolist() == [4, 8, 8, 4, 32, 64, 64]
     assert one.ties[10**6] == [32]
     drawn = one.best[one.best["n"] == 10**6]["m"]
@@ -253,8 +247,8 @@ def two_variants() -> pd.DataFrame:
 
 def test_a_gain_is_over_the_best_variant_of_each_m(made: StudyData) -> None:
     def said(rows: pd.DataFrame) -> str:
-        study = dataclasses.replace(made, sweeps={"one": rows}, _known={})
-        claims = {row[0]: row for row in rows_of(list(own(study, {})[0].blocks), "Conclusions")}
+        study = with_sweeps(made, one=rows)
+        claims = {row[0]: row for row in rows_of(own(study, {})[0], "Conclusions")}
         return claims["The best m is faster than a smaller one"][2]
 
     rows = two_variants()
@@ -289,7 +283,7 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     # Fast by disagreeing repeats: it would be the optimum.
     rows.loc[vague, "time_ms"] *= 0.5
     sweeps = {"one": rows, "two": sweep("two")}
-    study = dataclasses.replace(made, sweeps=sweeps, _known={})
+    study = with_sweeps(made, **sweeps)
     one, two = cases(study)
     assert one.disturbed[["n", "m", "variant", "why"]].to_numpy().tolist() == [
         [10**6, 16, "strided", APART],
@@ -302,7 +296,7 @@ def test_no_statement_rests_on_a_disturbed_row(made: StudyData) -> None:
     # The other variant of m = 16 is faster than the disturbed row.
     assert one.losses(asked)["state"].tolist() == ["", "disturbed"]
     (shown,) = [part for part in own(study, {}) if part.title == "Rows that are left out"]
-    first, second = rows_of(list(shown.blocks), "Rows that are left out")
+    first, second = rows_of(shown, "Rows that are left out")
     assert first[1:] == ["81", "2", "1", "0", "1"]
     assert second[1:] == ["42", "0", "0", "0", "0"]
     (fold,) = [block for block in shown.blocks if isinstance(block, Fold)]
@@ -320,7 +314,7 @@ def test_rows_without_a_size_lie_between_their_neighbours(
     made: StudyData, published: Published
 ) -> None:
     single = sweep("one").assign(dtype="float32")
-    study = dataclasses.replace(made, sweeps={"one": single}, _known={})
+    study = with_sweeps(made, one=single)
     optima = own(study, published)[1]
     (note,) = [
         block.blocks[0].text
@@ -342,20 +336,17 @@ def test_optima_of_double_precision_are_tried_in_single(
     single.loc[(single["n"] == 10**8) & (single["m"] == 128), "time_ms"] *= 0.5
     double = sweep("one").query("m < 128")
     sweeps = {"one": pd.concat([double, single], ignore_index=True)}
-    sections = own(dataclasses.replace(made, sweeps=sweeps, _known={}), published)
-    blocks = [block for section in sections for block in section.blocks]
-    ours, theirs = rows_of(blocks, "Corrected optima of float64 used in float32")
+    sections = own(with_sweeps(made, **sweeps), published)
+    ours, theirs = rows_of(sections, "Corrected optima of float64 used in float32")
     assert ours[:4] == ["one, float32, pinned, batch=1", "2 of 7", "1", "7"]
     # 1e8: m = 64 takes 1 and m = 128 1.1 * 0.5.
     assert ours[5] == f"{100 * (1 / 0.55 - 1):.2f}"
     assert theirs[:2] == ["RTX 2080 Ti, float32 (paper)", "18 of 36"]
-    assert any("float32 needs a rule" in row[0] for row in rows_of(blocks, "Conclusions"))
+    assert any("float32 needs a rule" in row[0] for row in rows_of(sections, "Conclusions"))
 
 
-def test_predictions_are_drawn_beside_the_real_optima(
-    made: StudyData, published: Published
-) -> None:
-    _, _, heuristic, *_ = own(made, published)
+def test_predictions_are_drawn_beside_the_real_optima(page: list[Section]) -> None:
+    _, _, heuristic, *_ = page
     (drawn,) = [block for block in heuristic.blocks if isinstance(block, Figure)]
     assert [panel.title for panel in drawn.panels][:2] == [
         "one, float64, pinned, batch=1, corrected",
@@ -377,14 +368,14 @@ def test_threads_per_block_are_compared_where_they_were_measured(made: StudyData
     # Stopped rows stay out, whatever their time.
     quick = narrow.assign(threads=512, status="slow", time_ms=1e-9)
     sweeps = {"one": pd.concat([rows, narrow, quick], ignore_index=True)}
-    losses = block_losses(dataclasses.replace(made, sweeps=sweeps, _known={}))
+    losses = block_losses(with_sweeps(made, **sweeps))
     (found,) = losses.values()
     assert found["value"].tolist() == [64, 256]
     assert np.allclose(found["worst_loss_percent"], [0, 100 * (1 / 0.9 - 1)])
-    assert block_losses(dataclasses.replace(made, sweeps={"one": rows}, _known={})) == {}
+    assert block_losses(with_sweeps(made, one=rows)) == {}
     # Another card's time says nothing of the number of threads.
     sweeps = {"one": pd.concat([rows, narrow.assign(card="another")], ignore_index=True)}
-    assert block_losses(dataclasses.replace(made, sweeps=sweeps, _known={})) == {}
+    assert block_losses(with_sweeps(made, **sweeps)) == {}
 
 
 def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(
@@ -402,7 +393,7 @@ def test_occupancy_at_the_best_size_is_bounded_by_shared_memory_and_threads(
 
 
 def test_the_highest_occupancy_is_held_against_the_fastest(
-    made: StudyData, published: Published
+    made: StudyData, published: Published, page: list[Section]
 ) -> None:
     one, two = cases(made)
     found = chosen_by_occupancy(made, one)
@@ -413,13 +404,13 @@ def test_the_highest_occupancy_is_held_against_the_fastest(
     assert np.allclose(found["loss_percent"], [0, 10, 10, 0, 0, 0, 0])
     assert np.allclose(chosen_by_occupancy(made, two)["loss_percent"], [0, 0, 10, 0, 0, 0, 0])
     claim = "Occupancy is no guide to the best m"
-    claims = {row[0]: row[1:] for row in rows_of(own(made, published)[0].blocks, "Conclusions")}
+    claims = {row[0]: row[1:] for row in rows_of(page[0].blocks, "Conclusions")}
     _paper, here, held = claims[claim]
     assert here.startswith("the m of the highest occupancy is the fastest at 11 of 14 sizes; ")
     assert "loses 2.14 % in the mean, at most 10.00 % (n = 1\u202f000, one, float64" in here
     assert held == "2 of 2 cases"
     unknown = {gpu: rows.assign(occupancy=np.nan) for gpu, rows in made.sweeps.items()}
-    blind = dataclasses.replace(made, sweeps=unknown, _known={})
+    blind = with_sweeps(made, **unknown)
     assert claim not in {row[0] for row in rows_of(own(blind, published)[0].blocks, "Conclusions")}
 
 
@@ -428,7 +419,7 @@ def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
     rows = sweep("one")
     others = rows[rows["m"] == 4].assign(n=lambda table: 2 * table["n"], m=10)
     sweeps = {"one": pd.concat([rows, others], ignore_index=True)}
-    (one,) = cases(dataclasses.replace(made, sweeps=sweeps, _known={}))
+    (one,) = cases(with_sweeps(made, **sweeps))
     assert one.corrected["n"].tolist() == SIZES
     assert one.corrected["m"].tolist() == BEST["one"]
 
@@ -438,10 +429,10 @@ def test_alignment_is_told_where_streams_cut_the_data(
 ) -> None:
     # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
     cut = sweep("one").assign(streams=lambda rows: 1 + 7 * (rows["n"] >= 1_000_000))
-    study = dataclasses.replace(made, sweeps={"one": cut}, _known={})
+    study = with_sweeps(made, one=cut)
     (conclusions, *_) = own(study, {})
-    claims = {row[0]: row[1:] for row in rows_of(list(conclusions.blocks), "Conclusions")}
-    paper = rows_of(list(own(study, published)[0].blocks), "Conclusions")
+    claims = {row[0]: row[1:] for row in rows_of(conclusions, "Conclusions")}
+    paper = rows_of(own(study, published)[0], "Conclusions")
     (said,) = [row[1] for row in paper if row[0].startswith("With several streams")]
     assert said == (
         "32 and 64 from 200\u202f000 rows on, after correction; 32, 40 and 64 before (table I)"
@@ -454,16 +445,15 @@ def test_alignment_is_told_where_streams_cut_the_data(
     assert f"{gain:.3f} times as fast as the best other m" in here
 
 
-def test_the_page_is_made_of_them(made: StudyData, published: Published) -> None:
-    sections = own(made, published)
-    assert "The best sub-system size" in render("x", "x", sections)
-    tables = render("x", "x", sections, figures=False)
+def test_the_page_is_made_of_them(page: list[Section]) -> None:
+    assert "The best sub-system size" in render("x", "x", page)
+    tables = render("x", "x", page, figures=False)
     assert "nan" not in tables.lower()
 
 
 def test_too_few_sizes_have_no_trend(made: StudyData) -> None:
     few = {gpu: rows[rows["n"] <= 10_000] for gpu, rows in made.sweeps.items()}
-    assert own(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
+    assert own(with_sweeps(made, **few), {}) == []
 
 
 def test_rows_of_other_designs_stay_out(made: StudyData) -> None:

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import gc
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_tridiagonal import FOLDER, error, system
+from test_tridiagonal import error, system
 
-from kernels.calling.arrays import stream_handle
-from kernels.calling.dlpack import read_capsule
+from kernels.calling.arrays import read_capsule, stream_handle
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.solver import NotDominant, TooLittleMemory, solve
 from kernels.tridiagonal.solver.checks import Shape
+from kernels.tridiagonal.solver.choices import usual_choice
 from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
 from kernels.tridiagonal.solver.plans import Plan, PlanCache
-from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
-from launchwise.workloads.spec import load_spec
+from kernels.tridiagonal.solver.solving import DeviceSolver
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
 FITS = {"float64": 1e-14, "float32": 1e-5}
-
-
-@pytest.fixture
-def device(kernel_cache: Path) -> HostDevice:
-    """A device for the workload's own sources."""
-    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.tridiagonal.host.compiled import FOLDER, kernels
-from kernels.tridiagonal.solver.opening import CHECKS, INTERLEAVED
+from kernels.tridiagonal.solver.opening import CHECKS, FOLDER, INTERLEAVED, kernels
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
@@ -47,7 +46,7 @@ def test_an_architecture_without_a_kernel_is_said_in_one_line(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(UserError) as caught:
-        kernels("sm_20", (CHECKS, INTERLEAVED))
+        kernels("sm_20")
     assert re.search(r"sm_20.*nvcc failed", str(caught.value))
     assert "\n" not in str(caught.value)
     assert list(tmp_path.rglob("*.cubins")) == []

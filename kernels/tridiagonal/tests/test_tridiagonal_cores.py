@@ -22,7 +22,7 @@ from kernels.tridiagonal.host.interface_solvers import (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 5000),
     dtype=st.sampled_from(["float32", "float64"]),
@@ -46,7 +46,7 @@ def test_it_solves_what_lapack_solves(
     assert backward_error(arrays, found) <= ALLOWED_EPS * np.finfo(dtype).eps
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(lengths=st.lists(st.integers(2, 3000), min_size=1, max_size=8), seed=st.integers(0, 1000))
 def test_pieces_may_come_one_after_the_other(lengths: list[int], seed: int) -> None:
     arrays = system(sum(lengths), "float64", seed)

@@ -14,16 +14,10 @@ from launchwise.experiment.study import Counters
 from launchwise.measuring.counters import fastest_by, joined, parse
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import counters_schema
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec
 from tests.support.profiled import LOG, Switch, Watched
 
 FOLDER = ROOT / "kernels" / "tridiagonal"
-
-
-@pytest.fixture(scope="module")
-def spec() -> Spec:
-    """The tridiagonal workload's."""
-    return load_spec(FOLDER)
 
 
 def made(spec: Spec, variant: str, **changes: Any) -> dict[str, Any]:

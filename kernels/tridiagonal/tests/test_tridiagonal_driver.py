@@ -27,7 +27,7 @@ CHILD = """
 import sys, threading
 from types import SimpleNamespace
 from kernels.calling.driver import Card, located
-from kernels.calling.machine import CudaError
+from kernels.calling.driver import CudaError
 from kernels.tridiagonal.solver.plans import TooLittleMemory
 from kernels.tridiagonal.solver.solving import DeviceSolver
 

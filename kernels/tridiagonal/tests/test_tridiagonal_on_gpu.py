@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from gpu_runs import described, measured
-from test_tridiagonal import FOLDER, error, system
+from test_tridiagonal import FOLDER
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.space import Problem
@@ -41,32 +40,3 @@ def test_drawn_configurations_are_right(
         if row["status"] == "ok" and row["m"]:
             assert row["t1_comp_ms"] > 0
             assert row["t3_comp_ms"] > 0
-
-
-def arrays_of(library: str, arrays: list[np.ndarray]) -> list[Any]:
-    """The same arrays on the device."""
-    module = pytest.importorskip(library)
-    if library == "cupy":
-        return [module.asarray(each) for each in arrays]
-    return [module.as_tensor(each, device="cuda") for each in arrays]
-
-
-@pytest.mark.parametrize("library", ["cupy", "torch"])
-@pytest.mark.parametrize("rows", [3, 1000, 10**6 + 1])
-def test_solve_takes_arrays_of_other_libraries(library: str, rows: int) -> None:
-    from kernels.tridiagonal.host import solve
-
-    arrays = system(rows, "float64", 1)
-    found = solve(*arrays_of(library, arrays), check=True)
-    host = found.get() if library == "cupy" else found.cpu().numpy()
-    assert error(host, arrays) < 1e-14
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_solve_takes_host_arrays(dtype: str) -> None:
-    from kernels.tridiagonal.host import solve
-
-    for rows in (1, 5, 1000, 10**6 + 1):
-        arrays = system(rows, dtype, rows)
-        found = solve(*arrays, check=True)
-        assert error(found, arrays) < {"float64": 1e-14, "float32": 1e-5}[dtype]

@@ -17,10 +17,10 @@ from kernels.tridiagonal.host.host_solution import (
     STAGES,
     HostArrays,
     HostSolution,
+    solution_with_host,
 )
 from kernels.tridiagonal.host.interface_solvers import solve_on_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
-from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
 from launchwise.workloads.device import Buffer
@@ -72,7 +72,7 @@ def recorder(kernel_cache: Path) -> Recorder:
 def opened(device: HostDevice, choice: Choice) -> Iterator[tuple[HostSolution, HostArrays]]:
     """A system in host memory."""
     arrays = system(20_011, "float64", 1)
-    solution = DeviceSolution.chosen(device, arrays[0].dtype, len(arrays[0]), choice)
+    solution = DeviceSolution(device, arrays[0].dtype, len(arrays[0]), choice)
     each = [device.allocate(array.nbytes) for array in (*arrays, arrays[0])]
     host = HostArrays(*arrays, np.full(len(arrays[0]), np.nan))
     yield solution_with_host(solution, Arrays(*each[:4]), each[4], host, choice), host

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from test_tridiagonal import error, system
 
-from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
+from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution, solution_with_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
-from kernels.tridiagonal.host.overlapped import solution_with_host
 from kernels.tridiagonal.host.plan import Choice
+from kernels.tridiagonal.solver import solve
 from launchwise.workloads.device import Allocations
 
 pytestmark = pytest.mark.gpu
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.gpu
 @contextmanager
 def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
     """A system in page-locked memory."""
-    from kernels.tridiagonal.host.opening import open_solver
+    from kernels.tridiagonal.solver.from_host import open_host_solver
 
-    device = open_solver().device
+    device = open_host_solver().device
     arrays = [np.nan_to_num(each) for each in system(rows, "float64", 1)]
     host = [device.page_locked(8 * rows).view(np.float64) for _ in range(5)]
     for place, values in zip(host, arrays, strict=False):
         place[:] = values
-    solution = DeviceSolution.chosen(device, np.dtype(np.float64), rows, choice)
+    solution = DeviceSolution(device, np.dtype(np.float64), rows, choice)
     with Allocations(device) as memory:
         each = [memory.take(8 * rows) for _ in range(5)]
         yield solution_with_host(solution, Arrays(*each[:4]), each[4], HostArrays(*host), choice)
@@ -76,8 +76,6 @@ def test_stages_of_many_streams_do_not_overlap() -> None:
 @pytest.mark.parametrize("threads", [32, 1024])
 @pytest.mark.parametrize("sizes", [(4,), (35,), (1024,), (1024, 16), (8, 100, 8)])
 def test_large_subsystems_and_blocks(sizes: tuple[int, ...], threads: int, dtype: str) -> None:
-    from kernels.tridiagonal.host import solve
-
     arrays = system(1_000_003, dtype, 1)
     how = {"layout": "strided_scratch", "sizes": sizes, "threads": threads, "last_m": 0}
     for streams, solver in ((1, "lapack"), (7, "lapack"), (1, "cores"), (7, "cores")):

@@ -21,7 +21,7 @@ from launchwise.workloads.spec import Spec
 CODE = [
     ROOT / "launchwise" / name
     for name in (
-        *("measuring/compile.py", "measuring/compiled.py", "measuring/openmp.py"),
+        *("measuring/bundle.py", "measuring/compile.py", "measuring/openmp.py"),
         *("measuring/triton_child.py", "measuring/triton_compiler.py"),
         *("workloads/triton_builds.py", "workloads/triton_functions.py"),
         *("workloads/builds.py", "workloads/sources.py"),

@@ -17,7 +17,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.check.failure_hints import doubt, hint, unfilled_warp
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
-from launchwise.measuring.check_results import complaint
+from launchwise.measuring.timing import complaint
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun
 from launchwise.workloads.loading import load_workload

@@ -10,7 +10,7 @@ import typer
 
 
 class FailOn(StrEnum):
-    """Outcomes that set exit code 1: complaints of :mod:`launchwise.comparing.complaints`."""
+    """Outcomes that set exit code 1: complaints of :mod:`launchwise.comparing.sweep_comparison`."""
 
     slower = "slower"
     stopped = "stopped"

@@ -12,11 +12,10 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.compare.printing import as_text
-from launchwise.comparing.complaints import DEFAULT, Complaint, complaints
 from launchwise.comparing.files import as_json, csv_text
 from launchwise.comparing.rows import Rule
 from launchwise.comparing.sides import opened
-from launchwise.comparing.sweep_comparison import COMMAND, compared
+from launchwise.comparing.sweep_comparison import COMMAND, DEFAULT, Complaint, compared, complaints
 from launchwise.experiment.discovery import find_workloads
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -30,23 +29,17 @@ PRINTED = "-"
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command; see :func:`launchwise.cli.compare.command.compare`.
-
-    Parameters
-    ----------
-    threshold, confidence
-        Shares, not percent.
-    fail_on
-        Complaints that count, or ``none``; the usual ones where it is None.
-    """
+    """Arguments of the command; see :func:`launchwise.cli.compare.command.compare`."""
 
     old: str
     new: str
+    # Shares, not percent.
     threshold: float
     confidence: float
     gpus: Sequence[str]
     only: Sequence[str]
     workloads: Sequence[Path]
+    # Complaints that count, or ``none``; the usual ones where it is None.
     fail_on: Sequence[str] | None
     allow: float
     top: int

@@ -40,7 +40,7 @@ def as_text(comparison: Comparison, worse: Sequence[str], top: int) -> list[str]
     Parameters
     ----------
     worse
-        From :func:`launchwise.comparing.complaints.complaints`.
+        From :func:`launchwise.comparing.sweep_comparison.complaints`.
     top
         Most rows or problems in a list.
     """

@@ -113,7 +113,6 @@ def _manifest(packed: zipfile.ZipFile, source: str) -> Manifest:
 
 
 def _member(packed: zipfile.ZipFile, name: str, entry: Entry) -> bytes:
-    """Content of a file of the archive."""
     try:
         with packed.open(name) as file:
             content = file.read(entry.bytes + 1)

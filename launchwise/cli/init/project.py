@@ -103,7 +103,6 @@ def _content(studies: bool) -> str:
 
 
 def _next(folder: Path, studies: bool) -> list[str]:
-    """Commands that come next."""
     # pipx and uvx give launchwise's own commands alone.
     snakemake = ["snakemake"] if shutil.which("snakemake") else [sys.executable, "-m", "snakemake"]
     lines = [["cd", str(folder)], snakemake]

@@ -16,11 +16,10 @@ from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
 from launchwise.cli.plan.overlay import as_text, settings_of
-from launchwise.cli.predict.answering import find_profile, read_experiment
+from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.experiment.unknown_study import insist_on_kernel
-from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design
 from launchwise.learning.design.kriging import Kriging
@@ -44,41 +43,27 @@ MOST_CASES = 2000
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
-
-    Parameters
-    ----------
-    minutes
-        Time to measure, on all GPUs together.
-    gpus
-        Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
-    files
-        Settings; each file overrides those before it.
-    """
+    """Arguments of the command."""
 
     study: str
+    # Time to measure, on all GPUs together.
     minutes: float
+    # Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
     gpus: Sequence[str]
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure next.
-
-    Parameters
-    ----------
-    design
-        Cases, their minutes, and what is expected of answers before and after each.
-    candidates
-        The cases, with their rows.
-    settings
-        Overlay that measures them.
-    """
+    """What to measure next."""
 
     question: Question
+    # Cases, their minutes, and what is expected of answers before and after each.
     design: Design
+    # The cases, with their rows.
     candidates: list[Candidate]
+    # Overlay that measures them.
     settings: dict[str, Any]
 
     def write(self, path: Path) -> None:
@@ -99,13 +84,16 @@ def planned(asked: Question, root: Path) -> Plan:
         problem, or nothing is left to gain.
     """
     experiment = read_experiment(asked.files, root)
-    study = _study(asked.study, experiment)
+    insist_on_kernel(asked.study, experiment, COMMAND)
+    study = experiment.studies[asked.study]
     spec = experiment.specs[study.workload]
     gpus = _live_gpus(asked, experiment)
     ranges = declared_ranges(study, spec)
     rows = _rows(asked.study, gpus, experiment)
-    profiles = {gpu: _profile(gpu, experiment) for gpu in {**rows, **dict.fromkeys(gpus)}}
-    domain = _domain(study, spec, profiles)
+    profiles = {
+        gpu: find_profile(gpu, experiment, COMMAND) for gpu in {**rows, **dict.fromkeys(gpus)}
+    }
+    domain = study_domain(study, spec, profiles)
     targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
     candidates = [
         each
@@ -138,7 +126,6 @@ def _nothing(
     wanted: Sequence[Case],
     candidates: Sequence[Candidate],
 ) -> str:
-    """Why nothing is chosen: too little time, or nothing to gain."""
     cheapest = min(candidates, key=lambda each: each.minutes, default=None)
     if cheapest is not None and cheapest.minutes > asked.minutes:
         return (
@@ -151,11 +138,6 @@ def _nothing(
         f"nothing is left to gain: answers in the declared ranges are expected within "
         f"{percent:.2g} % of the best, and no further problem would change that"
     )
-
-
-def _study(name: str, experiment: Experiment) -> Study:
-    insist_on_kernel(name, experiment, COMMAND)
-    return experiment.studies[name]
 
 
 def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:
@@ -202,13 +184,6 @@ def declared_ranges(study: Study, spec: Spec) -> Blind:
     return Blind(problems=TARGETS, parameters=found)
 
 
-def _profile(gpu: str, experiment: Experiment) -> GpuProfile:
-    """Profile of a GPU; an extended one keeps that of its recorded rows."""
-    if experiment.settings.gpus[gpu].extend:
-        return read_profile(experiment.root / experiment.recorded_in(gpu) / "profile.json", gpu)
-    return find_profile(gpu, experiment, COMMAND)
-
-
 def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
     """Rows of the study's problems on every GPU that has been measured."""
     asked = experiment.studies[study]
@@ -216,29 +191,12 @@ def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, 
     columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]
     found = {}
     for gpu in dict.fromkeys([*experiment.gpus_of(study), *gpus]):
-        entry = experiment.settings.gpus[gpu]
-        own = Path("results", "sweeps", gpu)
-        folders = [own, Path(experiment.recorded_in(gpu))] if entry.extend else [own]
-        if entry.source == "recorded":
-            folders = [Path(experiment.recorded_in(gpu))]
-        paths = [experiment.root / folder / f"{spec.workload}.parquet" for folder in folders]
-        for path in [path for path in paths if path.is_file()][:1]:
+        path = sweep_file(gpu, spec.workload, experiment)
+        if path.is_file():
             rows = read_table(path, measurement_schema(spec), columns)
             # Of other problems, a sweep may hold what other studies compare.
             found[gpu] = rows[asked_about(asked, rows)].reset_index(drop=True)
     return found
-
-
-def _domain(study: Study, spec: Spec, profiles: Mapping[str, GpuProfile]) -> Domain:
-    return Domain(
-        spec,
-        profiles,
-        study.candidates,
-        study.constraints,
-        study.near_best_percent,
-        study.features,
-        [each.model_dump() for each in study.usual or ()],
-    )
 
 
 def _drawn(ranges: Blind, domain: Domain, gpu: str) -> list[Case]:

@@ -13,22 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import laid_over
+from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.base.typed import read_yaml_mapping
-from launchwise.cli.gpu_names import gpu_named, known_cards
-from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.loading import load_experiment
-from launchwise.experiment.single import load_study
-from launchwise.experiment.unknown_study import unknown_study
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    reference_efficiency,
-)
-from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.cli.gpu_names import gpu_named
+from launchwise.cli.problems import problem_of
+from launchwise.cli.studies import find_profile, read_experiment, study_named, sweep_file
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
@@ -48,101 +37,66 @@ larger (``docs/how-to/predict_times.md``)."""
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
+    """Arguments of the command."""
 
-    Parameters
-    ----------
-    study
-        Its workload and its candidates.
-    gpu
-        GPU of the settings, card of ``data/cards.csv``, or name of a device (see
-        :mod:`launchwise.cli.gpu_names`).
-    problem
-        Words ``NAME=VALUE``.
-    top
-        Number of configurations.
-    learnt
-        Whether trees that are fitted to the study's sweeps predict as well.
-    files
-        Settings; each file overrides those before it.
-    """
-
+    # Its workload and its candidates.
     study: str
+    # GPU of the settings, card of ``data/cards.csv``, or name of a device (see
+    # :mod:`launchwise.cli.gpu_names`).
     gpu: str
+    # Words ``NAME=VALUE``.
     problem: Sequence[str]
+    # Number of configurations.
     top: int
+    # Whether trees that are fitted to the study's sweeps predict as well.
     learnt: bool
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration and its predicted time.
+    """A configuration and its predicted time."""
 
-    Parameters
-    ----------
-    variant
-        Name of the variant.
-    tunables
-        Value of every tunable that the variant has.
-    predicted_ms
-        Predicted run time, ms.
-    speedup
-        Predicted time of the baseline divided by ``predicted_ms``; NaN where it is unknown.
-    bound_by
-        What the cost model says limits the run.
-    """
-
+    # Name of the variant.
     variant: str
+    # Value of every tunable that the variant has.
     tunables: dict[str, Value]
+    # Predicted run time, ms.
     predicted_ms: float
+    # Predicted time of the baseline divided by ``predicted_ms``; NaN where it is unknown.
     speedup: float
+    # What the cost model says limits the run.
     bound_by: str
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Answer of one predictor.
+    """Answer of one predictor."""
 
-    Parameters
-    ----------
-    predictor
-        ``analytical`` or ``learnt``.
-    choices
-        From the fastest; empty where the predictor cannot tell configurations apart.
-    tied
-        Number of configurations whose predicted time is within :data:`TIE` of the fastest's.
-    candidates
-        Number of configurations that were compared.
-    no_basis
-        Why there are no choices; empty where there are.
-    """
-
+    # ``analytical`` or ``learnt``.
     predictor: str
+    # From the fastest; empty where the predictor cannot tell configurations apart.
     choices: list[Choice]
+    # Number of configurations whose predicted time is within :data:`TIE` of the fastest's.
     tied: int
+    # Number of configurations that were compared.
     candidates: int
+    # Why there are no choices; empty where there are.
     no_basis: str
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answers of all predictors for one problem on one GPU.
+    """Answers of all predictors for one problem on one GPU."""
 
-    Parameters
-    ----------
-    study, gpu, problem
-        What was asked.
-    limits_ms
-        ``bytes``, ``flop`` and ``roofline``: shortest possible times, ms.
-    predictions
-        One per predictor.
-    """
-
+    # What was asked.
     study: str
     gpu: str
     problem: Problem
+    # ``bytes``, ``flop`` and ``roofline``: shortest possible times, ms.
     limits_ms: dict[str, float]
+    # One per predictor.
     predictions: list[Prediction]
 
     def as_dict(self) -> dict[str, Any]:
@@ -185,20 +139,21 @@ def answer(asked: Question, root: Path) -> Answer:
         is unknown and matters.
     """
     experiment = read_experiment(asked.files, root, asked.study)
-    studies = experiment.studies
-    if asked.study not in studies:
-        raise UserError(COMMAND, "", unknown_study(asked.study, experiment))
-    study = studies[asked.study]
+    study = study_named(asked.study, experiment, COMMAND)
     spec = experiment.specs[study.workload]
-    problem = read_problem(asked.problem, spec)
+    problem = problem_of(spec, asked.problem, COMMAND)
     if asked.top < 1:
         raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
     gpu = gpu_named(asked.gpu, experiment, COMMAND)
-    known = {gpu: find_profile(gpu, experiment)}
+    known = {gpu: find_profile(gpu, experiment, COMMAND)}
     if asked.learnt:
+        from launchwise.tables.files import read_table
+        from launchwise.tables.measurements import measurement_schema
+
         gpus = experiment.gpus_of(asked.study)
-        known |= {each: find_profile(each, experiment) for each in gpus}
-        sweeps = _sweeps(gpus, spec, experiment)
+        known |= {each: find_profile(each, experiment, COMMAND) for each in gpus}
+        schema = measurement_schema(spec)
+        sweeps = [read_table(sweep_file(each, spec.workload, experiment), schema) for each in gpus]
     domain = Domain(spec, known, study.candidates, study.constraints)
     if asked.learnt:
         predictors = fitted_predictors(domain, learnable_rows(domain, sweeps))
@@ -219,22 +174,6 @@ def answer(asked: Question, root: Path) -> Answer:
         for name, rows in table.groupby("predictor", sort=False)
     ]
     return Answer(asked.study, gpu, problem, limits, predictions)
-
-
-def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
-    """The settings of the project in ``root``: ``files``, each overriding those before it.
-
-    Parameters
-    ----------
-    study
-        What is asked about, if nothing else is: other studies are not read.
-    """
-    config: dict[str, Any] = {}
-    for path in files:
-        config = laid_over(config, read_yaml_mapping(path))
-    if study is not None:
-        return load_study(config, list(files), root, study)
-    return load_experiment(config, list(files), root)
 
 
 def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Prediction:
@@ -273,69 +212,6 @@ def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Pred
         for row in rows.head(top).to_dict("records")
     ]
     return Prediction(predictor, choices, tied, len(rows), "")
-
-
-def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Problem:
-    """Problem from ``NAME=VALUE`` words.
-
-    Raises
-    ------
-    UserError
-        When a word is none, or the problem is not of this workload.
-    """
-    problem: Problem = {}
-    for word in words:
-        name, sign, value = word.partition("=")
-        if not sign or name in problem:
-            message = "is given twice" if name in problem else "must be NAME=VALUE"
-            raise UserError(command, word, message)
-        whole = name in spec.problem and spec.problem[name].type == "integer"
-        problem[name] = int(value) if whole and value.lstrip("-").isdigit() else value
-    if complaint := spec.check_problem(problem):
-        raise UserError(command, "problem", complaint)
-    return {name: problem[name] for name in spec.problem_columns}
-
-
-def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> GpuProfile:
-    """Profile of a GPU of the settings (recorded, datasheet-only, or measured here), or of a card.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
-    root, gpus = experiment.root, experiment.settings.gpus
-    entry = gpus.get(gpu)
-    if entry is None or entry.source == "described":
-        # Outside the project, its own cards count.
-        own = (root / CARDS_FILE).is_file()
-        cards = known_cards(experiment)
-        card = (entry.card if entry else None) or gpu
-        if card not in cards:
-            raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
-        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE if own else None)
-        return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
-    if entry.source == "recorded":
-        return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
-    path = root / "results" / "gpus" / f"{gpu}.json"
-    if not path.is_file():
-        message = f"is live and has no profile yet: run snakemake -c1 describe_{gpu} on its machine"
-        raise UserError(command, gpu, message)
-    return read_profile(path, gpu)
-
-
-def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
-    """Measurements of the study's GPUs."""
-    from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-
-    tables = []
-    for gpu in gpus:
-        recorded = experiment.settings.gpus[gpu].source == "recorded"
-        folder = experiment.recorded_in(gpu) if recorded else f"results/sweeps/{gpu}"
-        path = experiment.root / folder / f"{spec.workload}.parquet"
-        tables.append(read_table(path, measurement_schema(spec)))
-    return tables
 
 
 def as_text(found: Answer) -> str:

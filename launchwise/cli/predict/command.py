@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from launchwise.cli.settings import ConfigFiles, settings_files
+from launchwise.cli.options import ConfigFiles, settings_files
 
 
 def predict(

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from launchwise.cli.options import Cores
-from launchwise.cli.settings import ConfigFiles, settings_files
+from launchwise.cli.options import ConfigFiles, Cores, settings_files
 
 Studies = Annotated[
     list[str] | None,
@@ -70,9 +69,8 @@ def recheck(
     print(rechecking.as_json_text(found) if as_json else rechecking.as_text(found))
     if junit is not None:
         from launchwise.base.storage import write_text
-        from launchwise.cli.recheck.junit import as_junit
 
-        write_text(junit, as_junit(found))
+        write_text(junit, rechecking.as_junit(found))
     if any(each.is_stale for each in found):
         raise typer.Exit(1)
     if not any(each.is_known for each in found):

@@ -1,8 +1,9 @@
-"""Measure answers again through Snakemake and read the verdicts."""
+"""Measure answers again through Snakemake and read the verdicts, for people, as JSON and JUnit."""
 
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +12,20 @@ from typing import Any
 import pandas as pd
 import yaml
 
+import launchwise
 from launchwise.base.errors import UserError
-from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import find_profile, read_experiment
-from launchwise.cli.recommend.recommending import FINAL, known_gpus
-from launchwise.cli.running import run_snakemake
+from launchwise.cli.products import FINAL, known_gpus
+from launchwise.cli.running import run_snakemake, snakemake_line
+from launchwise.cli.studies import find_profile, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.final import FACTS_FILE
 from launchwise.measuring.cards import Card, cards, in_words
 from launchwise.tables.files import read_table
-from launchwise.tables.recheck import ORIGIN, VERDICTS, recheck_schema
+from launchwise.tables.pairs import RECHECK_ORIGIN, VERDICTS, recheck_schema
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
 
@@ -49,17 +50,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Rechecked:
-    """Verdicts of one study on one GPU.
-
-    Parameters
-    ----------
-    table
-        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
-    """
+    """Verdicts of one study on one GPU."""
 
     study: str
     gpu: str
     spec: Spec
+    # As :func:`launchwise.tables.recheck.recheck_schema` declares it.
     table: pd.DataFrame
 
     @property
@@ -88,7 +84,10 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
     gpus = {study: _gpu(study, asked.gpu, experiment) for study in studies}
     paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]
     try:
-        run_snakemake(line_to_run(paths, _settings(asked, experiment), asked.cores))
+        # These rules alone, anew, whatever else is out of date.
+        options = ["--allowed-rules", *RULES, "--forcerun", *RULES]
+        files = _settings(asked, experiment)
+        run_snakemake(snakemake_line(paths, asked.cores, *options, files=files))
     except SystemExit as failed:
         # Its 1 would say that an answer is stale.
         raise SystemExit(NOT_MEASURED) from failed
@@ -177,14 +176,6 @@ def _settings(asked: Question, experiment: Experiment) -> list[Path]:
     return [*asked.files, path]
 
 
-def line_to_run(targets: Sequence[Path], files: Sequence[Path], cores: int) -> list[str]:
-    """Snakemake's words: these rules alone, anew, whatever else is out of date."""
-    options = ["--snakefile", str(shipped("Snakefile")), "--cores", str(cores)]
-    options += ["--quiet", "rules", "progress", "host", "--configfile", *map(str, files)]
-    options += ["--allowed-rules", *RULES, "--forcerun", *RULES]
-    return ["snakemake", *options, "--", *map(str, targets)]
-
-
 def as_json_text(found: Sequence[Rechecked]) -> str:
     """The verdicts as JSON: a list per study and GPU."""
     plain = [
@@ -242,7 +233,7 @@ def _ratio(row: pd.Series, name: str) -> str:
 def _changes(table: pd.DataFrame) -> list[str]:
     """Conditions that differ from those of the earlier rows."""
     lines = []
-    for name in ORIGIN:
+    for name in RECHECK_ORIGIN:
         pairs: dict[tuple[Any, Any], None] = dict.fromkeys(
             zip(table[f"known_{name}"], table[name], strict=True)
         )
@@ -250,3 +241,44 @@ def _changes(table: pd.DataFrame) -> list[str]:
             f"  {name}: {old} before, {new} now" for old, new in pairs if old not in ("", new)
         ]
     return lines or ["  card, driver and toolkit are unchanged"]
+
+
+def as_junit(found: Sequence[Rechecked]) -> str:
+    """A suite per study and GPU, a test per problem: stale fails, unknown is skipped."""
+    suites = ET.Element("testsuites", name="launchwise recheck")
+    for each in found:
+        counts = each.table["verdict"].value_counts()
+        suite = ET.SubElement(
+            suites,
+            "testsuite",
+            name=f"{each.study} on {each.gpu}",
+            tests=str(len(each.table)),
+            failures=str(counts.get("stale", 0)),
+            skipped=str(counts.get("unknown", 0)),
+            errors="0",
+        )
+        properties = ET.SubElement(suite, "properties")
+        for name, value in _conditions(each).items():
+            ET.SubElement(properties, "property", name=name, value=value)
+        for _, row in each.table.iterrows():
+            _add_test(suite, each, row)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _conditions(found: Rechecked) -> dict[str, str]:
+    names = ("card", "driver", "toolkit", "known_card", "known_driver", "known_toolkit")
+    values = {name: ", ".join(dict.fromkeys(found.table[name])) for name in names}
+    return {"launchwise": launchwise.__version__, **values}
+
+
+def _add_test(suite: ET.Element, found: Rechecked, row: Any) -> None:
+    name, group = problem_of(row, found.spec), f"{found.study}.{found.gpu}"
+    test = ET.SubElement(suite, "testcase", classname=group, name=name)
+    kind = {"stale": "failure", "unknown": "skipped"}.get(row["verdict"])
+    text = "\n".join(line.strip() for line in lines_of_row(row, found.spec))
+    if kind:
+        reason = row["reason"] or row["verdict"]
+        ET.SubElement(test, kind, message=reason).text = text
+    else:
+        ET.SubElement(test, "system-out").text = text

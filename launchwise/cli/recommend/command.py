@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from launchwise.cli.settings import ConfigFiles, settings_files
+from launchwise.cli.options import ConfigFiles, settings_files
 
 
 def recommend(
@@ -54,7 +54,7 @@ def recommend(
     measures some on this machine, and the fastest is the answer; rows stay in measured/STUDY.
     """
     from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
-    from launchwise.exporting.macros import macros_text
+    from launchwise.exporting.cpp import macros_text
 
     files = settings_files(configfile)
     asked = Question(study, gpu, problem, top, files, least_gain)

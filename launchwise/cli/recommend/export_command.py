@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from launchwise.cli.settings import ConfigFiles
+from launchwise.cli.options import ConfigFiles
 
 
 class Format(StrEnum):

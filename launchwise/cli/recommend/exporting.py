@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.base.places import shipped
 from launchwise.base.storage import read_json, whole_file
-from launchwise.cli.predict.answering import read_experiment
-from launchwise.cli.running import run_snakemake
-from launchwise.cli.settings import settings_files
-from launchwise.experiment.unknown_study import unknown_study
+from launchwise.cli.options import settings_files
+from launchwise.cli.running import run_snakemake, snakemake_line
+from launchwise.cli.studies import read_experiment, study_named
 from launchwise.exporting.config_files import write_config_files
 from launchwise.exporting.files import FORMATS
 from launchwise.exporting.triton import write_triton
@@ -54,14 +52,13 @@ def exported(
         With Snakemake's exit code when it fails; it has said why.
     """
     experiment = read_experiment(settings_files(files), Path.cwd())
-    if study not in experiment.studies:
-        raise UserError(COMMAND, "", unknown_study(study, experiment))
+    asked = study_named(study, experiment, COMMAND)
     if (mapping is None) == (format_ == CONFIG_FILES):
         message = f"says how {CONFIG_FILES} are named: the format needs it, and no other takes it"
         raise UserError(COMMAND, "--mapping", message)
-    spec = experiment.specs[experiment.studies[study].workload]
+    spec = experiment.specs[asked.workload]
     known = read_config_files(mapping, spec) if mapping is not None else None
-    run_snakemake(line_to_run(study, cores, files))
+    run_snakemake(snakemake_line([f"export_{study}"], cores, files=files))
     if format_ in (TRITON, CONFIG_FILES):
         table = read_json(EXPORT / study / FORMATS["json"].format(study=study))
         target = output or Path(f"{study}.{format_}")
@@ -83,11 +80,3 @@ def copied(made: str | Path, target: str | Path) -> None:
     """Copy a file; a link in its place is replaced."""
     with whole_file(target) as scratch:
         shutil.copyfile(made, scratch)
-
-
-def line_to_run(study: str, cores: int, files: Sequence[Path]) -> list[str]:
-    """Snakemake's words for the export of a study."""
-    settings = ["--configfile", *map(str, files)] if files else []
-    options = ["--cores", str(cores), "--quiet", "rules", "progress", "host", *settings]
-    snakefile = str(shipped("Snakefile"))
-    return ["snakemake", "--snakefile", snakefile, *options, "--", f"export_{study}"]

@@ -14,8 +14,10 @@ from pathlib import Path
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import read_experiment, read_problem
-from launchwise.cli.recommend.recommending import COMMAND, Question, known_gpus, loaded
+from launchwise.cli.problems import problem_of
+from launchwise.cli.products import known_gpus
+from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
+from launchwise.cli.studies import read_experiment
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
 from launchwise.cli.tune.tuning import prepared
@@ -54,7 +56,7 @@ def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answ
     known_gpus(asked.study, experiment)
     settings = experiment.studies[asked.study]
     # A mistake in the question shows on machines without a GPU, too.
-    read_problem(asked.problem, experiment.specs[settings.workload], COMMAND)
+    problem_of(experiment.specs[settings.workload], asked.problem, COMMAND)
     present = cards()
     gpu = _gpu_here(asked, experiment, present)
     case, final = loaded(replace(asked, gpu=gpu), experiment)

@@ -11,47 +11,37 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
+from launchwise.cli.predict.answering import named
+from launchwise.cli.problems import problem_of
+from launchwise.cli.products import RECOMMEND, known_gpus, load_final
+from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.unknown_study import unknown_study
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
-from launchwise.learning.features import Domain
-from launchwise.learning.final import FACTS_FILE, Final, read_final
+from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
-from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import Spec
 
-COMMAND = "recommend"
-FINAL = Path("results", "final")
+COMMAND = RECOMMEND
 
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command.
+    """Arguments of the command."""
 
-    Parameters
-    ----------
-    study, gpu
-        Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
-        measured.
-    problem
-        Words ``NAME=VALUE``.
-    top
-        Number of configurations.
-    files
-        Settings; each file overrides those before it.
-    least_gain
-        Gain that must be sure (``least_gain`` of the settings, unless it is given here).
-    """
-
+    # Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
+    # measured.
     study: str
     gpu: str | None
+    # Words ``NAME=VALUE``.
     problem: Sequence[str]
+    # Number of configurations.
     top: int
+    # Settings; each file overrides those before it.
     files: Sequence[Path]
+    # Gain that must be sure (``least_gain`` of the settings, unless it is given here).
     least_gain: float | None = None
 
 
@@ -82,53 +72,11 @@ def loaded(asked: Question, experiment: Experiment) -> tuple[Case, Final]:
         raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
     gpu = gpu_named(asked.gpu or gpus[0], experiment, COMMAND)
     final = load_final(asked.study, experiment, [gpu])
-    problem = read_problem(asked.problem, final.spec, COMMAND)
+    problem = problem_of(final.spec, asked.problem, COMMAND)
     case = Case(gpu, problem)
     if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)
     return case, final
-
-
-def known_gpus(study: str, experiment: Experiment) -> list[str]:
-    """GPUs that a study's product learnt from.
-
-    Raises
-    ------
-    UserError
-        When there is no such study, or no product of it.
-    """
-    if study not in experiment.studies:
-        raise UserError(COMMAND, "", unknown_study(study, experiment))
-    path = experiment.root / FINAL / study / FACTS_FILE
-    if not path.is_file():
-        message = f"is missing: make it with snakemake --cores all -- final_{study}"
-        raise UserError(path.parent.relative_to(experiment.root), "", message)
-    return list(read_product_facts(path)["gpus"])
-
-
-def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
-    """A study's product that answers for ``gpus`` besides those of its training rows.
-
-    Raises
-    ------
-    UserError
-        When a GPU is unknown, or the product is missing or damaged.
-    """
-    known = known_gpus(study, experiment)
-    named_by = dict.fromkeys([*known, *gpus], COMMAND)
-    named_by |= dict.fromkeys(known, str(FINAL / study / FACTS_FILE))
-    settings = experiment.studies[study]
-    spec = experiment.specs[settings.workload]
-    domain = Domain(
-        spec,
-        {gpu: find_profile(gpu, experiment, where) for gpu, where in named_by.items()},
-        settings.candidates,
-        settings.constraints,
-        settings.near_best_percent,
-        settings.features,
-        [each.model_dump() for each in settings.usual or ()],
-    )
-    return read_final(experiment.root / FINAL / study, domain)
 
 
 def as_json_text(found: Answer, spec: Spec) -> str:

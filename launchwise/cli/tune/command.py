@@ -80,9 +80,10 @@ def tune(
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
     from launchwise.base.parallel import usable_cores
-    from launchwise.cli.tune import running
+    from launchwise.cli.tune.question import Question, percent
+    from launchwise.cli.tune.running import run
 
-    asked = running.Question(
+    asked = Question(
         workload=workload,
         problem=problem or [],
         gpu=gpu,
@@ -90,11 +91,11 @@ def tune(
         known=known or [],
         evaluations=evaluations,
         minutes=minutes,
-        within=running.percent(within),
+        within=percent(within),
         every=every,
         folder=folder,
         cores=cores or usable_cores(),
         dry_run=dry_run,
     )
-    if code := running.run(asked, as_json):
+    if code := run(asked, as_json):
         raise typer.Exit(code)

@@ -84,7 +84,6 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
 
 
 def _began(sweeps: int) -> str:
-    """Where a search began."""
     if not sweeps:
         return "with nothing known"
     return f"from {sweeps} sweep{'s' if sweeps > 1 else ''} of other GPUs and problems"

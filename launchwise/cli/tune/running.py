@@ -1,24 +1,17 @@
-"""Runs ``launchwise tune``: nothing, the stages in this process, or Snakemake."""
+"""Runs ``launchwise tune``: the stages in this process, or Snakemake."""
 
 from __future__ import annotations
 
 import json
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Interrupted, UserError
 from launchwise.cli.running import print_line, run_snakemake
-from launchwise.cli.tune import record
+from launchwise.cli.tune import printing
 from launchwise.cli.tune.question import Question
-from launchwise.cli.workloads import workload_folder
+from launchwise.cli.tune.stages import Stages
+from launchwise.cli.tune.tuning import Project, line_of, prepared
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
-
-if TYPE_CHECKING:
-    from launchwise.cli.tune.tuning import Project
-
-__all__ = ["Question", "run"]
 
 COMMAND = "tune"
 
@@ -31,26 +24,7 @@ FAILED = 1
 INTERRUPTED = 128
 """Added to the number of the signal that stopped it."""
 
-NOTHING = "Nothing to be done: answers and their inputs are as they were."
-
-
-def percent(text: str | None) -> float | None:
-    """A number of percent, such as ``1%`` or ``0.5``.
-
-    Raises
-    ------
-    UserError
-        When it is none between 0 and 100.
-    """
-    if text is None:
-        return None
-    try:
-        number = float(text.strip().removesuffix("%"))
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 100:
-        raise UserError("--within", "", f"{text!r} is no percentage above 0 and below 100")
-    return number
+NOTHING = "Nothing to be done: every row was measured, and answers are newer than their inputs."
 
 
 def run(asked: Question, as_json: bool) -> int:
@@ -66,69 +40,42 @@ def run(asked: Question, as_json: bool) -> int:
     UserError
         When workload, problem or folder are wrong.
     """
-    # NVML takes a while to begin, most of it without Python.
-    with ThreadPoolExecutor(1) as pool:
-        return _run(asked, as_json, pool, pool.submit(cards))
-
-
-def _run(
-    asked: Question, as_json: bool, pool: ThreadPoolExecutor, present: Future[list[Card]]
-) -> int:
-    workload = workload_folder(asked.workload)
-    known = record.Asked(
-        workload=workload,
-        problem=list(asked.problem),
-        gpu=asked.gpu,
-        device=asked.device,
-        search=[
-            asked.evaluations,
-            asked.minutes,
-            asked.within,
-            asked.every,
-            *map(str, asked.known),
-        ],
-        folder=asked.folder or Path("tuned", workload.name),
-    )
-    if not asked.dry_run and (found := record.recorded(known, present.result)):
-        print(NOTHING, file=sys.stderr)
-        print(found.as_json if as_json else found.text)
-        return 0
-    # Files that change from here on are something to do for the next run.
-    inputs = pool.submit(lambda: record.inputs_of(known, present.result()))
-    from launchwise.cli.tune import tuning
-
-    refusal = None if asked.dry_run else _refusal(asked, present.result())
+    present = cards()
+    refusal = None if asked.dry_run else _refusal(asked, present)
     try:
-        project = tuning.prepared(asked, _arch(asked, present), refusal)
+        project = prepared(asked, _arch(asked, present), refusal)
     except UserError as error:
         if error is not refusal:
             raise
-        print(f"launchwise: {error}", file=sys.stderr)
-        return FAILED
+        return _failed(str(error))
     if project.why:
-        print(f"launchwise: searches, since {project.why} (--all measures all)", file=sys.stderr)
+        _say(f"searches, since {project.why} (--all measures all)")
     if project.known:
-        print(f"launchwise: starts from rows of {', '.join(project.known)}", file=sys.stderr)
-    line = tuning.command(project, asked)
-    if asked.dry_run:
-        if not present.result():
-            print(f"launchwise: {NO_GPU}: jobs as for {PREVIEWED}", file=sys.stderr)
-            entry = json.dumps({asked.gpu: {"arch": PREVIEWED}})
-            line[line.index("--") : line.index("--")] = ["--config", f"gpus={entry}"]
-        run_snakemake(line)
-        return 0
-    code, text, dense = _answered(project, asked, line, present.result())
-    if text:
-        print(dense if as_json else text, flush=True)
-    if text and not code:
-        record.keep(known, inputs.result(), project.made, text, dense)
+        _say(f"starts from rows of {', '.join(project.known)}")
+    line = line_of(project, asked)
+    if not asked.dry_run:
+        return _answered(project, asked, line, present, as_json)
+    if not present:
+        _say(f"{NO_GPU}: jobs as for {PREVIEWED}")
+        entry = json.dumps({asked.gpu: {"arch": PREVIEWED}})
+        line[line.index("--") : line.index("--")] = ["--config", f"gpus={entry}"]
+    run_snakemake(line)
+    return 0
+
+
+def _say(words: str) -> None:
+    print(f"launchwise: {words}", file=sys.stderr)
+
+
+def _failed(words: str, code: int = FAILED) -> int:
+    _say(words)
     return code
 
 
-def _arch(asked: Question, present: Future[list[Card]]) -> str:
+def _arch(asked: Question, present: list[Card]) -> str:
     """Architecture of this machine's card; '' where that is not one."""
     try:
-        return arch_here(asked.device, present.result())
+        return arch_here(asked.device, present)
     except ValueError:
         return ""
 
@@ -146,26 +93,21 @@ def _refusal(asked: Question, present: list[Card]) -> UserError | None:
 
 
 def _answered(
-    project: Project, asked: Question, line: list[str], present: list[Card]
-) -> tuple[int, str, str]:
-    """Exit code, and the answers as text and as JSON; both empty where there are none."""
-    from launchwise.base.errors import Interrupted
-    from launchwise.cli.tune import printing
-
+    project: Project, asked: Question, line: list[str], present: list[Card], as_json: bool
+) -> int:
+    """Make the answers, and the study where there is one; print them; the exit code."""
     print_line(line)
     try:
         _make(project, asked, present)
     except UserError as error:
-        print(f"launchwise: {error}", file=sys.stderr)
-        return FAILED, "", ""
+        return _failed(str(error))
     except Interrupted as stopped:
-        print(f"launchwise: {stopped}; run the same command again to resume", file=sys.stderr)
-        return INTERRUPTED + stopped.signal, "", ""
+        words = f"{stopped}; run the same command again to resume"
+        return _failed(words, INTERRUPTED + stopped.signal)
     facts = printing.facts_of(project)
     code = 0
     if complaint := printing.complaint(facts):
-        code = FAILED
-        print(f"launchwise: {complaint}", file=sys.stderr)
+        code = _failed(complaint)
     elif project.experiment.studies:
         # Its models and report are for Snakemake; what was made above it finds up to date.
         try:
@@ -173,7 +115,9 @@ def _answered(
         except SystemExit as failed:
             # It has said why; there are answers nevertheless.
             code = failed.code if isinstance(failed.code, int) else FAILED
-    return code, printing.as_text(project, facts), printing.as_json(project, facts)
+    text = printing.as_json(project, facts) if as_json else printing.as_text(project, facts)
+    print(text, flush=True)
+    return code
 
 
 def _make(project: Project, asked: Question, present: list[Card]) -> None:
@@ -184,12 +128,10 @@ def _make(project: Project, asked: Question, present: list[Card]) -> None:
     UserError, Interrupted
         See :meth:`launchwise.cli.tune.stages.Stages.run`.
     """
-    from launchwise.cli.tune.stages import Stages
-    from launchwise.cli.tune.tuning import answers_line
-
-    arch = arch_here(asked.device, present)
     strategy = project.experiment.sweeps[project.spec.workload].strategy
     if strategy.guesses is not None:
-        run_snakemake(answers_line(project, asked), say=False)
-    else:
-        Stages(project, asked.device, arch, asked.cores, present).run()
+        run_snakemake(line_of(project, asked, alone=True), say=False)
+        return
+    arch = arch_here(asked.device, present)
+    if not Stages(project, asked.device, arch, asked.cores, present).run():
+        print(NOTHING, file=sys.stderr)

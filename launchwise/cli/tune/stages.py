@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,9 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.scripting import in_lines
-from launchwise.base.storage import own_place, read_json, write_json
-from launchwise.cli.tune.targets import Targets
-from launchwise.cli.tune.tuning import Project
-from launchwise.cli.tune.writing import Writer
+from launchwise.base.storage import own_place, write_json
+from launchwise.cli.tune.tuning import SETTINGS, Project
+from launchwise.cli.tune.writing import load, write_tables
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
@@ -33,17 +32,19 @@ from launchwise.measuring.describing import kept_or_measured_profile
 from launchwise.measuring.job import (
     JobKernels,
     compilable,
+    labels_of,
     measuring_command,
     measuring_process,
 )
+from launchwise.measuring.journal import read_journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
-from launchwise.measuring.labels import labels_of
 from launchwise.measuring.openmp import left_out
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.source_states import fingerprint
+from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.visit import builds_of, problem_seconds, visit
-from launchwise.workflow.priors import prior_extended
+from launchwise.workflow.folders import RECORD
+from launchwise.workflow.sweeps import prior_extended
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
@@ -51,19 +52,57 @@ from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrow
 log = logging.getLogger("launchwise")
 
 
-@dataclass(frozen=True)
-class Advice:
-    """What a model says of a problem, for a search.
+class Files:
+    """Files of one workload on one GPU, where Snakemake's rules have them.
 
-    Parameters
-    ----------
-    guesses
-        Configurations that are measured first, in order.
-    expected
-        Values of configurations, with the times that it expects of them (as a prior has them).
+    Written in this order, so that none is older than what it is made of: then Snakemake finds them
+    up to date.
     """
 
+    def __init__(self, folder: Path, workload: str, gpu: str, arch: str) -> None:
+        results = folder / "results"
+        self.check = results / "checks" / f"{gpu}.json"
+        self.profile = results / "gpus" / f"{gpu}.json"
+        self.bundle = results / "build" / workload / f"{arch}.cubins"
+        self.prior = results / "priors" / gpu / f"{workload}.parquet"
+        # Of the only shard; the journal is no target.
+        self.journal = results / "journal" / gpu / workload / "1.jsonl"
+        self.shard = results / "sweeps" / gpu / workload / "1.parquet"
+        self.sweep = results / "sweeps" / gpu / f"{workload}.parquet"
+        self.facts = results / "answers" / gpu / f"{workload}.json"
+        self.page = results / "answers" / gpu / f"{workload}.html"
+        self.log = results / "logs" / "tune" / f"{gpu}.{workload}.log"
+
+    def are_newer_than(self, inputs: Sequence[Path], journal_ns: int) -> bool:
+        """Whether tables and answers are there, and none is older than any input.
+
+        Parameters
+        ----------
+        journal_ns
+            Time of the journal's last row.
+        """
+        made = [self.shard, self.sweep, self.facts, self.page]
+        times = [_changed_ns(path) for path in (*inputs, self.profile, self.bundle)]
+        return all(path.is_file() for path in made) and max(*times, journal_ns) <= min(
+            map(_changed_ns, made)
+        )
+
+
+def _rows(journal: Path) -> int:
+    return len(read_journal(journal)[1]) if journal.is_file() else 0
+
+
+def _changed_ns(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a model says of a problem, for a search."""
+
+    # Configurations that are measured first, in order.
     guesses: list[Configuration]
+    # Values of configurations, with the times that it expects of them (as a prior has them).
     expected: list[tuple[list[Value], float | None]]
 
 
@@ -104,8 +143,7 @@ class Stages:
         self._folder = project.experiment.folders[project.spec.workload]
         workload = self._spec.workload
         self._others = prior_extended(project.experiment, self._gpu, workload)
-        known = [Path(each["path"]) for each in self._others]
-        self.targets = Targets(project.folder, self._folder, workload, self._gpu, arch, known)
+        self._files = Files(project.folder, workload, self._gpu, arch)
         sweep = project.experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
@@ -113,8 +151,8 @@ class Stages:
         self._blocks = project.experiment.blocks_of(self._gpu, workload)
         self._toolkit = nvcc_release()
 
-    def run(self) -> None:
-        """Make every target that is missing or no longer true.
+    def run(self) -> bool:
+        """Make every target that is missing or no longer true; whether there was any.
 
         Raises
         ------
@@ -123,31 +161,33 @@ class Stages:
         Interrupted
             After SIGTERM or SIGINT: the journal is whole.
         """
-        targets = self.targets
-        with logging_to(targets.path(f"results/logs/tune/{self._gpu}.{self._spec.workload}.log")):
-            with contextlib.ExitStack() as stack:
-                writer = stack.enter_context(Writer())
-                profile, found = self._measured(stack)
-                writer.write(
-                    folder=str(self._folder),
-                    gpu=self._gpu,
-                    fingerprint=found,
-                    journal=str(targets.path(targets.journal)),
-                    problems=self._problems,
-                    method=self._how,
-                    paths={
-                        name: str(targets.path(getattr(targets, name)))
-                        for name in ("profile", "shard", "sweep", "facts", "page")
-                    },
-                )
-                self._write_check(profile)
-            targets.settle()
+        files = self._files
+        own = [self._project.folder / name for name in (SETTINGS, RECORD)]
+        known = [Path(each["path"]) for each in self._others]
+        inputs = [*own, *known, *deciding_files(self._folder)]
+        # Every visit adds to the journal, also one that measures nothing.
+        written_ns, known_rows = _changed_ns(files.journal), _rows(files.journal)
+        with logging_to(files.log), contextlib.ExitStack() as stack:
+            if not files.are_newer_than(inputs, written_ns):
+                stack.enter_context(ThreadPoolExecutor(1)).submit(load)
+            found = self._measured(stack)
+            if _rows(files.journal) == known_rows and files.are_newer_than(inputs, written_ns):
+                return False
+            names = ("profile", "shard", "sweep", "facts", "page")
+            write_tables(
+                self._spec,
+                self._gpu,
+                found,
+                files.journal,
+                self._problems,
+                self._how,
+                {name: getattr(files, name) for name in names},
+            )
+        return True
 
-    def _measured(self, stack: contextlib.ExitStack) -> tuple[GpuProfile, str]:
-        """Profile of the card, and the fingerprint of the sweep; all rows are in the journal."""
-        journal, bundle = (
-            self.targets.path(name) for name in (self.targets.journal, self.targets.bundle)
-        )
+    def _measured(self, stack: contextlib.ExitStack) -> str:
+        """Fingerprint of the sweep; all rows are in the journal."""
+        journal = self._files.journal
         kernels, compiling = self._kernels(stack, at_once=not journal.is_file())
         prior = self._prior(stack) if self._others else None
         wanted = f"{self._device or 'a card'} of {self._arch}"
@@ -160,12 +200,13 @@ class Stages:
             process.start()
         if profile is None:
             profile = self._described(card, process)
-            write_profile(self.targets.path(self.targets.profile), profile)
+            self._write_check(profile)
+            write_profile(self._files.profile, profile)
         shard = self._shard(card, profile, kernels, prior)
         measured = visit(shard, profile, card, kernels, journal, 1, process.take)
         if compiling is not None:
-            compiling.write(bundle)
-        return profile, measured.fingerprint
+            compiling.write(self._files.bundle)
+        return measured.fingerprint
 
     def _kernels(
         self, stack: contextlib.ExitStack, at_once: bool
@@ -177,7 +218,7 @@ class Stages:
         at_once
             Whether nvcc is needed for sure.
         """
-        path = self.targets.path(self.targets.bundle)
+        path = self._files.bundle
         builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
         made_of = fingerprint(self._folder, self._toolkit)
         if path.is_file():
@@ -199,7 +240,7 @@ class Stages:
 
     def _known_profile(self, card: Card) -> GpuProfile | None:
         """The profile that is there, if it is one of such a card and says enough."""
-        path = self.targets.path(self.targets.profile)
+        path = self._files.profile
         if not path.is_file():
             return None
         try:
@@ -248,7 +289,7 @@ class Stages:
 
     def _prior(self, stack: contextlib.ExitStack) -> Callable[[Problem], Prior]:
         """Rows of other GPUs by problem, written as Snakemake's rule does while nvcc works."""
-        path = self.targets.path(self.targets.prior)
+        path = self._files.prior
 
         def known() -> Callable[[Problem], Prior]:
             from launchwise.learning.reading import read_tables
@@ -266,18 +307,13 @@ class Stages:
         found = stack.enter_context(ThreadPoolExecutor(1)).submit(known)
         return lambda problem: found.result()(problem)
 
-    def _advised(self, problem: Problem) -> Advice:
-        assert self._advice is not None
-        return self._advice(problem)
-
     def _with_advice(self, prior: Callable[[Problem], Prior] | None) -> Callable[[Problem], Prior]:
         """A prior, and what is expected with as much weight as all of it."""
-
-        def of(problem: Problem) -> Prior:
-            known = prior(problem) if prior else []
-            return with_expected(known, self._advised(problem).expected)
-
-        return of
+        advice = self._advice
+        assert advice is not None
+        return lambda problem: with_expected(
+            prior(problem) if prior else [], advice(problem).expected
+        )
 
     def _shard(
         self,
@@ -286,6 +322,7 @@ class Stages:
         kernels: JobKernels,
         prior: Callable[[Problem], Prior] | None,
     ) -> Shard:
+        advice = self._advice
         return Shard(
             spec=compilable(self._spec, kernels.parts.left_out),
             folder=self._folder,
@@ -296,15 +333,15 @@ class Stages:
             labels=labels_of(self._spec, profile, card, kernels.toolkit),
             parts=kernels.parts,
             parts_of=narrowings(self._spec, self._blocks),
-            guesses=None if self._advice is None else lambda each: self._advised(each).guesses,
-            prior=prior if self._advice is None else self._with_advice(prior),
+            guesses=None if advice is None else lambda each: advice(each).guesses,
+            prior=prior if advice is None else self._with_advice(prior),
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
             **measuring_process(card, profile, None),
         )
 
     def _write_check(self, profile: GpuProfile) -> None:
-        """Facts of the machine, unless they are those that the file has."""
-        path, used = self.targets.path(self.targets.check), versions()
+        """Facts of the machine, before those of the card."""
+        used = versions()
         facts: dict[str, Any] = {
             "gpu": self._gpu,
             "host": socket.gethostname(),
@@ -315,12 +352,7 @@ class Stages:
             "pycuda": used.get("pycuda", ""),
             "cuda_bindings": used.get("cuda-bindings", ""),
         }
-        if path.is_file():
-            with contextlib.suppress(UserError):
-                known = read_json(path)
-                if known == {**facts, "checked_at": known.get("checked_at")}:
-                    return
-        write_json(path, {**facts, "checked_at": now()})
+        write_json(self._files.check, {**facts, "checked_at": now()})
 
 
 class _Process:

@@ -11,64 +11,45 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.base.places import shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
-from launchwise.cli.tune.known import known_sweeps
-from launchwise.cli.tune.question import Question
-from launchwise.cli.tune.strategy import Strategy, strategy_of
+from launchwise.cli.running import snakemake_line
+from launchwise.cli.tune.question import Question, Strategy, known_sweeps, strategy_of
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
-from launchwise.workflow.versions import RECORD, check_version, record_version
+from launchwise.workflow.folders import RECORD, check_version, record_version
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
-SNAKEFILE = shipped("Snakefile")
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with settings for one workload on one GPU.
+    """A folder with settings for one workload on one GPU."""
 
-    Parameters
-    ----------
-    folder
-        Where Snakemake runs.
-    experiment
-        Its settings, checked.
-    known
-        Other GPUs whose rows a search starts from.
-    why
-        Why a search was chosen though nobody asked for one; empty otherwise.
-    """
-
+    # Where Snakemake runs.
     folder: Path
     spec: Spec
     gpu: str
+    # Its settings, checked.
     experiment: Experiment
+    # Other GPUs whose rows a search starts from.
     known: list[str]
+    # Why a search was chosen though nobody asked for one; empty otherwise.
     why: str
 
     @property
     def answers(self) -> str:
         """File with the answers, from the folder."""
         return f"results/answers/{self.gpu}/{self.spec.workload}.json"
-
-    @property
-    def made(self) -> list[str]:
-        """Settings, tables and pages, from the folder."""
-        workload = self.spec.workload
-        names = [f"gpus/{self.gpu}.json", f"sweeps/{self.gpu}/{workload}.parquet"]
-        found = [SETTINGS, *(f"results/{name}" for name in names), self.answers]
-        return [*found, *(str(path.relative_to(self.folder)) for path in self.pages)]
 
     @property
     def pages(self) -> list[Path]:
@@ -125,7 +106,6 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
 def _search_by(
     strategy: Strategy, known: Mapping[str, Path], settings: dict[str, Any], workload: str
 ) -> None:
-    """Add a search to settings."""
     known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
     sweep = settings.setdefault("sweeps", {}).setdefault(workload, {})
     sweep["strategy"] = {**strategy.settings, **known_to}
@@ -170,19 +150,8 @@ def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
         raise UserError(workload / SPEC_FILE, "", message) from error
 
 
-def command(project: Project, asked: Question) -> list[str]:
-    """The line that makes everything, for a shell in the current folder."""
-    return _line(
-        project, asked, [project.answers, *(["all"] if project.experiment.studies else [])]
-    )
-
-
-def answers_line(project: Project, asked: Question) -> list[str]:
-    """The line that makes the answers alone."""
-    return _line(project, asked, [project.answers])
-
-
-def _line(project: Project, asked: Question, targets: list[str]) -> list[str]:
-    options = ["--snakefile", str(SNAKEFILE), "--directory", str(project.folder)]
-    options += ["--cores", str(asked.cores), "--quiet", "rules", "progress", "host"]
-    return ["snakemake", *options, *(["--dry-run"] if asked.dry_run else []), "--", *targets]
+def line_of(project: Project, asked: Question, *, alone: bool = False) -> list[str]:
+    """The line that makes everything, for a shell in the current folder; or the answers alone."""
+    every = project.experiment.studies and not alone
+    options = ["--directory", str(project.folder), *(["--dry-run"] if asked.dry_run else [])]
+    return snakemake_line([project.answers, *(["all"] if every else [])], asked.cores, *options)

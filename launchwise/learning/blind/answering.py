@@ -144,7 +144,6 @@ def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Probl
 
 
 def _within(blind: Blind, problem: Problem) -> bool:
-    """Whether a problem lies in the ranges of a blind test."""
     return all(
         values.minimum <= int(problem[name]) <= values.maximum
         if isinstance(values, Range)

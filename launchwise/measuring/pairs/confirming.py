@@ -40,34 +40,23 @@ MOST_VISITS = 3
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds of one contest on one card, over all visits.
+    """Rounds of one contest on one card, over all visits."""
 
-    Parameters
-    ----------
-    times_ms, clocks_mhz
-        Of each configuration in each round; the clock is 0 where it is unknown.
-    throttle
-        Reasons for low clocks of each configuration, sorted.
-    found
-        ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
-    visits
-        How often the problem was visited.
-    hindered
-        Of each round: whether something from outside held the card back while one of the
-        configurations ran.
-    origin
-        Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
-    replays
-        Whether launches may be replayed in graphs.
-    """
-
+    # Of each configuration in each round; the clock is 0 where it is unknown.
     times_ms: list[list[float]]
     clocks_mhz: list[list[float]]
+    # Reasons for low clocks of each configuration, sorted.
     throttle: list[list[str]]
+    # ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     found: list[dict[str, str]]
+    # How often the problem was visited.
     visits: int
+    # Of each round: whether something from outside held the card back while one of the
+    # configurations ran.
     hindered: list[bool]
+    # Of the last visit: ``card``, ``driver``, ``commit``, ``measured_at``; empty without any.
     origin: Mapping[str, str] = field(default_factory=dict)
+    # Whether launches may be replayed in graphs.
     replays: bool = True
 
     def kept_ms(self, place: int) -> list[float]:

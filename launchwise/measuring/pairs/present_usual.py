@@ -62,7 +62,7 @@ def peers_beside_usual(
     Parameters
     ----------
     peers
-        As :func:`launchwise.tables.peers.peers_schema` declares it.
+        As :func:`launchwise.tables.pairs.peers_schema` declares it.
     pairs
         Configurations of the same rounds, as they were measured.
     """

@@ -14,19 +14,18 @@ from dataclasses import asdict, dataclass
 
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
 from launchwise.experiment.confirmation import peer_of
-from launchwise.measuring.check_results import complaint
 from launchwise.measuring.measure import (
     GRAPH_MS,
     MOST_LAUNCHES_PER_GRAPH,
     LaunchFailed,
     LayoutRun,
+    OpenLayouts,
     OutOfMemory,
     ProblemContext,
     replayed,
     times_ms,
 )
-from launchwise.measuring.open_layouts import OpenLayouts
-from launchwise.measuring.timing import RESTORED
+from launchwise.measuring.timing import RESTORED, complaint
 from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
@@ -48,17 +47,11 @@ LOOK_EVERY = 4
 
 @dataclass(frozen=True)
 class Way:
-    """Timing method of all configurations of a problem.
+    """Timing method of all configurations of a problem."""
 
-    Parameters
-    ----------
-    timer
-        ``events``, ``graph``, ``restored`` or ``host``.
-    l2
-        Whether L2 is ``cold`` or ``warm`` before each launch.
-    """
-
+    # ``events``, ``graph``, ``restored`` or ``host``.
     timer: str
+    # Whether L2 is ``cold`` or ``warm`` before each launch.
     l2: str
 
 
@@ -67,30 +60,20 @@ HOST = Way("host", "warm")
 
 @dataclass
 class Entered:
-    """A configuration whose result was right.
-
-    Parameters
-    ----------
-    shortest_ms
-        Of a few launches.
-    launches
-        Kernels that it launches one after the other.
-    by_host
-        Whether the host drives it.
-    fits_l2
-        Whether what it reads and writes fits L2.
-    version
-        Of a library.
-    restored
-        Whether what it changes is put back before each launch.
-    """
+    """A configuration whose result was right."""
 
     configuration: Configuration
+    # Of a few launches.
     shortest_ms: float
+    # Kernels that it launches one after the other.
     launches: int
+    # Whether the host drives it.
     by_host: bool
+    # Whether what it reads and writes fits L2.
     fits_l2: bool
+    # Of a library.
     version: str = ""
+    # Whether what it changes is put back before each launch.
     restored: bool = False
 
 

@@ -15,8 +15,7 @@ from launchwise.base.provenance import now
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Role, peer_of
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
 from launchwise.measuring.shard import Shard
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import pairs_schema, peers_schema
 
 
 def pairs_table(
@@ -53,7 +52,7 @@ def pairs_table(
 def peers_table(
     shard: Shard, contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]]
 ) -> pd.DataFrame:
-    """Paired times of every library, as :func:`launchwise.tables.peers.peers_schema` declares it.
+    """Paired times of every library, as :func:`launchwise.tables.pairs.peers_schema` declares it.
 
     Parameters
     ----------
@@ -123,7 +122,6 @@ def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Itera
 
 
 def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
-    """Outcome of an entrant, and its rounds."""
     ran = _ran(rounds, place)
     found = rounds.found[place]
     times_ms = rounds.times_ms[place]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.gpus.machine import Machine
 from launchwise.learning.rooflines import arithmetic_types
 from launchwise.learning.row_arrays import arrays
-from launchwise.learning.vectors import Columns
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.numbers import winners

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from launchwise.base.nested import is_simple, nested
 from launchwise.learning.answers import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Finder
@@ -179,13 +180,13 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
     """Limits of the problems that a configuration may run: as text, and as nested lists."""
     every = problem_limits.Limits.of(study.spec)
     numbers = replace(every, ranges=tuple(replace(one, values=None) for one in every.ranges))
-    return [(text, problem_limits.nested(text)) for text in numbers.texts]
+    return [(text, nested(text)) for text in numbers.texts]
 
 
 def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
 
-    Expressions over the problem and the configuration (:func:`problem_limits.nested`); None where
+    Expressions over the problem and the configuration (:mod:`launchwise.base.nested`); None where
     host code decides, or where one needs what a page cannot compute. A ``kernel`` that is a
     template is a list of its name and its arguments.
     """
@@ -239,7 +240,7 @@ def _nested(text: str, study: StudyData) -> Any:
         whole = problem_limits.inlined(text, study.spec.derived)
     except ValueError:
         return None
-    return problem_limits.nested(whole) if problem_limits.is_simple(whole) else None
+    return nested(whole) if is_simple(whole) else None
 
 
 def tested(study: StudyData) -> dict[str, list[list[Any]]]:

@@ -19,7 +19,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.folds import named_folds, rows_of_fold
+from launchwise.tables.learning import named_folds, rows_of_fold
 from launchwise.tables.rows import least_by, row_numbers
 
 SCOPES = {

@@ -21,16 +21,15 @@ from launchwise.learning.splits import asked_about
 from launchwise.report.site.stand_ins import MissingStudy
 from launchwise.report.study import NEVER_SHOWN, StudyData
 from launchwise.tables import files as tables
-from launchwise.tables.folds import of_split
 from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
+    of_split,
     removed_schema,
     training_schema,
 )
 from launchwise.tables.measurements import counters_schema, measurement_schema
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.peers import peers_schema
+from launchwise.tables.pairs import pairs_schema, peers_schema
 from launchwise.tables.predictions import published_times_schema
 from launchwise.tables.times import times_schema, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec

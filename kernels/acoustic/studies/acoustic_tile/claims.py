@@ -1,8 +1,8 @@
-"""The paper's conclusions, judged by our figures, and its inconsistencies."""
+"""The paper's conclusions, judged by our figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from launchwise.experiment.published import Records, facts_of
@@ -19,9 +19,6 @@ RARELY_PERCENT = 5.0
 
 PLACES = {GLOBAL: "with the tiles of our kernels", PAPERS: "with the paper's program"}
 """Runs that judge the paper's conclusions, to where they hold."""
-
-LEAST_EXCESS = 0.05
-"""Coefficients this close to the share of improved runs are inconsistent."""
 
 
 def judged(
@@ -77,7 +74,6 @@ def _best_model(run: Mapping[str, Any], place: str) -> Statement:
 
 
 def _best_of_printed(gpus: Mapping[str, Any]) -> str:
-    """Where the tree is first among models with the hyper-parameters that the paper prints."""
     tree, first = f"tree{PRINTED}", []
     for gpu, figures in gpus.items():
         own = {name: one for name, one in figures.items() if name.endswith(PRINTED)}
@@ -156,7 +152,6 @@ def _speed_up(study: StudyData, published: Mapping[str, Records]) -> list[Statem
 
 
 def _earlier_gain(study: StudyData, facts: Mapping[str, str]) -> list[Statement]:
-    """The gain of an earlier work that the paper names, beside the largest one here."""
     most = paper_tables.program_gains(study).groupby("gpu", observed=True)["gain"].max()
     if most.empty or "earlier_speed_up" not in facts:
         return []
@@ -192,114 +187,6 @@ def _few_trials(study: StudyData) -> list[Statement]:
     if not parts:
         return []
     return [("“Good tiles for unseen sizes without many trials”:", f"{'; '.join(parts)}.")]
-
-
-def contradictions(
-    published: Mapping[str, Records], facts: Mapping[str, str], title: Callable[[str], str]
-) -> list[str]:
-    """Inconsistencies in the paper, checked against its own figures."""
-    results = published["results"]
-    total, gone = int(facts["training_runs"]), int(facts["runs_removed"])
-    found = []
-    for record in results:
-        share = float(record["improved_percent"]) / 100
-        printed = float(record["improvement_coefficient"])
-        # Each improved run counts more than 1, so the coefficient must exceed their share well.
-        if printed - share < LEAST_EXCESS:
-            rest = (printed - share) / (1 - share)
-            found.append(
-                f"The paper's cell of {title(record['model'])} on the {record['title']} "
-                f"is inconsistent: coefficient {printed:.2f} with {100 * share:.1f} % improved. "
-                f"The improved runs alone give at least {share:.3f}, so the rest would have run at "
-                f"{rest:.2f} times the baseline's speed or less. It is not used as a target."
-            )
-    found.append(
-        "The paper's row of LightGBM hyper-parameters repeats XGBoost's numbers under other names "
-        f"({facts['lightgbm_as_printed']}), so it cannot be repeated."
-    )
-    found.append(
-        f"{wording.count(total)} - {wording.count(gone)} = {wording.count(total - gone)} runs "
-        f"left, not the {wording.count(int(facts['runs_left_as_printed']))} that the paper prints."
-    )
-    return found + _of_text(results, facts, title)
-
-
-def _by_gpu(results: Records) -> dict[str, Records]:
-    """Title of each GPU to its records, both in the order of the tables."""
-    found: dict[str, Records] = {}
-    for record in results:
-        found.setdefault(record["title"], []).append(record)
-    return found
-
-
-def _shares_of_runs(results: Records, printed: str) -> str:
-    """What the printed shares count, and how many runs there were."""
-    best = max(results, key=lambda record: float(record["improved_percent"]))
-    runs = int(best["runs"])
-    improved = round(float(best["improved_percent"]) / 100 * runs)
-    totals = [
-        f"{wording.count(sum(int(record['problems']) for record in records))} and "
-        f"{wording.count(sum(int(record['runs']) for record in records))} on the {gpu}"
-        for gpu, records in _by_gpu(results).items()
-    ]
-    return (
-        f"Section 5.5 reads {best['improved_percent']} % as {printed} of 100 experiments. The "
-        f"shares are of runs, several an experiment: {improved} of {runs}, which is "
-        f"{100 * improved / runs:.0f} of 100. Experiments and runs of all models: "
-        f"{wording.listed(totals)}."
-    )
-
-
-def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], str]) -> list[str]:
-    found = []
-    if "combinations_that_fit" in facts:
-        total, fit = int(facts["training_runs"]), int(facts["combinations_that_fit"])
-        if total % fit:
-            found.append(
-                f"{wording.count(total)} runs over {fit} combinations are {total / fit:.2f} tiles "
-                "each, no whole number: not every combination has the same tiles, and the paper "
-                "lists none of them."
-            )
-    if "drawn_points" in facts:
-        points, order = int(facts["drawn_points"]), int(facts["drawn_order"])
-        radius = (points - 1) // 6
-        if 2 * radius != order:
-            found.append(
-                f"Figure 1 draws {points} points and calls them order {order}. {points} points are "
-                f"radius {radius}, which is order {2 * radius}; order {order} has "
-                f"{3 * order + 1} points."
-            )
-    if "figure_cited" in facts:
-        found.append(
-            f"Section 5 shows the filter in figure {facts['figure_cited']}; the paper has figure "
-            f"{facts['figure_printed']} only."
-        )
-    found.append("Section 2.2 shows the tiles in figure 3; figure 2 has them.")
-    found.append(
-        "Section 5.5 defines the coefficient as the mean of run time over time of the baseline, "
-        "which is below 1 where runs gain; its example and its tables have the inverse."
-    )
-    if printed := facts.get("improved_of_100_as_printed"):
-        found.append(_shares_of_runs(results, printed))
-    for gpu, of_gpu in _by_gpu(results).items():
-        most = max(of_gpu, key=lambda record: float(record["improved_percent"]))
-        tree = next(record for record in of_gpu if record["model"] == "tree")
-        if most["model"] != "tree":
-            found.append(
-                f"The conclusion names the tree best on both GPUs; on the {gpu} "
-                f"{title(most['model'])} improves more runs, {most['improved_percent']} against "
-                f"{tree['improved_percent']} %."
-            )
-    found.append(
-        "The listing gives a tile to one thread (tile sizes below a collapsed loop); section 5.1 "
-        "calls tiles three-dimensional blocks of threads. We measure both."
-    )
-    found.append(
-        "The printed flags end with -Xopenmp-target, which needs a value: the architecture "
-        "that was "
-        "compiled for is not known."
-    )
-    return found
 
 
 def _kernels(study: StudyData) -> str:

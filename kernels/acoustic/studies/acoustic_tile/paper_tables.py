@@ -46,12 +46,14 @@ PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 class Reading:
     """What a printed tile is measured as."""
 
-    group: str  # title of its columns
+    group: str
+    """Title of its columns."""
     variant: str
-    names: tuple[str, str, str]  # tunables of its tile along x, y and z
-    untiled: str = (
-        "linear"  # variant that gains are over; of the variant itself, loops without tiles
-    )
+    """Variant that has such tiles."""
+    names: tuple[str, str, str]
+    """Tunables of its tile along x, y and z."""
+    untiled: str = "linear"
+    """Variant that its gains are relative to; of the variant itself, loops without tiles."""
 
     def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of the variant with a tile."""

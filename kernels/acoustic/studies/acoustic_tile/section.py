@@ -23,7 +23,7 @@ from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
 from . import paper_tables, recipe
-from .claims import contradictions, differences, judged
+from .claims import differences, judged
 from .paper_tables import PRINTED_SPEED
 
 NEEDED = {"results", "facts", "gpus", "best_tiles"}
@@ -79,7 +79,7 @@ def paper(
             "note",
         ),
         Text("Inconsistencies in the paper:"),
-        Bullets(contradictions(published, facts, study.title)),
+        Bullets([row["conflict"] for row in published.get("contradictions", [])]),
         Text("Differences in measurement:"),
         Bullets(differences(study, published)),
         Fold("Best tiles, features, hardware and environment", _tables(study, published, gpu)),
@@ -88,7 +88,6 @@ def paper(
 
 
 def _program(study: StudyData, results: Records) -> list[Block]:
-    """The paper's program on our GPUs; nothing without rows of it."""
     found = paper_tables.program(study)
     if found is None:
         return []

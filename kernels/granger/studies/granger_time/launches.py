@@ -3,21 +3,131 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json
 from launchwise.learning.analytical import CostModel
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
-from launchwise.report.fields import decimals, field, grouped, table_of
+from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
-from .counted import counted
-from .formula import Facts
-from .formula_errors import span
+from .formula import Facts, span
+
+FOLDER = Path("recorded")
+METRICS = {
+    "time_ns": "gpu__time_duration.sum",
+    "instructions": "smsp__inst_executed.sum",
+    "loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "hit": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
+    "stored": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "slice_max": "lts__t_sectors.max",
+    "slice_mean": "lts__t_sectors.avg",
+}
+"""Column to counter of a launch; sectors of 32 bytes, those of one slice of L2 in the last two."""
+
+
+def read_counted(folder: Path | None) -> pd.DataFrame | None:
+    """Device, problem, variant and :data:`METRICS` of every recorded run; None without a record.
+
+    Raises
+    ------
+    UserError
+        If the file has another number of launches than runs, or lacks a counter.
+    """
+    if folder is None or not (path := folder / FOLDER / "counters.csv").is_file():
+        return None
+    job = read_json(folder / FOLDER / "counters.json")
+    runs = job["runs"]
+    # Lines of Nsight Compute's own begin with "=="; no counter does.
+    read = pd.read_csv(path, comment="=", thousands=",")
+    values = read.pivot(index="ID", columns="Metric Name", values="Metric Value").sort_index()
+    if len(values) != len(runs):
+        raise UserError(path, "ID", f"{len(values)} launches, counters.json lists {len(runs)} runs")
+    if missing := sorted(set(METRICS.values()) - set(values)):
+        raise UserError(path, "Metric Name", f"lacks {', '.join(missing)}")
+    counted = values[list(METRICS.values())].set_axis(list(METRICS), axis=1).astype(float)
+    asked = pd.DataFrame(
+        [{**run["problem"], "variant": run["configuration"]["variant"]} for run in runs]
+    )
+    found = pd.concat([asked, counted.reset_index(drop=True)], axis=1)
+    return found.assign(missed=found["loaded"] - found["hit"], device=job["device"])
+
+
+def counted(study: StudyData, published: str) -> list[Block]:
+    """The counters, and what they say of the two types; nothing where none are recorded."""
+    found = read_counted(study.folder)
+    if found is None:
+        return []
+    caption = CAPTION.format(found["device"].iloc[0])
+    shown = table_of(caption, FIELDS, found.sort_values(["county", "variant", "dtype"]))
+    return [shown, Bullets(list(_said(found, published)))]
+
+
+def _millions(title: str, name: str, unit: str) -> Field:
+    return field(title, lambda row: row[name] / 1e6, wording.number, unit)
+
+
+FIELDS = [
+    field("county", "county", wording.count),
+    field("variant", "variant"),
+    field("type", "dtype"),
+    _millions("time", "time_ns", "ms"),
+    _millions("instructions", "instructions", "10⁶"),
+    *grouped(
+        "L1",
+        _millions("loaded", "loaded", "10⁶ sectors"),
+        _millions("missed", "missed", "10⁶ sectors"),
+        field("hits", lambda row: row["hit"] / row["loaded"], wording.percent, "%"),
+        _millions("stored", "stored", "10⁶ sectors"),
+    ),
+    *grouped(
+        "slices of L2",
+        field("busiest / mean", lambda row: row["slice_max"] / row["slice_mean"], decimals(2), "×"),
+    ),
+]
+CAPTION = "Counters of one launch on {} (Nsight Compute, without control of clocks)"
+"""With the name of the device."""
+
+
+def _said(found: pd.DataFrame, published: str) -> Iterator[tuple[str, str]]:
+    names = ["time_ns", "instructions", "loaded", "missed", "stored"]
+    by_type = found.pivot(index=["county", "variant"], columns="dtype", values=names)
+    ratio = pd.DataFrame({one: by_type[one, "float32"] / by_type[one, "float64"] for one in names})
+    ours = ratio.xs(published, level="variant")
+    yield (
+        "Work:",
+        f"float32 / float64 of {published} is {_each(ours['instructions'])} for instructions, "
+        f"{_each(ours['loaded'])} for loaded and {_each(ours['stored'])} for stored sectors.",
+    )
+    follows = ((ours["missed"] > 1) == (ours["time_ns"] > 1)).all()
+    yield (
+        "Misses in L1:",
+        f"{_each(ours['missed'])} times as many in float32, and {_each(ours['time_ns'])} times the "
+        f"time{': time follows the misses' if follows else '; time does not follow them'}.",
+    )
+    alone = found[found["variant"] != published]
+    if len(alone):
+        shares = 100 * alone["hit"] / alone["loaded"]
+        least, most = wording.fixed(shares.min(), 1), wording.fixed(shares.max(), 1)
+        yield (
+            "Without copies:",
+            f"{wording.listed(sorted(alone['variant'].unique()))} hits L1 with {least} to {most} % "
+            "of its loads. So it is the other copies, which store to the same words, that cost a "
+            "copy its hits. A sector holds 8 values of float32 and 4 of float64: a store spoils "
+            "twice as many, which is the likely reason that float32 misses more.",
+        )
+
+
+def _each(values: pd.Series) -> str:
+    return wording.listed([wording.fixed(value, 2) for value in values])
+
 
 PUBLISHED, ONCE = "published", "no_duplicates"
 TYPES = ("float32", "float64")
@@ -44,7 +154,6 @@ def _key(study: StudyData) -> list[str]:
 
 
 def _timed(study: StudyData, variant: str) -> pd.DataFrame:
-    """Timed rows of a variant at the baseline's tunables, with the cost model's time."""
     named = {**baseline(study.spec), "variant": variant}
     rows = pd.concat(study.swept.values(), ignore_index=True)
     here = rows["status"].isin(TIMED)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import (
     Datasheet,
     described_profile,
@@ -37,8 +37,7 @@ from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
-from .formula import Rates, Source
-from .formula_errors import errors, reasons, recounted, size
+from .formula import Rates, Source, size
 from .launches import launches
 from .verdict import verdict
 
@@ -140,16 +139,13 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     if source.printed:
         blocks: list[Block] = [_lead(source), _predictions(known), *_notes(known)]
         found.append(Section(f"{study.name}-published", "The published prediction", blocks))
-        words = [*reasons(source, known.gpus), *_observed(known)]
-        again = recounted(source.facts, facts_of(published))
-        wrong: list[Block] = [errors(source, known.gpus), Bullets(words), again]
-        found.append(Section(f"{study.name}-errors", "What it got wrong", wrong))
+        found.append(_errors(known, published))
     better: list[Block] = [_corrected(known), *_single(known), *_figures(known), *_parts(known)]
     found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
     if (types := launches(study, source.facts)) is not None:
         found.append(types)
     if source.printed:
-        found.append(verdict(known))
+        found.append(verdict(known, published.get("claims", [])))
     return found
 
 
@@ -231,8 +227,50 @@ def _single(known: Known) -> Iterator[Text]:
         yield Text(f"Times of one launch: {wording.listed(dict.fromkeys(named))}.", "note")
 
 
+def _errors(known: Known, published: Mapping[str, Records]) -> Section:
+    """Counts of the source beside those of its launch: tables of this project, from its figures."""
+    reasons = [(f"{row['reason']}:", row["text"]) for row in published.get("reasons", [])]
+    blocks: list[Block] = [
+        table_of(
+            "Counts of the source, and counts of its launch", ERRORS, published.get("errors", [])
+        ),
+        Bullets([*reasons, *_observed(known)]),
+        table_of(
+            "Counts of one thread: the source's, and those of the kernel's loops",
+            RECOUNT,
+            published.get("recount", []),
+        ),
+    ]
+    study = known.study
+    return Section(f"{study.name}-errors", "What it got wrong", blocks)
+
+
+ERRORS = [
+    field("what", "what"),
+    field("in the source", "in_source", number=True),
+    field("by the launch", "by_launch", number=True),
+    field("off by", "off", number=True),
+    *grouped(
+        "prediction",
+        field("by its counts", "by_counts", unit="× printed", number=True),
+        field("by the launch", "by_its_launch", unit="× printed", number=True),
+    ),
+]
+
+RECOUNT = [
+    field("count", "count"),
+    field("printed", lambda row: int(row["printed"]), wording.count),
+    field("counted again", lambda row: int(row["counted_again"]), wording.count),
+    field(
+        "printed is off by",
+        lambda row: wording.percent(int(row["printed"]) / int(row["counted_again"]) - 1, 2),
+        unit="%",
+        number=True,
+    ),
+]
+
+
 def _observed(known: Known) -> Iterator[tuple[str, str]]:
-    """Error of the published variant's first launch, at the published size."""
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows:
             error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from launchwise.experiment.published import Records
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Section, Text
 from launchwise.report.fields import of_texts
 
-from .formula_errors import flop_counted, size, span
+from .formula import span
 
 if TYPE_CHECKING:
     from .section import Known
@@ -29,17 +30,18 @@ MEMORY = "dram"
 """Part of the cost model that is device memory."""
 
 FEWEST_FOR_ORDER = 3
+TITLES = ("claim", "printed", "here", "holds")
 
 
-def verdict(known: Known) -> Section:
-    """One row per claim."""
-    rows = [*_counts(known), *_launch(known), *_bound(known), *_times(known), *_order(known)]
+def verdict(known: Known, counted: Records) -> Section:
+    """One row per claim; ``counted`` are those on its counts."""
+    told = [[row[name] for name in TITLES] for row in counted]
+    rows = [*told, *_launch(known), *_bound(known), *_times(known), *_order(known)]
     text = (
         f"A figure holds if it is within {100 * (NEAR - 1):.0f} % of what is counted or measured; "
         f"a term is small below {100 * SMALL:.0f} % of the whole."
     )
-    titles = ("claim", "printed", "here", "holds")
-    claims = of_texts("Claims of the source and what became of them", titles, rows)
+    claims = of_texts("Claims of the source and what became of them", TITLES, rows)
     blocks: list[Block] = [claims, Text(text, "note")]
     study = known.study
     return Section(f"{study.name}-verdict", "Which claims hold", blocks)
@@ -47,23 +49,6 @@ def verdict(known: Known) -> Section:
 
 def _holds(said: float, follows: float) -> str:
     return "yes" if max(said, follows) <= NEAR * min(said, follows) else "no"
-
-
-def _row(claim: str, said: float, follows: float, unit: str) -> list[str]:
-    shown = [size(each) if unit == "B" else wording.count(each) for each in (said, follows)]
-    return [claim, *shown, _holds(said, follows)]
-
-
-def _counts(known: Known) -> Iterator[list[str]]:
-    facts = known.source.facts
-    counted = flop_counted(facts)["flop_a_thread"]
-    yield _row("FLOP of a thread", facts.flop_a_thread, counted, "FLOP")
-    parts, again = sum(facts.parts), sum(facts.parts_counted)
-    yield _row("bytes of a thread, its three parts", parts, again, "B")
-    yield _row("bytes of a thread, as summed", facts.bytes_a_thread, again, "B")
-    yield _row("threads that work", facts.threads, facts.threads_at_work, "threads")
-    once = facts.arrays * facts.county
-    yield _row("bytes from device memory", facts.counts.bytes, once, "B")
 
 
 def _launch(known: Known) -> Iterator[list[str]]:
@@ -101,7 +86,6 @@ def _bound(known: Known) -> Iterator[list[str]]:
 
 
 def _times(known: Known) -> Iterator[list[str]]:
-    """The prediction beside measured times, and beside the cost model where there are none."""
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows and not known.study.profiles[gpu].is_slice:
             row = rows[PUBLISHED]

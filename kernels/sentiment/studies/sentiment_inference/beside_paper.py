@@ -52,9 +52,12 @@ class Ours:
 
     name: str
     what: str = MISSING
-    all_s: float | None = None  # for all reviews; None without such a measurement
-    one_ms: float | None = None  # for one review; None without such a measurement
-    repeats: str = MISSING  # of all reviews, and of one
+    all_s: float | None = None
+    """Seconds for all reviews; None without such a measurement."""
+    one_ms: float | None = None
+    """Milliseconds for one review; None without such a measurement."""
+    repeats: str = MISSING
+    """Repeats of all reviews, and of one."""
 
 
 def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
@@ -155,7 +158,6 @@ def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row |
 
 
 def _best(case: Measured, cases: int, given: str) -> Ours:
-    """The fastest variant that answers as float32 does, from page-locked memory."""
     named = {"tokens": TOKENS, "given": given, "memory": "pinned", "variant": tuple(case.exact)}
     many = first_of(case.fastest_by("given", batch=cases, **named).values())
     one = first_of(case.fastest_by("given", batch=1, **named).values())
@@ -274,7 +276,6 @@ def _steps(
     ways: Mapping[str, Way],
     cases: int,
 ) -> Table:
-    """Time saved by each step: claimed, by the paper's own tables, and measured here."""
     naive, shared, streams = ways.values()
     device = {count: _device_pair(case, count) for count in (cases, 1)}
     lines: list[tuple[str, str, str, Saved | None, Saved | None]] = [
@@ -363,7 +364,6 @@ def _saved(before: Row | None, after: Row | None) -> Saved | None:
 
 
 def _conflict(host: Saved | None, device: Saved | None) -> str:
-    """Whether a step that the paper calls a gain is slower here."""
     slower = [
         name
         for name, saved in (("from the host", host), ("on the device", device))

@@ -1,15 +1,62 @@
-"""Times of batches in host memory: phases, and effect of streams."""
+"""Times of batches in host memory: phases, and effect of streams; held-out reviews."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from launchwise.experiment.published import Records
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Text
 from launchwise.report.fields import decimals, field, significant, table_of
 
-from .measured import GIVEN, MEMORY, TOKENS, Measured, is_once, repeats_of, time_of
+from .measured import GIVEN, MEMORY, TOKENS, Measured, is_once, repeats_of, scientific, time_of
+
+REFERENCE = "float64"
+"""Row of the reference in ``published/held_out.csv``."""
+
+
+def held_out(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
+    """A sentence on one GPU, and a table with a row per variant and tool that was compared."""
+    rows = [row for row in published.get("held_out", []) if row["gpu"] == case.gpu]
+    compared = [row for row in rows if row["name"] != REFERENCE]
+    yield Text(sentence(case.gpu, compared, list(case.spec.variants)))
+    if compared:
+        yield table_of(f"Held-out reviews on {case.gpu}", HELD_OUT, rows)
+
+
+def sentence(gpu: str, compared: Sequence[Mapping[str, str]], variants: Sequence[str]) -> str:
+    """How many variants were compared, which of them flip a class, and which are missing."""
+    own = [row for row in compared if row["name"] in variants]
+    if not own:
+        return f"No variant was compared with float64 on held-out reviews on {gpu}."
+    flips = {row["name"]: int(row["class_flips"]) for row in own}
+    flipped = [
+        f"{name} ({wording.plural(count, 'review')})" for name, count in flips.items() if count
+    ]
+    said = (
+        f"On {gpu}, {len(own)} of {wording.plural(len(variants), 'variant')} were compared with "
+        f"float64 on {wording.count(int(own[0]['reviews']))} held-out reviews: "
+    )
+    if flipped:
+        said += f"{wording.listed(flipped)} classify some differently, the others none."
+    else:
+        said += "each of them classifies every review as float64 does."
+    if missing := [name for name in variants if name not in flips]:
+        said += f" Not compared: {wording.listed(missing)}."
+    return said
+
+
+HELD_OUT = [
+    field("answered by", "name"),
+    field("classified correctly", lambda row: float(row["accuracy"]), wording.percent, "%"),
+    field("classes flipped", lambda row: row["class_flips"] or None, number=True, unit="reviews"),
+    field(
+        "largest logit error", lambda row: row["logit_error"] or None, scientific, "of the largest"
+    ),
+    field("measured", "source"),
+]
+
 
 FIELDS = [
     field("given", lambda row: GIVEN[row["given"]]),
@@ -45,7 +92,6 @@ def from_host(case: Measured) -> Iterator[Block]:
 
 
 def _stages(case: Measured) -> Iterator[Block]:
-    """Kernels, device to device, host to host, and the whole of a program, by variant."""
     rows: list[dict[str, Any]] = []
     stopped = []
     for given in GIVEN:
@@ -95,7 +141,6 @@ def _chunk(reviews: int) -> str:
 
 
 def _streams(case: Measured) -> Iterator[dict[str, Any]]:
-    """Embeddings over streams: the best chunks and graph for every number of them."""
     host = {"given": "embeddings", "tokens": TOKENS, "memory": "pinned"}
     several = tuple(value for value in case.spec.tunables["chunk"].values if value != 1)
     for batch in sorted(set(case.of(**host)["batch"]) - {1}, reverse=True):

@@ -40,9 +40,12 @@ class Measured:
 
     gpu: str
     spec: Spec
-    rows: pd.DataFrame  # with a time
+    rows: pd.DataFrame
+    """Rows with a time."""
     every: pd.DataFrame
-    exact: frozenset[str]  # variants that answer as float32 does: the study's candidates
+    """All rows."""
+    exact: frozenset[str]
+    """Variants that answer as float32 does: the study's candidates."""
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values; a tuple lists several."""

@@ -10,7 +10,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
-from launchwise.report.fields import field, of_texts, significant, table_of
+from launchwise.report.fields import contradictions, field, of_texts, significant, table_of
 from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
@@ -18,9 +18,7 @@ from launchwise.workloads.statuses import MEASURED
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 from ...host.workload import LOOSER
 from .beside_paper import beside_paper
-from .contradictions import contradictions
-from .from_host import from_host
-from .held_out import held_out
+from .from_host import from_host, held_out
 from .measured import (
     TOKENS,
     Measured,
@@ -56,7 +54,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     every = measured(study)
     ladders = [part for case in every for part in _ladder(study, case)]
     times = [part for case in every for part in beside_paper(case, published)]
-    times += contradictions(published, study.spec)
+    times += contradictions(published)
     times += [part for case in every for part in from_host(case)]
     found = []
     ladders += [part for case in every for part in _again(case)]
@@ -98,7 +96,6 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
 
 
 def _again(case: Measured) -> Iterator[Block]:
-    """Settings for the rows of one launch that keep a variant out of a table."""
     rows = case.once()
     if len(rows):
         count = wording.plural(len(rows), "row")

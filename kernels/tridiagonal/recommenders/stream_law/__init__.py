@@ -6,7 +6,7 @@ Source: see :mod:`laws`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -80,7 +80,7 @@ class StreamLaws:
             {"law": type(law).__name__, "coefficients": dict(vars(law))}
             for law in (self.sum_law, self.overhead_law)
         ]
-        own = {"series": self.series.plain(), "held": self.held, "sizes": self.sizes}
+        own = {"series": asdict(self.series), "held": self.held, "sizes": self.sizes}
         return {**own, "sum": laws[0], "overhead": laws[1]}
 
     @classmethod
@@ -90,7 +90,7 @@ class StreamLaws:
             LAW_CLASSES[plain[which]["law"]](**plain[which]["coefficients"])
             for which in ("sum", "overhead")
         ]
-        return cls(Series.read(plain["series"]), plain["held"], plain["sizes"], *made)
+        return cls(Series(**plain["series"]), plain["held"], plain["sizes"], *made)
 
 
 class StreamLawRecommender(Recommender):

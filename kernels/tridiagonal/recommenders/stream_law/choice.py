@@ -102,27 +102,20 @@ def overhead_rows(stages: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
-def split_rows(
-    rows: pd.DataFrame, seed: int = 0, whole_sizes: bool = True
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Training and test rows, 3:1, shuffled.
+def split_rows(rows: pd.DataFrame, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Training and test rows, 3:1, shuffled; all rows of an N go to one side.
 
-    Parameters
-    ----------
-    whole_sizes
-        Whether all rows of an N go to one side. They share its time without streams and its sum,
-        so rows split one by one tell nothing of a new N; the paper does not say which it did.
+    They share its time without streams and its sum, so rows split one by one tell nothing of a new
+    N; the paper does not say how it split.
 
     Raises
     ------
     UserError
         When there is nothing to put on one side.
     """
-    names = rows["n"].to_numpy() if whole_sizes else np.arange(len(rows))
-    groups = _dealt(names, 4, seed)
+    groups = _dealt(rows["n"].to_numpy(), 4, seed)
     if len(np.unique(groups)) < 2:
-        what = "sizes" if whole_sizes else "rows"
-        raise UserError(WHERE, "n", f"a split in training and test needs at least 2 {what}")
+        raise UserError(WHERE, "n", "a split in training and test needs at least 2 sizes")
     return rows[groups != 0], rows[groups == 0]
 
 
@@ -160,18 +153,12 @@ def _errors(law: Law, rows: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Choice:
-    """The law that predicts unseen N best, and the score of every candidate.
-
-    Parameters
-    ----------
-    law
-        Fitted to all the rows that it was chosen on.
-    scores
-        Name of a law's class to its score, as :func:`cross_validated_error` gives it.
-    """
+    """The law that predicts unseen N best, and the score of every candidate."""
 
     law: Law
+    """Fitted to all the rows that it was chosen on."""
     scores: dict[str, float]
+    """Name of a law's class to its score, as :func:`cross_validated_error` gives it."""
 
 
 def choose_law(

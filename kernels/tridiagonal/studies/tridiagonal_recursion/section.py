@@ -84,7 +84,6 @@ def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
 
 
 def _tried(every: Sequence[RecursionSeries]) -> Iterator[tuple[str, str]]:
-    """Which m each time is the least of, as they were measured."""
     for case in every:
         depths = case.rows[CHOICE]
         flat, deep = case.rows[depths == 0], case.rows[depths > 0]

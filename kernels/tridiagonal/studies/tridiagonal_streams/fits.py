@@ -264,7 +264,6 @@ def _figure(
     by: str,
     law_of: Callable[[FittedLaws], Law | None],
 ) -> Figure:
-    """The surface overhead(n, streams), one line per number of streams."""
     counts = sorted({int(count) for one, _ in fitted for count in one.rows[CHOICE] if count > 1})
     panels = []
     for series, laws in fitted:

@@ -12,11 +12,47 @@ from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.tables.times import PAIRS, by_sweep
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
-from .like import of_one_kind
 
 SIZE, CHOICE = "n", "streams"
+
+INTERVAL = 2 * 1.96
+"""Standard errors that a 95 % interval spans."""
+
+
+def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Runs to compare with one stream: of systems whose one stream was in pairs those in pairs.
+
+    Pairs compare one stream with a few other numbers, in turns, so that what keeps the host busy
+    meets all of them alike; a ratio of a time of pairs and one of the sweep tells of the host.
+
+    Parameters
+    ----------
+    runs
+        ``streams``, ``time_ms``, ``relative_error`` and, where times were judged, ``basis`` and
+        the limits of the time; one row for each number of streams and combination of ``by``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The kept rows. Of pairs, ``relative_error`` is that of the median over their rounds and
+        ``status`` is ``ok``, as they have repeats.
+    """
+    if "basis" not in runs:
+        return runs
+    keys = pd.MultiIndex.from_frame(runs[list(by)])
+    paired = runs["basis"] == PAIRS
+    in_turns = keys.isin(keys[(runs[CHOICE] == 1) & paired])
+    # Where one stream was in no pair, all times are those of the sweep.
+    swept = by_sweep(runs[~in_turns])
+    pairs = runs[in_turns & paired]
+    spans = (pairs["time_high_ms"] - pairs["time_low_ms"]) / (INTERVAL * pairs["time_ms"])
+    errors = spans.fillna(pairs["relative_error"].astype(float))
+    return pd.concat([swept, pairs.assign(relative_error=errors, status=REPEATED)])
+
+
 STANDARD_ERRORS = 2.0
 """Standard errors by which a gain must exceed its bound before it is flagged."""
 BOUND_DRAWN = 1.5
@@ -39,7 +75,7 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     """Best number of streams of every size and its speed-up over one stream.
 
     Rows of a single launch (``slow``) give no gain: they only say whether a size was measured well
-    enough. Times that are compared are of one kind (:func:`~like.of_one_kind`). Overlap can hide
+    enough. Times that are compared are of one kind (:func:`of_one_kind`). Overlap can hide
     the ``sum`` of the stages that streams can overlap and nothing else, so no number of streams
     gains more than T / (T - sum), T the time with one stream.
 

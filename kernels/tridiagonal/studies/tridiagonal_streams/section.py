@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from launchwise.experiment.published import Records
 from launchwise.report.blocks import Block, Bullets, Fold, Section
-from launchwise.report.fields import table_of
+from launchwise.report.fields import contradictions, table_of
 from launchwise.report.study import StudyData
 
 from . import gains
 from .batches import batch_blocks
 from .conclusion import conclusion_blocks
-from .contradictions import contradictions
 from .fits import fit_blocks
 from .gains import FIELDS, gain_figure
 from .optima import optima_blocks, optima_table

@@ -34,8 +34,7 @@ from ...recommenders.stream_law.laws import (
     SumLaw,
 )
 from ..host_runs import KindOnGpu
-from .gains import CHOICE, SIZE, gain_table
-from .like import of_one_kind
+from .gains import CHOICE, SIZE, gain_table, of_one_kind
 
 FEWEST = 8
 """Sizes with several numbers of streams below which no law can be split into training and test."""
@@ -64,34 +63,23 @@ class FittedLaws:
 
 @dataclass(frozen=True)
 class StreamSeries(KindOnGpu):
-    """Runs of one GPU and one kind of problem that differ in size and streams alone.
-
-    Parameters
-    ----------
-    runs
-        All measured rows, those of a single launch too.
-    gains
-        As :func:`~gains.gain_table` gives them.
-    stages
-        ``n`` and the times of the stages with one stream, ms: repeated rows only.
-    rows
-        Those of ``overhead_rows``: repeated rows only, by their times in the sweep.
-    compared
-        ``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
-        one stream's, of one kind at each size (:func:`~like.of_one_kind`).
-    laws
-        None where there is too little to fit.
-    creation_ms
-        Time to create one stream, as the GPU's profile has it; None where it lacks it.
-    """
+    """Runs of one GPU and one kind of problem that differ in size and streams alone."""
 
     runs: pd.DataFrame
+    """All measured rows, those of a single launch too."""
     gains: pd.DataFrame
+    """As :func:`~gains.gain_table` gives them."""
     stages: pd.DataFrame
+    """``n`` and the times of the stages with one stream, ms: repeated rows only."""
     rows: pd.DataFrame
+    """Those of ``overhead_rows``: repeated rows only, by their times in the sweep."""
     compared: pd.DataFrame
+    """``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
+    one stream's, of one kind at each size (:func:`~gains.of_one_kind`)."""
     laws: FittedLaws | None
+    """None where there is too little to fit."""
     creation_ms: float | None
+    """Time to create one stream, as the GPU's profile has it; None where it lacks it."""
 
 
 HOST_STAGE, THOMAS = "stage2", "thomas"

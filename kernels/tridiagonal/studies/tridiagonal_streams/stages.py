@@ -133,7 +133,6 @@ def stage_blocks(
 def _beside(
     study: StudyData, tables: Sequence[tuple[StreamSeries, pd.DataFrame]], paper: pd.DataFrame
 ) -> Block:
-    """The paper's sizes, each with the paper's row and one of every whole GPU."""
     known = {
         series.title: by_key(ours, SIZE) for series, ours in tables if series.gpu in study.whole
     }

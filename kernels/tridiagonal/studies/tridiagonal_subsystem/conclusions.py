@@ -100,7 +100,6 @@ def _to_ranks(counts: Mapping[str, int]) -> str:
 
 
 def _larger(every: Sequence[SubsystemSeries], facts: Mapping[str, str]) -> Conclusion:
-    """Speed-up of the best m over a smaller m: over all m that were measured."""
     gains = {}
     for case in every:
         best = case.best.merge(case.observed, on=SIZE, suffixes=("", "_best"))

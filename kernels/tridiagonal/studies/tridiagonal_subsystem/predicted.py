@@ -45,15 +45,13 @@ DESIGN: dict[str, list[Value]] = {
 
 @dataclass(frozen=True)
 class Predicted:
-    """Predictions for one card at the sizes of table III that are known.
-
-    ``losses`` has a row per size: ``n``, ``rule`` (m of the paper's rule), ``best_m`` and
-    ``loss_percent`` by prediction; ``their_m`` and ``theirs_percent`` (0 where the table says there
-    is no loss, missing where it prints no figure).
-    """
+    """Predictions for one card at the sizes of table III that are known."""
 
     card: str
     losses: pd.DataFrame
+    """One row per size: ``n``, ``rule`` (m of the paper's rule), ``best_m`` and ``loss_percent`` by
+    prediction; ``their_m`` and ``theirs_percent`` (0 where the table says there is no loss, missing
+    where it prints no figure)."""
 
 
 def predicted_losses(study: StudyData, theirs: Records) -> list[Predicted]:

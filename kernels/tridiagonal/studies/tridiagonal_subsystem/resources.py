@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.row_arrays import arrays
-from launchwise.learning.vectors import Columns
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Panel
 from launchwise.report.fields import decimals, field, lines, table_of

@@ -13,6 +13,7 @@ from launchwise.report.fields import (
     Field,
     beside,
     by_key,
+    contradictions,
     decimals,
     field,
     grouped,
@@ -26,7 +27,6 @@ from launchwise.report.study import StudyData
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
-from .contradictions import contradictions
 from .left_out import left_out
 from .resources import optimum_occupancy, resources
 from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
@@ -191,7 +191,6 @@ THEIRS = {
 
 
 def _their_fields(theirs: Records) -> list[Field]:
-    """As printed; a time in full, an empty cell as a dash."""
     shown = {name: column for name, column in THEIRS.items() if theirs and name in theirs[0]}
     made = (field(title, name, printed, unit) for name, (title, unit) in shown.items())
     return grouped(PAPER, *made, role="theirs")

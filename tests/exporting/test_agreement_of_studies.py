@@ -1,0 +1,36 @@
+"""Every form gives the same answer to any question, for products of every recorded study."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreeing import asked_about
+from answer_forms import Answering
+from drawn_questions import KINDS, drawn
+from harness.ablated import material_of
+from harness.projects import ROOT, find_studies
+
+from launchwise.experiment.study import ModelEntry
+from launchwise.learning.product import fit_final
+from launchwise.tables.times import judged_times
+
+SEED = 7
+
+
+@pytest.mark.slow
+@pytest.mark.workloads
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.parametrize("name", find_studies(ROOT))
+def test_every_form_gives_the_same_answer(name: str, tmp_path: Path) -> None:
+    material = material_of(name)
+    domain, sweeps, folder = material.domain(), material.sweeps, tmp_path / name
+    times = {gpu: judged_times(rows, None, material.spec) for gpu, rows in sweeps.items()}
+    entry = ModelEntry(kind="knn", title="kNN")
+    fit_final(material.study, "knn", entry, domain, sweeps, times, [], SEED, folder)
+    final, entries, table = asked_about(folder, domain)
+    questions = drawn(table, 42, np.random.default_rng([SEED, *name.encode()]))
+    assert {one.kind for one in questions} == {*KINDS}
+    assert Answering(final, entries, table, tmp_path / "export").disagreements(questions) == []
