@@ -10,7 +10,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import cpp_comment
 from launchwise.base.storage import read_bytes
-from launchwise.cli.new.python_calls import PythonFile, RawCode, RawLaunch
+from launchwise.cli.new.python.cupy import RawCode, RawLaunch, raw_codes
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.workloads.sources import MOST_BYTES
 
@@ -59,8 +59,7 @@ def taken_from(file: Path, name: str | None) -> Taken:
 
 
 def _taken_from_python(file: Path, name: str | None) -> Taken:
-    python = PythonFile(file)
-    codes, launches = python.codes(), python.launches()
+    codes, launches = raw_codes(file)
     if not codes:
         raise UserError(
             file, "", "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"

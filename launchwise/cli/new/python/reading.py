@@ -1,0 +1,83 @@
+"""Starts the child that runs a Python file, and reads what it says."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+import launchwise
+from launchwise.base.errors import UserError
+from launchwise.cli.new.python.facts import Facts
+from launchwise.cli.new.python.limits import CPU_SECONDS
+
+_WALL_SECONDS = 60
+
+
+@cache
+def _reader() -> TypeAdapter[Facts]:
+    return TypeAdapter(Facts)
+
+
+def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) -> Facts:
+    """What a Python file says when it runs in a process of its own.
+
+    Parameters
+    ----------
+    text
+        Of the file.
+    kernel
+        Function of Triton to read; the first that is launched when None.
+    taken
+        Names that no problem parameter may have.
+
+    Raises
+    ------
+    UserError
+        When the process ends without an answer, as a file does that takes too long.
+    """
+    request = json.dumps({"text": text, "kernel": kernel, "taken": sorted(taken)})
+    root = str(Path(launchwise.__file__).resolve().parent.parent)
+    with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
+        environment = {
+            **{"PYTHONPATH": root, "HOME": folder, "TMPDIR": folder, "PATH": "/usr/bin:/bin"},
+            **{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+        }
+        try:
+            done = subprocess.run(
+                [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"],
+                input=request,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_WALL_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            message = f"takes more than {_WALL_SECONDS} s to run"
+            raise UserError(path, "", message) from error
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise UserError(path, "", f"takes more than {CPU_SECONDS} s of CPU time to run")
+    return _answer(path, done.stdout, done.stderr)
+
+
+def _answer(path: Path, answer: str, errors: str) -> Facts:
+    try:
+        read: Any = json.loads(answer)
+        if "failed" in read:
+            raise UserError(path, "", read["failed"])
+        return _reader().validate_python(read)
+    except (ValueError, TypeError, ValidationError) as error:
+        said = (errors.strip().splitlines() or ["no answer"])[-1][:200]
+        raise UserError(path, "", f"cannot be run: {said}") from error
