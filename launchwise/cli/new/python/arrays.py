@@ -164,37 +164,42 @@ class Array:
         return [given.get(place) for place in range(rank)]
 
 
-class Shape:
-    """``x.shape``."""
+class Places:
+    """``x.shape`` or ``x.stride``: what a tensor has per dimension."""
 
-    def __init__(self, array: Array) -> None:
-        self.array = array
+    def __init__(self, array: Array, ask: Callable[[int], Value]) -> None:
+        self.array, self._ask = array, ask
+
+    def __call__(self, place: Any = None, dim: Any = None) -> Any:
+        given = place if place is not None else dim
+        return self if given is None else self._ask(int(given))
 
     def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            whole = [*self] if self.array.is_whole else None
-            return tuple(whole[place]) if whole else (Value(ast.Name(f"{self.array.key}.shape")),)
-        return self.array.size(int(place))
+        if not isinstance(place, slice):
+            return self._ask(int(place))
+        return tuple(self)[place] if self.array.is_whole else (Value(self._node()),)
 
     def __len__(self) -> int:
         return self.array.rank or 2
 
     def __iter__(self) -> Iterator[Value]:
-        return iter(self.array.of_rank(len(self)))
+        self.array.of_rank(len(self))
+        return map(self._ask, range(len(self)))
 
     def __eq__(self, other: object) -> Any:
-        if isinstance(other, Shape):
-            node = ast.Compare(_shape(self), [ast.Eq()], [_shape(other)])
-            made = Value(node)
-            made._given = ((self.array, other.array), {})
-            return made
-        return Value(ast.Compare(_shape(self), [ast.Eq()], [node_of(other)]))
+        node = other._node() if isinstance(other, Places) else node_of(other)
+        made = Value(ast.Compare(self._node(), [ast.Eq()], [node]))
+        made._given = ((self.array, other.array) if isinstance(other, Places) else (), {})
+        return made
 
     def __ne__(self, other: object) -> Any:
         return not self == other
 
     def __hash__(self) -> int:
         return id(self.array)
+
+    def _node(self) -> ast.expr:
+        return ast.Name(f"{self.array.key}.shape")
 
     def numel(self) -> Value:
         """Number of elements."""
@@ -205,9 +210,7 @@ class Size(Value):
     """``x.size``: the number of elements of CuPy, and the method of PyTorch."""
 
     def __call__(self, place: Any = None, dim: Any = None) -> Any:
-        given = place if place is not None else dim
-        shape = Shape(self._array)
-        return shape if given is None else shape[given]
+        return _shape(self)(place, dim)
 
 
 def _size(value: Value) -> Value:
@@ -219,30 +222,8 @@ def _size(value: Value) -> Value:
     return size
 
 
-def _shape(shape: Shape) -> ast.expr:
-    return ast.Name(f"{shape.array.key}.shape")
-
-
-class Strides:
-    """``x.stride``, ``x.stride()``, ``x.stride(0)``."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-
-    def __call__(self, place: Any = None, dim: Any = None) -> Any:
-        given = place if place is not None else dim
-        return self if given is None else self.array.stride(int(given))
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [*self][place]
-        return self.array.stride(int(place))
-
-    def __iter__(self) -> Iterator[Value]:
-        return (self.array.stride(place) for place in range(len(self)))
-
-    def __len__(self) -> int:
-        return self.array.rank or 2
+def _shape(value: Value) -> Places:
+    return Places(array_of(value), array_of(value).size)
 
 
 def array_of(value: Value) -> Array:
@@ -301,7 +282,7 @@ def _key(name: str) -> str:
 
 def _sizes(given: Sequence[Any], named: dict[str, Any]) -> list[Any]:
     sizes: Any = named.get("size", given)
-    if len(sizes) == 1 and isinstance(sizes[0], tuple | list | Shape):
+    if len(sizes) == 1 and isinstance(sizes[0], tuple | list | Places):
         sizes = sizes[0]
     return list(sizes)
 
@@ -316,28 +297,25 @@ def _new(name: str, sizes: Sequence[Any], kind: str, like: Array | None) -> Valu
     return made(array)
 
 
+def _alike(name: str, array: Array, kind: str = "", like: Array | None = None) -> Value:
+    """A tensor of the same shape; of the same type, too, where nothing else is said."""
+    return made(NOW[-1].array(_key(name), like=array, dtype=kind, typed_like=like))
+
+
 def _filled(name: str, usual: str) -> Callable[..., Any]:
     def make(owner: Value, *given: Any, **named: Any) -> Any:
-        if name.endswith("_like"):
-            array = array_of(value_of(given[0]))
-            kind, like = kind_of(named.get("dtype"))
-            new = NOW[-1].array(_key(name), like=array, dtype=kind, typed_like=like)
-            return made(new)
         kind, like = kind_of(named.get("dtype"))
-        own = array_of(owner) if name.startswith("new_") else None
-        places: Sequence[Any] = given
-        if name in ("full", "new_full"):
-            places = given[:1]
-        elif name in ("randint", "arange", "randperm"):
-            tuples = [one for one in given if isinstance(one, tuple | list | Shape)]
+        if name.endswith("_like"):
+            return _alike(name, array_of(value_of(given[0])), kind, like)
+        like = like or (array_of(owner) if name.startswith("new_") else None)
+        kind = kind or ("" if like is not None or "dtype" in named else usual)
+        places: Sequence[Any] = given[:1] if "full" in name else given
+        if name in ("randint", "arange", "randperm"):
+            tuples = [one for one in given if isinstance(one, tuple | list | Places)]
             places = tuples[:1] or given[-1:]
-        sizes = _sizes(places, named)
-        if places and isinstance(places[0], Shape) and not places[0].array.is_whole:
-            new = NOW[-1].array(_key(name), like=places[0].array, dtype=kind, typed_like=like)
-            new.dtype = kind or ("" if like or own or "dtype" in named else usual)
-            return made(new)
-        is_said = like is not None or own is not None or "dtype" in named
-        return _new(name, sizes, kind or ("" if is_said else usual), like or own)
+        if places and isinstance(places[0], Places) and not places[0].array.is_whole:
+            return _alike(name, places[0].array, kind, like)
+        return _new(name, _sizes(places, named), kind, like)
 
     return make
 
@@ -354,32 +332,21 @@ def _viewed(owner: Value, *given: Any, **named: Any) -> Any:
 
 
 def _converted(owner: Value, *given: Any, **named: Any) -> Any:
-    array = array_of(owner)
-    for one in (*given, *named.values()):
-        kind, like = kind_of(one)
-        if kind or like is not None:
-            key = f"{array.key}.to:{line_now()}"
-            return made(NOW[-1].array(key, like=array, dtype=kind, typed_like=like))
-    return owner
+    kinds = (kind_of(one) for one in (*given, *named.values()))
+    kind, like = next((one for one in kinds if any(one)), ("", None))
+    return _alike("to", array_of(owner), kind, like) if kind or like is not None else owner
 
 
 def _cast(kind: str) -> Callable[..., Any]:
     def cast(owner: Value, *given: Any, **named: Any) -> Any:
-        if given or named or not is_tensor(owner):
-            return NotImplemented
-        array = array_of(owner)
-        return made(NOW[-1].array(f"{array.key}.{kind}:{line_now()}", like=array, dtype=kind))
+        is_cast = not (given or named) and is_tensor(owner)
+        return _alike(kind, array_of(owner), kind) if is_cast else NotImplemented
 
     return cast
 
 
-def _copied(owner: Value, *given: Any, **named: Any) -> Any:
-    array = array_of(owner)
-    return made(NOW[-1].array(f"{array.key}.clone:{line_now()}", like=array))
-
-
-def _element_size(owner: Value) -> int:
-    return _BITS.get(array_of(owner).kind(), NOW[-1].usual_bytes)
+def _itself(owner: Value, *given: Any, **named: Any) -> Value:
+    return owner
 
 
 HOST_CALLS: dict[str, Callable[..., Any]] = {
@@ -388,23 +355,22 @@ HOST_CALLS: dict[str, Callable[..., Any]] = {
     **{f"{name}_like": _filled(f"{name}_like", "") for name in ("empty", "zeros", "ones", "rand")},
     **{name: _filled(name, "") for name in ("randn_like", "full_like", "randint_like")},
     **{f"new_{name}": _filled(f"new_{name}", "") for name in ("empty", "zeros", "ones", "full")},
-    **{"full": _filled("full", "float32"), "clone": _copied},
-    **{"view": _viewed, "reshape": _viewed},
-    "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),
+    **{"full": _filled("full", "float32"), "view": _viewed, "reshape": _viewed},
     **{"to": _converted, "type": _converted},
     **{name: _cast(kind) for name, kind in (KINDS | {"bfloat16": "bfloat16"}).items()},
-    **{name: lambda owner, *given, **named: owner for name in ("contiguous", "cuda", "cpu")},
-    **{name: lambda owner, *given, **named: owner for name in ("detach", "requires_grad_")},
+    **{name: _itself for name in ("contiguous", "cuda", "cpu", "detach", "data_ptr")},
+    "requires_grad_": _itself,
+    "clone": lambda owner, *given, **named: _alike("clone", array_of(owner)),
+    "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),
     "is_contiguous": lambda owner, *given, **named: True,
     "numel": lambda owner: array_of(owner).elements(),
-    "element_size": _element_size,
-    "data_ptr": lambda owner: owner,
+    "element_size": lambda owner: _BITS.get(array_of(owner).kind(), NOW[-1].usual_bytes),
 }
 """Functions and methods of PyTorch that make tensors, or that ask for their sizes."""
 
 ATTRIBUTES |= {
-    "shape": lambda value: Shape(array_of(value)),
+    "shape": _shape,
     "size": _size,
-    "stride": lambda value: Strides(array_of(value)),
+    "stride": lambda value: Places(array_of(value), array_of(value).stride),
     "is_cuda": lambda value: True,
 }

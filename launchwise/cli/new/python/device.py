@@ -13,6 +13,7 @@ from launchwise.cli.new.python.values import (
     UNKNOWN,
     Mark,
     Value,
+    bases,
     called,
     explore,
     gives_missing,
@@ -91,9 +92,9 @@ class Trace:
 
     def accessed(self, name: str, pointer: Value, value: Any, mask: Any) -> None:
         """A load, a store or an atomic operation."""
-        bases = [mark[1] for mark in pointer._marks if mark[0] == "base"]
+        pointers = [mark[1] for mark in bases(pointer)]
         indexing = {mark[1] for mark in pointer._marks if mark[0] == "loaded"}
-        for base in (one for one in bases if one in self.parameters):
+        for base in (one for one in self.parameters if one in pointers):
             use = self.reading.uses.setdefault(base, Use())
             use.is_bare &= isinstance(pointer._node, ast.Name) and pointer._name == base
             for kind, names in (("times", use.factors), ("mod", use.remainders)):
@@ -173,7 +174,7 @@ def _arange(owner: Any, start: Any = 0, end: Any = 0, **named: Any) -> Value:
 
 def _pointer(owner: Value | None, given: tuple[Any, ...]) -> tuple[Value | None, Any]:
     """Pointer, and the value or mask after it; also of a descriptor's method."""
-    if owner is not None and any(mark[0] == "base" for mark in owner._marks):
+    if owner is not None and bases(owner):
         if isinstance(owner._node, ast.Name) and owner._name in TRACES[-1].parameters:
             reading = TRACES[-1].reading
             reading.descriptor_line = reading.descriptor_line or line_now()
@@ -194,9 +195,8 @@ def _accessing(name: str) -> Callable[..., Any]:
         if pointer is None:
             return Value(ast.Name(UNKNOWN))
         TRACES[-1].accessed(name, pointer, value, mask)
-        bases = [mark[1] for mark in pointer._marks if mark[0] == "base"]
-        loaded = {("loaded", one) for one in bases}
-        return Value(ast.Name(UNKNOWN), frozenset(loaded))
+        loaded = frozenset(("loaded", mark[1]) for mark in bases(pointer))
+        return Value(ast.Name(UNKNOWN), loaded)
 
     return access
 
@@ -224,16 +224,12 @@ def _others(
     owner: Value | None, name: str, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
     """What other functions return: it comes from all that they are given."""
-    values = [one for one in (owner, *given, *named.values()) if isinstance(one, Value)]
-    flat = [one for part in given if isinstance(part, tuple | list) for one in part]
-    values += [one for one in flat if isinstance(one, Value)]
-    marks = {mark for one in values for mark in one._marks if mark[0] != "base"}
+    flat = [one for part in given for one in (part if isinstance(part, tuple | list) else [part])]
+    values = [one for one in (owner, *flat, *named.values()) if isinstance(one, Value)]
     first = owner if name == "to" else given[0] if given else named.get("base")
-    kept = values[1:] if name == "where" else [first] if name in _SAME else []
-    marks |= {
-        mark for one in kept if isinstance(one, Value) for mark in one._marks if mark[0] == "base"
-    }
-    made = Value(ast.Name(UNKNOWN), frozenset(marks))
+    kept = given[1:] if name == "where" else [first] if name in _SAME else []
+    marks = {mark for one in kept for mark in bases(one)}
+    made = Value.of(ast.Name(UNKNOWN), *values, marks=marks)
     if name in ("to", "cast"):
         kinds = [one._name for one in (*given, *named.values()) if isinstance(one, Value)]
         made._cast = next((one for one in kinds if one in TYPES), "")

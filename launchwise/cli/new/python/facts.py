@@ -9,32 +9,24 @@ TYPES: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64", "int1")
 TYPES += ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 """Types of Triton's language."""
 
+Literal = bool | int | float | str | None
+Ordered = dict[str, None]
+"""Names, each once, in the order in which they are met."""
+
 
 @dataclass
 class Use:
-    """How a kernel uses a pointer.
-
-    Parameters
-    ----------
-    stored_as
-        Type that a value is converted to before it is stored; '' if none.
-    indexes
-        Pointers whose address depends on what is loaded from it.
-    bounds, factors, remainders
-        What masks compare with, what addresses multiply, and what indices are reduced to.
-    is_bare
-        Whether only the pointer itself is an address.
-    """
+    """How a kernel uses a pointer."""
 
     is_loaded: bool = False
     is_stored: bool = False
     atomics: bool = False
-    stored_as: str = ""
-    indexes: dict[str, None] = field(default_factory=dict)
-    bounds: dict[str, None] = field(default_factory=dict)
-    factors: dict[str, None] = field(default_factory=dict)
-    remainders: dict[str, None] = field(default_factory=dict)
-    is_bare: bool = True
+    stored_as: str = ""  # Type that a value is converted to before it is stored.
+    indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
+    bounds: Ordered = field(default_factory=dict)  # What masks compare with,
+    factors: Ordered = field(default_factory=dict)  # what addresses multiply,
+    remainders: Ordered = field(default_factory=dict)  # what indices are reduced to.
+    is_bare: bool = True  # Whether only the pointer itself is an address.
 
     @property
     def role(self) -> str:
@@ -46,87 +38,43 @@ class Use:
 
 @dataclass
 class Reading:
-    """What runs of a kernel did.
-
-    Parameters
-    ----------
-    axes
-        Axes of the grid that it reads.
-    bounding
-        Parameters that it compares with, divides by or counts to.
-    computed
-        Parameters that are an operand, so that no block holds them whole.
-    divisions
-        Sizes that it divides by a block.
-    counted
-        Parameters that a range, a loop or a bound of an index ends at.
-    texts
-        Parameters to texts that they are compared with.
-    bounds, steps
-        Per axis of the grid, what its index is compared with and multiplied by.
-    held
-        Blocks to what their elements are compared with.
-    scratch_line, descriptor_line
-        Where it makes a tensor descriptor, and where it uses one that is a parameter; 0 for none.
-    """
+    """What runs of a kernel did; names are those of its parameters."""
 
     uses: dict[str, Use] = field(default_factory=dict)
-    axes: dict[int, None] = field(default_factory=dict)
-    bounding: dict[str, None] = field(default_factory=dict)
-    computed: dict[str, None] = field(default_factory=dict)
-    counted: dict[str, None] = field(default_factory=dict)
-    divisions: list[tuple[str, str]] = field(default_factory=list)
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    bounds: list[list[str]] = field(default_factory=list)
-    steps: list[list[str]] = field(default_factory=list)
-    held: dict[str, list[str]] = field(default_factory=dict)
+    axes: dict[int, None] = field(default_factory=dict)  # Of the grid.
+    bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
+    computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
+    counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
+    divisions: list[tuple[str, str]] = field(default_factory=list)  # Sizes by blocks.
+    texts: dict[str, list[str]] = field(default_factory=dict)  # Compared with these texts.
+    bounds: list[list[str]] = field(default_factory=list)  # Per axis, what its index is below,
+    steps: list[list[str]] = field(default_factory=list)  # and what it is multiplied by.
+    held: dict[str, list[str]] = field(default_factory=dict)  # Per block, what bounds its elements.
     has_dot: bool = False
     has_loop: bool = False
-    scratch_line: int = 0
-    descriptor_line: int = 0
+    scratch_line: int = 0  # Where a tensor descriptor is made, or 0,
+    descriptor_line: int = 0  # where one that is a parameter is used, or 0.
 
 
 @dataclass
 class Given:
-    """What a launch gives for a parameter.
+    """What a launch gives for a parameter."""
 
-    Parameters
-    ----------
-    text
-        Its expression over problem parameters; None where there is none.
-    problem
-        Why there is none, with the line.
-    literal
-        Its value, where the file has it.
-    is_own
-        Whether it is a parameter of the host's function.
-    is_free
-        Whether its text reads one.
-    asks
-        ``1`` or ``0`` for ``x is not None``; else ''.
-    type
-        ``tl.float16`` and the like; else ''.
-    array
-        Name of the tensor; '' for numbers.
-    guessed
-        Tensor whose sizes are guessed and whose stride it is; '' for none.
-    """
-
-    text: str | None = None
-    problem: str = ""
-    literal: bool | int | float | str | None = None
-    is_own: bool = False
-    is_free: bool = False
+    text: str | None = None  # Expression over problem parameters,
+    problem: str = ""  # or why there is none, with the line.
+    literal: Literal = None
+    is_own: bool = False  # A parameter of the host's function,
+    is_free: bool = False  # or an expression that reads one.
     is_none: bool = False
-    asks: str = ""
-    type: str = ""
-    array: str = ""
-    guessed: str = ""
+    asks: str = ""  # "1" or "0" for `x is not None`.
+    type: str = ""  # Such as tl.float16.
+    array: str = ""  # Name of the tensor.
+    guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
 
 
 @dataclass
 class Tensor:
-    """What the host says of a tensor: sizes (None for unknown ones), type and a question."""
+    """What the host says of a tensor."""
 
     shape: list[str | None] = field(default_factory=list)
     dtype: str = ""
@@ -135,48 +83,26 @@ class Tensor:
 
 @dataclass
 class Host:
-    """The launch of a kernel in the host code of its file.
-
-    Parameters
-    ----------
-    grid
-        Sizes of the grid; empty with a ``problem``.
-    """
+    """The launch of a kernel in the host code of its file."""
 
     is_there: bool = False
     given: dict[str, Given] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     grid: list[str] = field(default_factory=list)
-    problem: str = ""
+    problem: str = ""  # Why there is no grid.
 
 
 @dataclass
 class Tuning:
-    """Configurations and derived constexprs of a kernel.
+    """Configurations and derived constexprs of a kernel."""
 
-    Parameters
-    ----------
-    configs
-        Tunables to their values, in the order of the file; every one has all of ``axes``.
-    key
-        Arguments whose change asks Triton to tune anew.
-    macros
-        Constexprs to expressions of ``spec.yaml``.
-    given
-        Constexprs whose expression asks whether an array is given.
-    zeroed, restored
-        Arguments that Triton sets to zero, or puts back, before each run.
-    notes
-        What a person must do, each with a line of the file.
-    """
-
-    configs: list[dict[str, int | str]] = field(default_factory=list)
-    key: list[str] = field(default_factory=list)
+    configs: list[dict[str, int | str]] = field(default_factory=list)  # All have the same names.
+    key: list[str] = field(default_factory=list)  # Arguments whose change asks to tune anew.
     macros: dict[str, str] = field(default_factory=dict)
-    given: list[str] = field(default_factory=list)
-    zeroed: list[str] = field(default_factory=list)
-    restored: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)  # Macros that ask whether an array is given.
+    zeroed: list[str] = field(default_factory=list)  # Arguments set to zero before each run,
+    restored: list[str] = field(default_factory=list)  # or put back.
+    notes: list[str] = field(default_factory=list)  # What a person must do, each with a line.
 
     @property
     def axes(self) -> dict[str, list[int | str]]:
@@ -201,21 +127,13 @@ class Tuning:
 
 @dataclass
 class Kernel:
-    """A kernel of Triton.
-
-    Parameters
-    ----------
-    line
-        Of its ``def``.
-    defaults
-        Parameters to numbers and texts that the function has for them; None for others.
-    """
+    """A kernel of Triton."""
 
     name: str
     line: int
     parameters: list[str]
     constexprs: list[str]
-    defaults: dict[str, bool | int | float | str | None]
+    defaults: dict[str, Literal]
     reading: Reading
     tuning: Tuning
     host: Host
@@ -223,33 +141,25 @@ class Kernel:
 
 @dataclass
 class Code:
-    """A call of ``cupy.RawKernel`` or ``cupy.RawModule``, and why it is refused."""
+    """CUDA text of a call of ``cupy.RawKernel`` or ``cupy.RawModule``."""
 
     line: int
     text: str = ""
-    names: list[str] = field(default_factory=list)
-    options: list[str] = field(default_factory=list)
-    refused: str = ""
+    names: list[str] = field(default_factory=list)  # The kernel, or name expressions.
+    options: list[str] = field(default_factory=list)  # Of the compiler,
+    macros: dict[str, str] = field(default_factory=dict)  # without those that define macros.
+    refused: str = ""  # Why it cannot be taken.
 
 
 @dataclass
 class Facts:
-    """What a file says.
+    """What a file says."""
 
-    Parameters
-    ----------
-    kernels
-        Functions of Triton that no other one calls, those first that host code reads.
-    chosen
-        The kernel that was asked for, or the first.
-    values
-        Names of the file to numbers and texts, as Python writes them.
-    codes, launches
-        CUDA texts; kernels to threads per block, and bytes of shared memory, of their first launch.
-    """
-
-    kernels: list[str] = field(default_factory=list)
+    kernels: list[str] = field(
+        default_factory=list
+    )  # No other one calls them; launched ones first.
     chosen: Kernel | None = None
-    values: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)  # Names to numbers and texts, as written.
     codes: list[Code] = field(default_factory=list)
+    # Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch.
     launches: dict[str, tuple[list[int], int]] = field(default_factory=dict)

@@ -69,7 +69,7 @@ def attempts(
         NOW.append(names)
         LAUNCHES.clear()
         try:
-            function(*before, *_arguments(function, len(before), names))
+            function(*before, **dict(_arguments(function, len(before), names)))
         except Launched:
             pass
         except Exception as error:
@@ -86,16 +86,15 @@ def attempts(
             yield taken, *result
 
 
-def _arguments(function: FunctionType, count: int, names: Names) -> Iterator[Any]:
+def _arguments(function: FunctionType, count: int, names: Names) -> Iterator[tuple[str, Any]]:
     for one in list(inspect.signature(function).parameters.values())[count:]:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.KEYWORD_ONLY):
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
             continue
         if one.default is one.empty or one.default is None:
-            yield names.symbol(one.name, Symbol("free"))
+            yield one.name, names.symbol(one.name, Symbol("free"))
         elif type(one.default) is int:
-            yield names.symbol(f"{one.name}={one.default}", Symbol("literal", known=one.default))
-        else:
-            yield one.default
+            literal = Symbol("literal", known=one.default)
+            yield one.name, names.symbol(f"{one.name}={one.default}", literal)
 
 
 def read_host(

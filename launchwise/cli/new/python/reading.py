@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.facts import Facts
+from launchwise.cli.new.python.excerpt import parsed, python_text
+from launchwise.cli.new.python.facts import Code, Facts
 from launchwise.cli.new.python.limits import CPU_SECONDS
+from launchwise.workloads.compiler_options import compiler_option
 
 _WALL_SECONDS = 60
+_MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^\n\r\\]*))?")
 
 
 @cache
@@ -81,3 +85,35 @@ def _answer(path: Path, answer: str, errors: str) -> Facts:
     except (ValueError, TypeError, ValidationError) as error:
         said = (errors.strip().splitlines() or ["no answer"])[-1][:200]
         raise UserError(path, "", f"cannot be run: {said}") from error
+
+
+def raw_codes(path: Path) -> Facts:
+    """CUDA texts that a Python file gives to CuPy, and launches of their kernels.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, is no Python, or cannot be run.
+    """
+    text = python_text(path)
+    parsed(path, text)
+    found = facts_of(path, text, None, ())
+    for code in found.codes:
+        try:
+            _take_options(code)
+        except ValueError as error:
+            code.refused = code.refused or str(error)
+        if "__global__" not in code.text:
+            code.refused = code.refused or "code has no kernel: no function is __global__"
+    return found
+
+
+def _take_options(code: Code) -> None:
+    """Split macros from options that ``spec.yaml`` knows; raises ValueError for others."""
+    kept = []
+    for option in code.options:
+        if match := _MACRO.fullmatch(option):
+            code.macros[match["name"]] = "1" if match["value"] is None else match["value"]
+        else:
+            kept.append(compiler_option(option))
+    code.options = list(dict.fromkeys(kept))

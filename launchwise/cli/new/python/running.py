@@ -116,7 +116,7 @@ class File:
             if getattr(value, "__name__", "") == "math":
                 self.space[name] = MathModule()
             elif callable(value) and getattr(value, "__module__", "") == "math":
-                self.space[name] = MATH.get(value, value)
+                self.space[name] = MATH.get(value.__name__, value)
         if isinstance(statement, ast.FunctionDef) and decorators:
             for decorator in reversed(decorators):
                 self._decorate(statement.name, decorator)

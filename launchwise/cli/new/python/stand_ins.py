@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from launchwise.cli.new.python.arrays import HOST_CALLS, NOW, Shape, Symbol, array_of
+from launchwise.cli.new.python.arrays import HOST_CALLS, NOW, Places, Symbol, array_of
 from launchwise.cli.new.python.device import DEVICE_CALLS, DEVICE_OTHERS
 from launchwise.cli.new.python.facts import Code
 from launchwise.cli.new.python.values import (
+    ATTRIBUTES,
     MADE_OF,
     TRACES,
     NotKnown,
@@ -50,10 +51,6 @@ class Config:
         self.pre_hook = stated.pop("pre_hook", None)
         self.stated = {name: stated[name] for name in CONFIG_OPTIONS if name in stated}
         self.__dict__ |= {**CONFIG_OPTIONS, **self.stated}
-
-    def all_kwargs(self) -> dict[str, Any]:
-        """Constexprs and options."""
-        return {**self.kwargs, **self.stated}
 
 
 class Launch:
@@ -116,7 +113,6 @@ class Kernel:
         }
         self.constexprs = [name for name, one in found.items() if _is_constexpr(one.annotation)]
         self.tuners: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
-        self.notes: list[tuple[int, str]] = []
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         def launch(*given: Any, **named: Any) -> None:
@@ -129,9 +125,14 @@ class Kernel:
     def __call__(self, *given: Any, **named: Any) -> Any:
         return self.fn(*given, **named)
 
-    def run(self, *given: Any, grid: Any = None, **named: Any) -> None:
-        """``kernel.run(..., grid=grid)``."""
-        self[grid](*given, **named)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Value(ast.Name(name))
+
+    def warmup(self, *given: Any, **named: Any) -> Kernel:
+        """What is compiled is launched like the function."""
+        return self
 
 
 def _is_constexpr(annotation: Any) -> bool:
@@ -155,28 +156,23 @@ def _call(function: Value, *given: Any, **named: Any) -> Any:
         return DEVICE_OTHERS(owner, name, given, named)
     taken = given[0] if len(given) == 1 and not named else None
     if isinstance(taken, Kernel):
-        _decorated(taken, function)
+        taken.tuners.append(
+            (owner._name if owner is not None else "", *function._given, function._line)
+        )
         return taken
     if isinstance(taken, FunctionType | type | staticmethod | classmethod):
         return taken
     node = ast.Call(function._node, [node_of(one) for one in given], [
         ast.keyword(key, node_of(one)) for key, one in named.items()
     ])  # fmt: skip
-    size = 2 + sum(one._size for one in map(value_of, (*given, *named.values())))
-    made = Value(node, owner=function, size=size)
-    made._given = (given, named)
+    made = Value.of(node, *map(value_of, (*given, *named.values())))
+    made._owner, made._source, made._given = function, made, (given, named)
     CALLS.append(function)
     return made
 
 
 CALLS: list[Value] = []
 """Functions that are called and unknown, such as ``x.zero_``."""
-
-
-def _decorated(kernel: Kernel, decorator: Value) -> None:
-    given, named = decorator._given
-    name = decorator._owner._name if decorator._owner is not None else ""
-    kernel.tuners.append((name, given, named, decorator._line))
 
 
 def _compare(sign: type[ast.AST], left: Value, right: Value) -> None:
@@ -206,17 +202,25 @@ def _jit(owner: Any, fn: Any = None, **named: Any) -> Any:
     return Kernel(fn, fn.__code__.co_firstlineno) if isinstance(fn, FunctionType) else fn
 
 
-class _Target(Value):
-    """What Triton compiles for."""
+def _computed(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of numbers that takes values, too."""
 
-    backend = "cuda"
+    def function(*given: Any, **named: Any) -> Any:
+        listed = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+        if not named and any(isinstance(one, Value) for one in listed):
+            return called(name, *listed)
+        return plain(*given, **named)
 
+    return function
+
+
+MATH = {name: _computed(getattr(math, name), name) for name in ("ceil", "floor", "sqrt", "log2")}
+"""Functions of ``math``."""
 
 COMMON_CALLS: dict[str, Callable[..., Any]] = {
     **{"cdiv": _cdiv, "next_power_of_2": _next_power, "jit": _jit},
     "Config": lambda owner, *given, **named: Config(*given, **named),
     "constexpr": lambda owner, value=None: value,
-    "get_current_target": lambda owner: _Target(ast.Name("target")),
     "is_available": lambda owner: True,
     "do_bench": lambda owner, function, *given, **named: function(),
 }
@@ -324,15 +328,7 @@ class _Kinds(type):
         return plain(*given, **named)
 
 
-class _Int(int, metaclass=_Kinds):
-    pass
-
-
-class _Float(float, metaclass=_Kinds):
-    pass
-
-
-_Int.__name__, _Float.__name__ = "int", "float"
+_Int, _Float = _Kinds("int", (int,), {}), _Kinds("float", (float,), {})
 
 
 def _range(*given: Any) -> Any:
@@ -343,16 +339,6 @@ def _range(*given: Any) -> Any:
 
 def _len(one: Any) -> Any:
     return array_of(one).size(0) if isinstance(one, Value) else len(one)
-
-
-def _of_values(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def function(*given: Any, **named: Any) -> Any:
-        listed = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
-        if not named and any(isinstance(one, Value) for one in listed):
-            return called(name, *listed)
-        return plain(*given, **named)
-
-    return function
 
 
 class Given(Value):
@@ -367,14 +353,14 @@ def is_none(value: Any, wanted: bool) -> Any:
 def is_in(value: Any, several: Any, wanted: bool) -> Any:
     """``value in several``, or ``not in``."""
     if isinstance(value, Value) and value._known is None and not isinstance(several, Value):
-        return compared(ast.In if wanted else ast.NotIn, lambda *both: None, value, [*several])
+        return compared(ast.In if wanted else ast.NotIn, "", value, value_of([*several]))
     return (value in several) == wanted
 
 
 def named(names: str | list[str], value: Any) -> Any:
     """A value that the file binds to a name, or to several."""
     if isinstance(names, list):
-        if isinstance(value, Shape) and "*" not in names:
+        if isinstance(value, Places) and "*" not in names:
             value = value.array.of_rank(len(names))
         elif isinstance(value, Value):
             value = [value[place] for place in range(len(names))]
@@ -394,24 +380,17 @@ def named(names: str | list[str], value: Any) -> Any:
 BUILTINS: dict[str, Any] = {
     **vars(builtins),
     **{"int": _Int, "float": _Float, "range": _range, "len": _len},
-    **{one.__name__: _of_values(one, one.__name__) for one in (min, max, abs)},
+    **{one.__name__: _computed(one, one.__name__) for one in (min, max, abs)},
     **{"is_none!": is_none, "is_in!": is_in, "named!": named},
     "print": lambda *given, **named: None,
 }
-
-MATH: dict[Any, Any] = {
-    getattr(math, name): _of_values(getattr(math, name), name)
-    for name in ("ceil", "floor", "sqrt", "log2")
-}
-"""Functions of ``math`` to those that take values, too."""
 
 
 class MathModule:
     """``math``."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(math, name)
-        return MATH.get(found, found) if callable(found) else found
+        return MATH.get(name) or getattr(math, name)
 
 
 # Modules
@@ -428,36 +407,17 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: Any) -> Any:
         """The value in its place."""
-        node = ast.parse(spec.name, mode="eval").body
-        return TORCH if spec.name == "torch" else Value(node)
+        return Value(ast.parse(spec.name, mode="eval").body)
 
     def exec_module(self, module: Any) -> None:
         """Nothing runs."""
 
 
-class _Tensors(type):
-    def __instancecheck__(cls, one: Any) -> bool:
-        return isinstance(one, Value)
-
-
-class Tensor(metaclass=_Tensors):
-    """``torch.Tensor``."""
-
-
-class _Version(Value):
-    """``torch.version``."""
-
-    hip = None
-
-
-class _Torch(Value):
-    """``torch``."""
-
-    Tensor = Tensor
-    version = _Version(ast.Name("torch.version"))
-
-
-TORCH = _Torch(ast.Name("torch"))
+ATTRIBUTES |= {
+    "Tensor": lambda value: Value,
+    "hip": lambda value: None if value._name == "version" else NotImplemented,
+    "backend": lambda value: "cuda" if "current_target" in str(value) else NotImplemented,
+}
 
 
 def install() -> None:

@@ -61,10 +61,8 @@ class Run:
         place, number = line_now(), len(self.taken)
         if number >= MOST_DECISIONS:
             raise NotKnown(place, "more conditions than are followed")
-        if number < len(self.prefix):
-            outcome = self.prefix[number]
-        else:
-            outcome = self.places.count(place) < _OFTEN
+        is_said = number < len(self.prefix)
+        outcome = self.prefix[number] if is_said else self.places.count(place) < _OFTEN
         self.taken.append((condition, outcome))
         self.places.append(place)
         return outcome
@@ -163,16 +161,25 @@ class Value:
 
     def __init__(
         self, node: ast.expr, marks: frozenset[Mark] = frozenset(), known: Any = None,
-        owner: Value | None = None, size: int = 1, source: Value | None = None,
+        owner: Value | None = None,
     ) -> None:  # fmt: skip
-        self._size = size
-        self._node = node if size <= MOST_NODES else ast.Name(UNKNOWN)
-        self._marks, self._known, self._owner = marks, known, owner
+        self._node, self._marks, self._known, self._owner = node, marks, known, owner
+        self._size = 1
         self._line = 0 if known is not None else line_now()
-        self._source = source if source is not None else self
+        self._source = self
         self._array: Any = None
         self._cast = ""
         self._given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    @classmethod
+    def of(cls, node: ast.expr, *parts: Value, known: Any = None, marks: Any = ()) -> Value:
+        """A value that is computed from others; pointers are no part of it but by ``marks``."""
+        made = Value(node, frozenset([*_marks(*parts), *marks]), known)
+        made._size = 1 + sum(one._size for one in parts)
+        if made._size > MOST_NODES:
+            made._node = ast.Name(UNKNOWN)
+        made._source = next((one._source for one in parts if one._known is None), made)
+        return made
 
     @property
     def _name(self) -> str:
@@ -195,18 +202,17 @@ class Value:
         if known is not None and (found := known(self)) is not NotImplemented:
             return found
         node = ast.Attribute(self._node, name, ast.Load(), lineno=line_now())
-        return Value(node, frozenset(one for one in self._marks if one[0] == "base"), owner=self)
+        return Value(node, frozenset(bases(self)), owner=self)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return Value.on_call(self, *given, **named)
 
     def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, tuple | slice):
-            made = Value(self._node, self._marks, size=self._size)
-            made._array = self._array
-            return made
-        node = ast.Subscript(self._node, node_of(place), ast.Load())
-        return Value(node, self._marks, owner=self, size=self._size + 2, source=self._source)
+        is_part = not isinstance(place, tuple | slice)
+        node = ast.Subscript(self._node, node_of(place), ast.Load()) if is_part else self._node
+        made = Value.of(node, self, marks=self._marks)
+        made._owner, made._array = self, None if is_part else self._array
+        return made
 
     def __setitem__(self, place: Any, value: Any) -> None:
         pass
@@ -262,28 +268,28 @@ class Value:
 
     def __neg__(self) -> Value:
         known = None if self._known is None else -self._known
-        return Value(ast.UnaryOp(ast.USub(), self._node), self._marks, known, size=self._size + 1)
+        return Value.of(ast.UnaryOp(ast.USub(), self._node), self, known=known)
 
     def __invert__(self) -> Value:
-        return Value(ast.UnaryOp(ast.Not(), self._node), self._marks, size=self._size + 1)
-
-    def __eq__(self, other: object) -> Any:
-        return compared(ast.Eq, operator.eq, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return compared(ast.NotEq, operator.ne, self, other)
+        return Value.of(ast.UnaryOp(ast.Not(), self._node), self)
 
 
 ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}
 """Attributes of values whose meaning is known."""
 
-_ADDED = (ast.Add, ast.Sub)
-_SIGNS: dict[str, type[ast.operator]] = {
+_SIGNS: dict[str, type[ast.AST]] = {
     **{"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "mod": ast.Mod},
     **{"floordiv": ast.FloorDiv, "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift},
     **{"and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor, "matmul": ast.MatMult},
 }
-_COMPARED = {"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE}
+_COMPARED = {
+    "lt": ast.Lt,
+    "le": ast.LtE,
+    "gt": ast.Gt,
+    "ge": ast.GtE,
+    "eq": ast.Eq,
+    "ne": ast.NotEq,
+}
 
 
 def node_of(value: Any) -> ast.expr:
@@ -313,98 +319,87 @@ def written(node: ast.expr) -> str:
 def called(name: str, *given: Any) -> Value:
     """Value of a function of the language of ``spec.yaml``."""
     values = [value_of(one) for one in given]
-    marks = frozenset[Mark]().union(*(one._marks for one in values))
-    node = ast.Call(ast.Name(name), [one._node for one in values], [])
-    source = next((one._source for one in values if one._known is None), None)
-    return Value(node, marks, None, None, 1 + sum(one._size for one in values), source)
+    return Value.of(ast.Call(ast.Name(name), [one._node for one in values], []), *values)
 
 
-def _pointers(sign: type[ast.operator], left: Value, right: Value) -> set[Mark]:
-    """Marks of the pointer of a sum; products are no pointers."""
-    if sign not in _ADDED:
-        return set()
-    own = {one for one in left._marks if one[0] == "base"}
-    return own or {one for one in right._marks if one[0] == "base"}
+def _marks(*values: Value) -> set[Mark]:
+    return {mark for one in values for mark in one._marks if mark[0] != "base"}
+
+
+def bases(value: Any) -> set[Mark]:
+    """Marks of the pointers that a value may be."""
+    marks = value._marks if isinstance(value, Value) else ()
+    return {one for one in marks if one[0] == "base"}
+
+
+def _known(name: str, left: Value, right: Value) -> Any:
+    both = left._known, right._known
+    return None if None in both else getattr(operator, name)(*both)
 
 
 def combined(sign: type[ast.operator], name: str, left: Value, right: Value) -> Any:
     """Value of ``left sign right``."""
-    if left._known is not None and right._known is not None:
-        known = getattr(operator, name)(left._known, right._known)
-    else:
-        known = None
-    marks = {one for one in (*left._marks, *right._marks) if one[0] != "base"}
-    marks |= _pointers(sign, left, right)
-    if sign is ast.Mult:
-        marks |= {("times", one) for one in left._names() | right._names()}
+    marks: set[Mark] = set()
+    if sign in (ast.Add, ast.Sub):
+        marks = bases(left) or bases(right)  # A pointer stands before offsets.
+    elif sign is ast.Mult:
+        marks = {("times", one) for one in left._names() | right._names()}
         for one, block in ((left, right), (right, left)):
             if isinstance(block._node, ast.Name) and block._names():
                 axes = {mark[1] for mark in one._marks if mark[0] == "pid"}
                 marks |= {("step", axis, block._name) for axis in axes}
-    if sign is ast.Mod and isinstance(right._node, ast.Name) and right._names():
-        marks.add(("mod", right._name))
+    elif sign is ast.Mod and isinstance(right._node, ast.Name) and right._names():
+        marks = {("mod", right._name)}
     Value.on_compare(sign, left, right)
     node = ast.BinOp(left._node, sign(), right._node)
-    source = left._source if left._known is None else right._source
-    return Value(node, frozenset(marks), known, None, left._size + right._size + 1, source)
+    return Value.of(node, left, right, known=_known(name, left, right), marks=marks)
 
 
-def compared(sign: type[ast.cmpop], holds: Callable[..., Any], left: Any, right: Any) -> Any:
+def compared(sign: type[ast.cmpop], name: str, left: Value, right: Value) -> Value:
     """Value of a comparison."""
-    left, right = value_of(left), value_of(right)
-    known = None
-    if left._known is not None and right._known is not None:
-        known = holds(left._known, right._known)
     Value.on_compare(sign, left, right)
-    marks = {one for one in left._marks | right._marks if one[0] != "base"}
-    marks |= {("bound", one) for one in right._names()}
+    bounds = {("bound", one) for one in right._names()}
     node = ast.Compare(left._node, [sign()], [right._node])
-    source = left._source if left._known is None else right._source
-    return Value(node, frozenset(marks), known, None, left._size + right._size + 1, source)
+    known = _known(name, left, right) if name else None
+    return Value.of(node, left, right, known=known, marks=bounds)
 
 
-def _add_operators() -> None:
-    for name, sign in _SIGNS.items():
-        plain = name.strip("_")
+def _operators(name: str, sign: Any) -> None:
+    """Give values an operator, also where the other side stands first."""
+    plain = getattr(operator, name)
 
-        def forwards(self: Any, other: Any, name: str = name, sign: Any = sign) -> Any:
-            if self._known is not None and not isinstance(other, Value | int | float):
-                return getattr(operator, name)(self._known, other)
-            return combined(sign, name, self, value_of(other))
+    def forwards(self: Any, other: Any) -> Any:
+        if self._known is not None and not isinstance(other, Value | int | float):
+            return plain(self._known, other)
+        if issubclass(sign, ast.cmpop):
+            return compared(sign, name, self, value_of(other))
+        return combined(sign, name, self, value_of(other))
 
-        def backwards(self: Any, other: Any, name: str = name, sign: Any = sign) -> Any:
-            if self._known is not None and not isinstance(other, Value | int | float):
-                return getattr(operator, name)(other, self._known)
-            return combined(sign, name, value_of(other), self)
+    def backwards(self: Any, other: Any) -> Any:
+        if self._known is not None and not isinstance(other, Value | int | float):
+            return plain(other, self._known)
+        return combined(sign, name, value_of(other), self)
 
-        setattr(Value, f"__{plain}__", forwards)
-        setattr(Value, f"__r{plain}__", backwards)
-    for name, asked in _COMPARED.items():
-
-        def compare(self: Any, other: Any, name: str = name, asked: Any = asked) -> Any:
-            return compared(asked, getattr(operator, name), self, other)
-
-        setattr(Value, f"__{name}__", compare)
+    setattr(Value, f"__{name.strip('_')}__", forwards)
+    if issubclass(sign, ast.operator):
+        setattr(Value, f"__r{name.strip('_')}__", backwards)
 
 
-_add_operators()
+for _pair in (_SIGNS | _COMPARED).items():
+    _operators(*_pair)
 
 
 def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], ast.expr]]) -> ast.expr:
     """One expression for what several runs gave, by the conditions in which they differ."""
-    texts = {ast.dump(node) for _, node in paths}
-    if len(texts) == 1:
+    if len({ast.dump(node) for _, node in paths}) == 1:
         return paths[0][1]
-    shortest = min(len(taken) for taken, _ in paths)
-    for place in range(shortest):
-        outcomes = {taken[place][1] for taken, _ in paths}
-        if len(outcomes) == 2:
-            condition = paths[0][0][place][0]._node
+    for place in range(min(len(taken) for taken, _ in paths)):
+        if len({taken[place][1] for taken, _ in paths}) == 2:
             yes, no = (
                 merged([one for one in paths if one[0][place][1] is outcome])
                 for outcome in (True, False)
             )
-            return _chosen(condition, yes, no)
+            return _chosen(paths[0][0][place][0]._node, yes, no)
     return paths[0][1]
 
 
