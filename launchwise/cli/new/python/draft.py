@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.python.facts import Given, Host, Kernel, Reading, Tensor, Tuning, Use
+from launchwise.cli.new.python.facts import Given, Kernel, Tensor, Use
 from launchwise.cli.new.python.layout import ROWS, Layout, is_stride
 from launchwise.cli.new.python.names import (
     HEAD,
@@ -35,46 +35,37 @@ TAKEN = {*RESERVED, *OPTIONS}
 _NOTHING = Given()
 
 
-@dataclass
 class Draft:
     """What is written.
 
     Parameters
     ----------
-    tunables
-        Name to values, the first choice, and a question.
-    macros
-        Constexpr to an expression and a question.
-    usual
-        Option of the compiler to the expression by which the host chooses it.
-    notes
-        What a person must do, with lines of the file.
+    kernels
+        Those of the file that no other one calls.
     remarks
         What is said first.
     """
 
-    path: Path
-    kernels: list[str]
-    kernel: Kernel
-    remarks: list[str] = field(default_factory=list)
-    tunables: dict[str, tuple[list[Value], Value, str]] = field(default_factory=dict)
-    macros: dict[str, tuple[str, str]] = field(default_factory=dict)
-    arguments: list[Line] = field(default_factory=list)
-    usual: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    grid: list[str] = field(default_factory=list)
-    grid_question: str = ""
-    _values: dict[str, str] = field(default_factory=dict)
-    _heads: set[str] = field(default_factory=set)
-    _choices: dict[str, list[str]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.notes += [*self.remarks, *self.tuning.notes]
+    def __init__(
+        self, path: Path, kernels: Sequence[str], kernel: Kernel, remarks: Sequence[str]
+    ) -> None:
+        self.path, self.kernels, self.kernel = path, kernels, kernel
+        self.reading, self.tuning, self.host = kernel.reading, kernel.tuning, kernel.host
+        # Name to values, the first choice, and a question.
+        self.tunables: dict[str, tuple[list[Value], Value, str]] = {}
+        self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
+        self.usual: dict[str, str] = {}  # Option of the compiler to the host's expression.
+        self.notes = [*remarks, *self.tuning.notes]  # What a person must do, with lines.
+        self.grid: list[str] = []
+        self.grid_question = ""
+        self._values: dict[str, str] = {}
+        self._heads: set[str] = set()
+        self._choices: dict[str, list[str]] = {}
         if line := self.reading.scratch_line:
-            needs = (
-                "a tensor descriptor made on the device needs scratch memory of Triton's launcher"
+            needs = "a tensor descriptor made on the device needs scratch memory of Triton's"
+            self.notes.append(
+                f"line {line}: {needs} launcher, which there is none of: load by pointers"
             )
-            self.notes.append(f"line {line}: {needs}, which there is none of: load by pointers")
         if line := self.reading.descriptor_line:
             needs = "a tensor descriptor of the host, which no launch here makes: load by pointers"
             self.notes.append(f"line {line}: {needs}")
@@ -88,21 +79,6 @@ class Draft:
             self._constexpr(name)
         self._options()
         self._grid()
-
-    @property
-    def reading(self) -> Reading:
-        """What the kernel does."""
-        return self.kernel.reading
-
-    @property
-    def tuning(self) -> Tuning:
-        """What its decorators say."""
-        return self.kernel.tuning
-
-    @property
-    def host(self) -> Host:
-        """Its launch in the file."""
-        return self.kernel.host
 
     @cached_property
     def given(self) -> list[str]:
@@ -227,20 +203,14 @@ class Draft:
                 self.arguments[place] = Line(line.key, {**line.value, "fill": fill}, asked)
 
     def _number(self, name: str) -> Line:
-        given, question = (
-            self._of(name),
-            self._of(name).problem and f"value: {self._of(name).problem}",
-        )
-        literal, is_size = given.literal, name in self.sizes
-        free = given.is_own and literal is None
-        text = None if free and not is_size else given.text
-        if given.array or (free and not is_size):
-            question = ""
+        given, is_size = self._of(name), name in self.sizes
+        literal = given.literal
+        text = given.text if is_size or literal is not None or not given.is_own else None
+        question = f"value: {given.problem}" if given.problem else ""
         if given.guessed:
             question = f"stride: the file does not say all sizes of {given.guessed}"
         real = isinstance(literal, float) or bool(REAL.search(name.lower()))
-        if SEED.search(name.lower()):
-            real = False
+        real = real and not SEED.search(name.lower())
         if text is None and is_stride(name):
             text = self._over_host(self.layout.stride(name))
             question = "stride"
@@ -270,7 +240,7 @@ class Draft:
             self._macro(name, repr(given.type), "")
         elif given.asks:
             self._macro(name, given.asks, IS_GIVEN)
-        elif TUNED.search(name) and (self._literal(name) is None or self._is_whole(name)):
+        elif TUNED.search(name) and isinstance(self._literal(name), int | None):
             self._tuned(name)
         else:
             self._fixed(name)
@@ -280,9 +250,6 @@ class Draft:
         given = self._of(name)
         is_given = name in self.host.given
         return given.literal if is_given else self.kernel.defaults.get(name)
-
-    def _is_whole(self, name: str) -> bool:
-        return isinstance(self._literal(name), int)
 
     def _tuned(self, name: str) -> None:
         """A constexpr that is named as one that is tuned."""
@@ -300,11 +267,11 @@ class Draft:
 
     def _fixed(self, name: str) -> None:
         """A constexpr that is no tunable."""
-        literal, text, has_default = self._literal(name), self._text(name), (
-            name in self.kernel.defaults
-        )  # fmt: skip
+        literal, text = self._literal(name), self._text(name)
+        has_default, is_sized = name in self.kernel.defaults, name in self.reading.counted
+        is_said = is_sized or not self._of(name).is_free
         changes = "a problem parameter, where it changes the result"
-        if text is not None and names_in(text) - {name} and self._is_said(name):
+        if text is not None and names_in(text) - {name} and is_said:
             if HEAD.search(text) and text.isidentifier():
                 self._heads.add(text)
             self._macro(name, text, "")
@@ -318,23 +285,13 @@ class Draft:
             self._macro(name, choice, "")
         elif re.search(r"d?type$", name.lower()):
             self._macro(name, repr(f"tl.{self._usual_type}"), "type")
-        elif self._is_sized(name) and re.search(
-            r"dim|size|len|^[dnkmhc]$|cols|rows|heads", name.lower()
-        ):
+        elif is_sized and re.search(r"dim|size|len|^[dnkmhc]$|cols|rows|heads", name.lower()):
             size = name.lower() if name.lower() not in RESERVED else f"{name.lower()}_size"
             self._heads.add(size)
             self._macro(name, size, "")
         elif not has_default:
             start = "0.0" if REAL.search(name.lower()) else "0"
             self._macro(name, start, f"a number, or {changes}")
-
-    def _is_said(self, name: str) -> bool:
-        """Whether what the host gives is more than a parameter of its own that is no size."""
-        return not self._of(name).is_free or self._is_sized(name)
-
-    def _is_sized(self, name: str) -> bool:
-        """Whether the kernel counts to a constexpr, or to a part of it."""
-        return name in self.reading.counted
 
     def _text(self, name: str) -> str | None:
         """What the host gives for a constexpr, over problem parameters."""

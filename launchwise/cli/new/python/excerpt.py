@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.sources import source_text
+from launchwise.workloads.triton_functions import last_name
 
 MOST_BYTES = 256 << 10
 """Longest Python file, bytes: Python's own parser takes long, and cannot be stopped."""
@@ -22,6 +23,9 @@ _HARMLESS = ("triton", "math", "itertools", "functools", "typing", "enum", "data
 
 _USUAL = {"triton": "triton", "tl": "triton.language"}
 """Names under which projects hand Triton on."""
+
+_COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
+"""Statements that are not copied: of the names that they bind, the values are."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ def jit_functions(path: Path, tree: ast.Module) -> dict[str, ast.FunctionDef]:
     UserError
         When all of them stand below other code.
     """
-    functions = {one.name: one for one in tree.body if _is_jit(one)}
-    if not functions and (below := next((one for one in ast.walk(tree) if _is_jit(one)), None)):
+    functions = {one.name: one for one in tree.body if is_jit(one)}
+    if not functions and (below := next((one for one in ast.walk(tree) if is_jit(one)), None)):
         message = "a @triton.jit function below other code is not read: move it to the left"
         raise UserError(path, f"line {below.lineno}", message)
     return functions
@@ -120,30 +124,21 @@ class _Kept:
         self.modules: dict[str, None] = {}
         self.missing: list[str] = []
         names = _names_needed(tree, kernel)
-        done: set[str] = set()
         for statement in tree.body:
             own = {*_given_by(statement)} & names
-            if own - done and not isinstance(
-                statement, ast.Import | ast.ImportFrom | ast.Try | ast.If
-            ):
-                self._copy(statement, own)
-                done |= own
-        defined = {name for one in tree.body for name in _given_by(one)} & names
-        for found in sorted(names - done, key=lambda one: one not in defined):
-            self._define(found, [*_imports_of(tree, found)] or [*_imports_of(tree, "*")])
+            if own and not isinstance(statement, ast.Import | ast.ImportFrom | _COMPOUND):
+                names -= own
+                self._copy(statement)
+        defined = {name for one in tree.body for name in _given_by(one)}
+        for name in sorted(names, key=lambda one: (one not in defined, one)):
+            self._define(name, [*_imports_of(tree, name)] or [*_imports_of(tree, "*")])
 
-    def _copy(self, statement: ast.stmt, names: set[str]) -> None:
-        first, decorators = statement.lineno, []
+    def _copy(self, statement: ast.stmt) -> None:
+        """A function has of its decorators that of Triton alone."""
         if isinstance(statement, ast.FunctionDef):
-            decorators = [one for one in statement.decorator_list if last_name(one) == "jit"]
-            self.lines += ["", ""]
-        above = [f"@{ast.unparse(one)}" for one in decorators]
-        if isinstance(statement, ast.For | ast.While | ast.With):
-            self.lines += [
-                f"{one} = {self._values[one]}" for one in sorted(names & {*self._values})
-            ]
-            return
-        self.lines += [*above, *self._text[first - 1 : statement.end_lineno]]
+            kept = [one for one in statement.decorator_list if last_name(one) == "jit"]
+            self.lines += ["", "", *(f"@{ast.unparse(one)}" for one in kept)]
+        self.lines += self._text[statement.lineno - 1 : statement.end_lineno]
 
     def _define(self, name: str, found: list[tuple[str, str]]) -> None:
         """Import a name as the file does, if Triton or Python has it."""
@@ -198,20 +193,14 @@ def _names_needed(tree: ast.Module, kernel: str) -> set[str]:
     while True:
         before = len(wanted)
         for statement in tree.body:
-            if {*_given_by(statement)} & wanted and not isinstance(statement, ast.Try | ast.If):
+            if {*_given_by(statement)} & wanted and not isinstance(statement, _COMPOUND):
                 wanted |= _read(statement)
         if len(wanted) == before:
             return wanted
 
 
-def last_name(node: ast.expr) -> str:
-    """``jit`` of ``triton.jit``, ``jit`` and ``triton.jit(...)``."""
-    if isinstance(node, ast.Call):
-        return last_name(node.func)
-    return getattr(node, "attr", getattr(node, "id", ""))
-
-
-def _is_jit(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+def is_jit(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    """Whether a statement is a function of Triton."""
     return isinstance(node, ast.FunctionDef) and any(
         last_name(one) == "jit" for one in node.decorator_list
     )

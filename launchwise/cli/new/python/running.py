@@ -17,6 +17,7 @@ from typing import Any
 
 from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.device import trace
+from launchwise.cli.new.python.excerpt import is_jit
 from launchwise.cli.new.python.host import attempts, functions_of, names_read, read_host
 from launchwise.cli.new.python.limits import TimeLimit, confine, limited
 from launchwise.cli.new.python.stand_ins import (
@@ -32,6 +33,7 @@ from launchwise.cli.new.python.stand_ins import (
 )
 from launchwise.cli.new.python.tuning import Failed, read_tuning
 from launchwise.cli.new.python.values import FILE, NotKnown, Value, gives_missing
+from launchwise.workloads.triton_functions import last_name
 
 _SECONDS = 1.0
 """Most CPU time of a statement of the file."""
@@ -104,7 +106,7 @@ class File:
 
     def _run(self, statement: ast.stmt) -> None:
         decorators: list[ast.expr] = []
-        if isinstance(statement, ast.FunctionDef) and any(map(is_jit, statement.decorator_list)):
+        if is_jit(statement):
             decorators, statement.decorator_list = statement.decorator_list, []
         watched = _Watched().visit(statement)
         failed = self._tried(lambda: self._execute(watched), statement.lineno)
@@ -178,13 +180,6 @@ class File:
         return outcome
 
 
-def is_jit(node: ast.expr) -> bool:
-    """Whether a decorator is ``triton.jit``."""
-    while isinstance(node, ast.Call):
-        node = node.func
-    return getattr(node, "attr", getattr(node, "id", "")) == "jit"
-
-
 def bound_in(statement: ast.stmt) -> Iterator[str]:
     """Names that a statement binds."""
     for node in ast.walk(statement):
@@ -256,11 +251,7 @@ def _run_all(file: File) -> None:
 
 def _failed_codes(file: File) -> Iterator[facts.Code]:
     for statement, line, said in file.failures:
-        calls = {
-            getattr(node.func, "attr", getattr(node.func, "id", ""))
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Call)
-        }
+        calls = {last_name(node) for node in ast.walk(statement) if isinstance(node, ast.Call)}
         if calls & {"RawKernel", "RawModule"}:
             yield facts.Code(line, refused=said)
 
