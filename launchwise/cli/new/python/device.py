@@ -58,10 +58,12 @@ class Trace:
         if not issubclass(sign, ast.cmpop):
             return
         for one, other in ((left, right), (right, left)):
-            if isinstance(other._node, ast.Constant) and isinstance(other._node.value, str):
-                for name in one._names():
+            for part in getattr(other._node, "elts", [other._node]):
+                text = getattr(part, "value", None)
+                for name in one._names() if isinstance(text, str) else ():
                     texts = reading.texts.setdefault(name, [])
-                    texts += [other._node.value] if other._node.value not in texts else []
+                    if text not in texts:
+                        texts.append(str(text))
         self.compares.append((left, right))
         walked = {mark[0] for mark in left._marks} & {"pid", "arange", "loaded"}
         if walked & {"pid", "arange"}:

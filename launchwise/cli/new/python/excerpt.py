@@ -21,7 +21,11 @@ MOST_BYTES = 256 << 10
 _HARMLESS = ("triton", "math", "itertools", "functools", "typing", "enum", "dataclasses")
 """Packages that a machine which compiles has, and that need no GPU."""
 
-_USUAL = {"triton": "triton", "tl": "triton.language"}
+_USUAL = {
+    "triton": "import triton as {}",
+    "tl": "import triton.language as {}",
+    "jit": "from triton import jit as {}",
+}
 """Names under which projects hand Triton on."""
 
 _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
@@ -140,22 +144,21 @@ class _Kept:
             self.lines += ["", "", *(f"@{ast.unparse(one)}" for one in kept)]
         self.lines += self._text[statement.lineno - 1 : statement.end_lineno]
 
-    def _define(self, name: str, found: list[tuple[str, str]]) -> None:
+    def _define(self, name: str, found: list[tuple[str, str, str]]) -> None:
         """Import a name as the file does, if Triton or Python has it."""
-        own = [text for module, text in found if _is_triton(module)]
-        if own:
+        module, original, text = found[0] if found else ("", "", "defined nowhere at the top")
+        if own := [text for module, _, text in found if _is_triton(module)]:
             self.imports += _one_of(own)
-        elif name in _USUAL and found:
-            module = _USUAL[name]
-            self.imports.append(f"import {module}" + ("" if module == name else f" as {name}"))
-        elif relative := next((one for one in found if one[0].startswith(".")), None):
-            self.imports.append(relative[1])
-            self.modules[relative[0]] = None
+        elif original in _USUAL:
+            text = _USUAL[original].format(name)
+            self.imports.append(text.replace(f"import {name} as {name}", f"import {name}"))
+        elif module.startswith("."):
+            self.imports.append(text)
+            self.modules[module] = None
         elif name in self._values:
             self.lines.insert(0, f"{name} = {self._values[name]}")
         else:
-            said = found[0][1] if found else "defined nowhere at the top"
-            self.missing.append(f"{name} ({said})")
+            self.missing.append(f"{name} ({text})")
 
 
 def _one_of(imports: list[str]) -> list[str]:
@@ -168,8 +171,8 @@ def _one_of(imports: list[str]) -> list[str]:
     return lines
 
 
-def _imports_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
-    """Modules from which a file imports a name, wherever it does, with the statements."""
+def _imports_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str, str]]:
+    """Module, name there, and statement, wherever a file imports a name."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
@@ -177,10 +180,11 @@ def _imports_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
             if (one.asname or one.name.partition(".")[0]) != name:
                 continue
             if isinstance(node, ast.Import):
-                yield one.name, ast.unparse(ast.Import([one]))
+                yield one.name, "", ast.unparse(ast.Import([one]))
             else:
                 module = "." * node.level + (node.module or "")
-                yield module, ast.unparse(ast.ImportFrom(node.module, [one], node.level))
+                text = ast.unparse(ast.ImportFrom(node.module, [one], node.level))
+                yield module, one.name, text
 
 
 def _is_triton(module: str) -> bool:

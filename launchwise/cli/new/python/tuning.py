@@ -45,7 +45,9 @@ def read_tuning(kernel: Kernel, is_none: Callable[[str], bool]) -> Tuning:
         places = {**dict(zip(_PLACES, given, strict=False)), **named}
         if name == "heuristics":
             _derived(kernel, next(iter(places.values()), {}), line, tuning, is_none)
-        elif name == "autotune" or _configs(places.get("configs")):
+        elif listed := next(filter(_configs, places.values()), None):
+            _autotuned(kernel, {**places, "configs": listed}, line, tuning)
+        elif name == "autotune" or "configs" in named:
             _autotuned(kernel, places, line, tuning)
     return tuning
 
