@@ -227,6 +227,7 @@ def test_drafts(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 HARMS = {
     "a file is written": "open('written', 'w').write('x')",
+    "a file is made": "import os\nos.open('written', os.O_CREAT)",
     "a file is removed": "import os\nos.remove('kept')",
     "a folder is removed": "import shutil\nshutil.rmtree('.')",
     "a process is started": "import subprocess\nsubprocess.run(['touch', 'written'])",

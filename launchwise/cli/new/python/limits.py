@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
@@ -43,7 +44,7 @@ _OUTSIDE += (
     "urllib.",
     "ftplib.",
 )
-_READING = ("r", "rb", "rt", None)
+_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class TimeLimit(BaseException):
@@ -69,7 +70,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def _refuse(event: str, given: tuple[Any, ...]) -> None:
     if event == "open":
         _, mode, flags = given
-        if mode not in _READING or (isinstance(flags, int) and flags & 3):
+        if {*(mode or "")} & {*"wax+"} or (isinstance(flags, int) and flags & _FLAGS):
             raise PermissionError(f"a file is opened to write: {given[0]!r:.100}")
     elif event.startswith((*_WRITING, *_OUTSIDE)):
         raise PermissionError(f"{event} is not allowed while launchwise reads a file")

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
@@ -61,7 +61,8 @@ def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) ->
                 input=request,
                 cwd=folder,
                 env=environment,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 text=True,
                 encoding="utf-8",
                 errors="replace",
@@ -73,18 +74,13 @@ def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) ->
             raise UserError(path, "", message) from error
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         raise UserError(path, "", f"takes more than {CPU_SECONDS} s of CPU time to run")
-    return _answer(path, done.stdout, done.stderr)
-
-
-def _answer(path: Path, answer: str, errors: str) -> Facts:
     try:
-        read: Any = json.loads(answer)
-        if "failed" in read:
-            raise UserError(path, "", read["failed"])
-        return _reader().validate_python(read)
-    except (ValueError, TypeError, ValidationError) as error:
-        said = (errors.strip().splitlines() or ["no answer"])[-1][:200]
-        raise UserError(path, "", f"cannot be run: {said}") from error
+        read: Any = json.loads(done.stdout)
+        if "failed" not in read:
+            return _reader().validate_python(read)
+    except (ValueError, TypeError) as error:
+        raise UserError(path, "", "ends its own process while it runs") from error
+    raise UserError(path, "", read["failed"])
 
 
 def raw_codes(path: Path) -> Facts:

@@ -260,19 +260,20 @@ def main() -> None:
     """Answer one request."""
     request = json.load(sys.stdin)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (for the whole process)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
     warnings.simplefilter("ignore")
     confine()
     install()
     try:
         found = _facts(request["text"], request["kernel"], request["taken"])
         answer = json.dumps(dataclasses.asdict(found))
-    except (MemoryError, RecursionError) as error:
-        answer = json.dumps({"failed": f"{type(error).__name__} while it runs"})
-    except TimeLimit:
-        answer = json.dumps({"failed": "takes too long to run"})
+    except (Exception, TimeLimit) as error:
+        said = " ".join(str(error).split())[:200]
+        answer = json.dumps({"failed": f"cannot be run: {type(error).__name__} {said}".strip()})
     answers.write(answer)
-    answers.flush()
+    answers.close()
     os._exit(0)  # Nothing that the file left behind runs on.
 
 
