@@ -13,7 +13,7 @@ from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import extension_remark, remarks
 from launchwise.cli.new.python.draft import TAKEN, Draft
 from launchwise.cli.new.python.excerpt import (
-    excerpt,
+    Excerpt,
     insist_on,
     jit_functions,
     parsed,
@@ -119,7 +119,7 @@ def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
     if facts.chosen is None:
         raise UserError(file, "", "has no @triton.jit function that runs")
     chosen = facts.chosen.name
-    copied = excerpt(file.name, chosen, text, facts.values)
+    copied = Excerpt(file.name, chosen, text, facts.values)
     missing = "; ".join(copied.missing)
     remarks = [f"{chosen} reads what is not copied: {missing}"] if missing else []
     draft = Draft(file, facts.kernels, facts.chosen, remarks)

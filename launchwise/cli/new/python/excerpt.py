@@ -7,7 +7,6 @@ import builtins
 import symtable
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
@@ -30,23 +29,6 @@ _USUAL = {
 
 _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
 """Statements that are not copied: of the names that they bind, the values are."""
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """What is copied of a file.
-
-    Parameters
-    ----------
-    modules
-        Modules beside the file that must be copied, too.
-    missing
-        Names that the copied text reads and nothing defines, each with its import.
-    """
-
-    text: str
-    modules: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 def python_text(path: Path) -> str:
@@ -96,8 +78,8 @@ def insist_on(path: Path, name: str, functions: Mapping[str, object]) -> None:
         raise UserError(path, "--kernel", unknown("@triton.jit function", name, functions))
 
 
-def excerpt(name: str, kernel: str, text: str, values: Mapping[str, str]) -> Excerpt:
-    """Text of a file that a build of a kernel needs.
+class Excerpt:
+    """The part of a file that a build of a kernel needs.
 
     Host code may import PyTorch and ask for a GPU, which the machine that compiles lacks. A file
     without such code is kept as it is.
@@ -109,25 +91,21 @@ def excerpt(name: str, kernel: str, text: str, values: Mapping[str, str]) -> Exc
     values
         Names of the file to numbers and texts.
     """
-    tree = ast.parse(text)
-    if all(map(_is_harmless, tree.body)):
-        return Excerpt(text)
-    kept = _Kept(tree, text, kernel, values)
-    lines = [f"# What {kernel} of {name} needs.", *kept.imports, *kept.lines]
-    return Excerpt("\n".join(lines) + "\n", tuple(kept.modules), tuple(kept.missing))
 
+    def __init__(self, name: str, kernel: str, text: str, values: Mapping[str, str]) -> None:
+        self.text = text
+        self.modules: dict[str, None] = {}  # Files beside it that must be copied, too.
+        self.missing: list[str] = []  # What the copy reads and nothing defines, with its import.
+        self._source, self._values = text.splitlines(), values
+        self._imports: list[str] = []
+        self._lines: list[str] = []
+        tree = ast.parse(text)
+        if not all(map(_is_harmless, tree.body)):
+            self._take(tree, _names_needed(tree, kernel))
+            lines = [f"# What {kernel} of {name} needs.", *self._imports, *self._lines]
+            self.text = "\n".join(lines) + "\n"
 
-class _Kept:
-    """Statements that a kernel reads, with the imports of what they name."""
-
-    def __init__(self, tree: ast.Module, text: str, kernel: str, values: Mapping[str, str]) -> None:
-        self._text = text.splitlines()
-        self._values = values
-        self.imports: list[str] = []
-        self.lines: list[str] = []
-        self.modules: dict[str, None] = {}
-        self.missing: list[str] = []
-        names = _names_needed(tree, kernel)
+    def _take(self, tree: ast.Module, names: set[str]) -> None:
         for statement in tree.body:
             own = {*_given_by(statement)} & names
             if own and not isinstance(statement, ast.Import | ast.ImportFrom | _COMPOUND):
@@ -141,22 +119,22 @@ class _Kept:
         """A function has of its decorators that of Triton alone."""
         if isinstance(statement, ast.FunctionDef):
             kept = [one for one in statement.decorator_list if last_name(one) == "jit"]
-            self.lines += ["", "", *(f"@{ast.unparse(one)}" for one in kept)]
-        self.lines += self._text[statement.lineno - 1 : statement.end_lineno]
+            self._lines += ["", "", *(f"@{ast.unparse(one)}" for one in kept)]
+        self._lines += self._source[statement.lineno - 1 : statement.end_lineno]
 
     def _define(self, name: str, found: list[tuple[str, str, str]]) -> None:
         """Import a name as the file does, if Triton or Python has it."""
         module, original, text = found[0] if found else ("", "", "defined nowhere at the top")
         if own := [text for module, _, text in found if _is_triton(module)]:
-            self.imports += _one_of(own)
+            self._imports += _one_of(own)
         elif original in _USUAL:
             text = _USUAL[original].format(name)
-            self.imports.append(text.replace(f"import {name} as {name}", f"import {name}"))
+            self._imports.append(text.replace(f"import {name} as {name}", f"import {name}"))
         elif module.startswith("."):
-            self.imports.append(text)
+            self._imports.append(text)
             self.modules[module] = None
         elif name in self._values:
-            self.lines.insert(0, f"{name} = {self._values[name]}")
+            self._lines.insert(0, f"{name} = {self._values[name]}")
         else:
             self.missing.append(f"{name} ({text})")
 

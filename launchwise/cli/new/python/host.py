@@ -162,10 +162,8 @@ class _Merged:
         self.kernel, self.reading, self.found = kernel, reading, found
         run, self.names, self.launch = found[0]
         for _, names, _ in found[1:]:
-            for name, symbol in names.symbols.items():
-                self.names.symbols.setdefault(name, symbol)
-            for name, own in names.called.items():
-                self.names.called.setdefault(name, own)
+            self.names.symbols = {**names.symbols, **self.names.symbols}
+            self.names.called = {**names.called, **self.names.called}
         NOW.append(self.names)
         for name, value in self.launch.given.items():
             if name in reading.uses and isinstance(value, Value) and not _is_number(value):
@@ -234,23 +232,17 @@ class _Merged:
             self.texts.give(array, symbol.place, node_of(known))
 
     def _given(self, name: str, array: Array | None, questions: Mapping[str, str]) -> facts.Given:
-        values = [launch.given.get(name) for _, _, launch in self.found]
-        value = values[0]
-        node = self.node(lambda launch: launch.given.get(name))
-        found = facts.Given(is_none=value is None)
         if array is not None:
             return facts.Given(array=array.key)
+        value = self.found[0][2].given.get(name)
+        node = self.node(lambda launch: launch.given.get(name))
+        found = facts.Given(is_none=value is None)
         if isinstance(value, Given):
             found.asks = str(int(value._known))
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         found.is_own = symbol is not None and symbol.kind == "free"
         found.is_free = any(self.texts.reads(node, "free"))
-        is_literal = symbol is not None and symbol.kind == "literal"
-        plain = symbol.known if is_literal and symbol is not None else getattr(node, "value", None)
-        if isinstance(node, ast.Constant) or is_literal:
-            found.literal = plain if isinstance(plain, bool | int | float | str) else None
-        if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
-            found.literal = value if isinstance(value, int | float) else None
+        found.literal = symbol.known if symbol is not None else _literal(node)
         if isinstance(value, Value) and value._name in facts.TYPES and value._owner is not None:
             found.type = f"tl.{value._name}"
         strides = (one.array.key for one in self.texts.reads(node, "stride") if one.array)
@@ -289,6 +281,15 @@ class _Merged:
                 host.grid.append(self.texts.text(node, self.launch.line))
         except NotKnown as error:
             host.grid, host.problem = [], f"line {error.line}: {error}"
+
+
+def _literal(node: ast.expr) -> facts.Literal:
+    """A number or a text that the file has; None for others."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
 
 
 def _kind(value: Any) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from launchwise.cli.new.python.arrays import Array, Names, Symbol
 from launchwise.cli.new.python.values import NotKnown, written
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
-_SIGNS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
-_COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
+_ALLOWED = (
+    *(ast.Name, ast.Constant, ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
+    *(ast.Tuple, ast.Load, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
+    *(ast.USub, ast.Not, ast.boolop, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+    *(ast.In, ast.NotIn),
+)
 _DEEPEST = 12
+"""Most names that stand for one another."""
 
 
 class Texts:
@@ -106,51 +113,16 @@ class Texts:
         return array
 
     def _written(self, node: ast.expr, line: int, depth: int) -> ast.expr:
-        def of(part: ast.expr) -> ast.expr:
-            return self._written(part, line, depth + 1)
+        writer = _Writer(self, depth)
+        try:
+            found: ast.expr = writer.visit(copy.deepcopy(node))
+        except LookupError as error:
+            part = error.args[0]
+            said = f"{written(part)} has no expression of spec.yaml"
+            raise NotKnown(getattr(part, "lineno", line), said) from error
+        return found
 
-        if depth < 50:
-            match node:
-                case ast.Name(id=name) if (found := self._symbol(name, depth)) is not None:
-                    return found
-                case ast.Constant(value=bool(value)):
-                    return ast.Constant(int(value))
-                case ast.Constant(value=int() | float() | str()):
-                    return node
-                case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _SIGNS):
-                    return ast.BinOp(of(left), op, of(right))
-                case ast.UnaryOp(op=ast.USub() | ast.Not() as op, operand=operand):
-                    return ast.UnaryOp(op, of(operand))
-                case ast.BoolOp(op=op, values=values):
-                    return ast.BoolOp(op, [of(each) for each in values])
-                case ast.IfExp(test=test, body=body, orelse=otherwise):
-                    return ast.IfExp(of(test), of(body), of(otherwise))
-                case ast.Compare(left=left, ops=[op], comparators=[right]):
-                    if isinstance(op, _COMPARED):
-                        return ast.Compare(of(left), [op], [of(right)])
-                case ast.Tuple(elts=parts):
-                    return ast.Tuple([of(each) for each in parts], ast.Load())
-                case ast.Call(func=ast.Name(id=name), args=given) if (
-                    found := self._called(name, given)
-                ) is not None:
-                    return of(found) if not isinstance(found, ast.Call) else ast.Call(
-                        found.func, [of(each) for each in found.args], []
-                    )  # fmt: skip
-        line = getattr(node, "lineno", line)
-        raise NotKnown(line, f"{written(node)} has no expression of spec.yaml")
-
-    def _called(self, name: str, given: list[ast.expr]) -> ast.expr | None:
-        match given:
-            case [ast.BinOp(left=left, op=ast.Div(), right=right)] if name == "ceil":
-                return ast.Call(ast.Name("ceil_div"), [left, right], [])
-            case [one] if name == "sqrt":
-                return ast.BinOp(one, ast.Pow(), ast.Constant(0.5))
-            case [one] if name in ("int", "bool") and not _has_fraction(one):
-                return one
-        few = name in ("min", "max") and len(given) < 2
-        return ast.Call(ast.Name(name), given, []) if name in _FUNCTIONS and not few else None
-
-    def _symbol(self, name: str, depth: int) -> ast.expr | None:
+    def symbol(self, name: str, depth: int) -> ast.expr | None:
         """What a symbol stands for; None where nothing says it."""
         root = self._root(ast.Name(name))
         if not isinstance(root, ast.Name):
@@ -250,3 +222,46 @@ def _has_fraction(node: ast.expr) -> bool:
         isinstance(each, ast.Div) or getattr(each, "id", "") in ("log2", "sqrt")
         for each in ast.walk(node)
     )
+
+
+class _Writer(ast.NodeTransformer):
+    """Writes symbols as what they stand for, and calls as the language has them.
+
+    Raises
+    ------
+    LookupError
+        With a node that the language has no word for.
+    """
+
+    def __init__(self, texts: Texts, depth: int) -> None:
+        self._texts, self._depth = texts, depth
+
+    def visit(self, node: ast.AST) -> Any:
+        if self._depth > _DEEPEST or not isinstance(node, _ALLOWED):
+            raise LookupError(node)
+        return super().visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self._texts.symbol(node.id, self._depth)
+        if found is None:
+            raise LookupError(node)
+        return found
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, int | float | str):
+            raise LookupError(node)
+        return ast.Constant(int(node.value)) if isinstance(node.value, bool) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name, given = getattr(node.func, "id", ""), node.args
+        match given:
+            case [ast.BinOp(left=left, op=ast.Div(), right=right)] if name == "ceil":
+                name, given = "ceil_div", [left, right]
+            case [one] if name == "sqrt":
+                return ast.BinOp(self.visit(one), ast.Pow(), ast.Constant(0.5))
+            case [one] if name in ("int", "bool") and not _has_fraction(one):
+                found: ast.expr = self.visit(one)
+                return found
+        if name not in _FUNCTIONS or (name in ("min", "max") and len(given) < 2):
+            raise LookupError(node)
+        return ast.Call(ast.Name(name), [self.visit(one) for one in given], [])
