@@ -21,14 +21,13 @@ from launchwise.cli.new.python.stand_ins import (
     Launch,
     Launched,
 )
-from launchwise.cli.new.python.texts import Texts
+from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import (
     NotKnown,
     Run,
     Value,
     explore,
     gives_missing,
-    merged,
     node_of,
 )
 

@@ -16,16 +16,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from launchwise.cli.new.python import facts
+from launchwise.cli.new.python.cupy import CODES, RAW_LAUNCHES
 from launchwise.cli.new.python.device import trace
 from launchwise.cli.new.python.excerpt import is_jit
 from launchwise.cli.new.python.host import attempts, functions_of, names_read, read_host
 from launchwise.cli.new.python.limits import TimeLimit, confine, limited
 from launchwise.cli.new.python.stand_ins import (
     BUILTINS,
-    CODES,
     LAUNCHES,
     MATH,
-    RAW_LAUNCHES,
     WANTED,
     Kernel,
     MathModule,

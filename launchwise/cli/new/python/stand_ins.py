@@ -8,7 +8,6 @@ import importlib.abc
 import importlib.machinery
 import inspect
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -16,10 +15,8 @@ from typing import Any
 
 from launchwise.cli.new.python.arrays import HOST_CALLS, NOW, Places, Symbol, array_of
 from launchwise.cli.new.python.device import DEVICE_CALLS, DEVICE_OTHERS
-from launchwise.cli.new.python.facts import Code
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
-    MADE_OF,
     TRACES,
     NotKnown,
     Value,
@@ -224,92 +221,6 @@ COMMON_CALLS: dict[str, Callable[..., Any]] = {
     "is_available": lambda owner: True,
     "do_bench": lambda owner, function, *given, **named: function(),
 }
-
-
-# CuPy
-
-
-CODES: list[Code] = []
-"""CUDA texts in the order in which they are given."""
-
-RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
-"""Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
-
-
-class RawKernel:
-    """A kernel of CuPy."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(
-        self, grid: Any, block: Any, *given: Any, shared_mem: Any = 0, **named: Any
-    ) -> None:
-        try:
-            sizes, shared = [int.__index__(_known(one)) for one in block], _known(shared_mem)
-        except TypeError:
-            return
-        if 1 <= len(sizes) <= 3 and all(0 <= one < 1 << 31 for one in (*sizes, shared)):
-            RAW_LAUNCHES.setdefault(self.name, (sizes, shared))
-
-
-class RawModule:
-    """A module of CuPy."""
-
-    def get_function(self, name: Any) -> RawKernel:
-        """A kernel of it."""
-        return RawKernel(str(name))
-
-
-def _known(value: Any) -> Any:
-    return value._known if isinstance(value, Value) else value
-
-
-def _text(value: Any, what: str) -> str:
-    if isinstance(value, Value):
-        raise NotKnown(0, f"{what} is {value._said()}, which is known only when it runs")
-    if not isinstance(value, str):
-        raise NotKnown(0, f"{what} is no text, but {value!r:.40}")
-    if MADE_OF in value:
-        part = value.split(MADE_OF)[1]
-        raise NotKnown(0, f"{what} is made of {part}, which is known only when it runs")
-    if "\0" in value or re.search("[\ud800-\udfff]", value):
-        raise NotKnown(0, f"{what} holds a character that no file of text has")
-    return value
-
-
-def _code(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
-    found = Code(line_now())
-    if any(one.line == found.line and one.text == code for one in CODES):
-        return
-    CODES.append(found)
-    try:
-        found.names = [_text(one, "name") for one in names or ()]
-        if named.get("path") is not None:
-            raise NotKnown(0, "path names a file: give that one to --from")
-        if named.get("enable_cooperative_groups"):
-            raise NotKnown(0, "kernels are never launched cooperatively: split it in several")
-        if isinstance(options, Value):
-            _text(options, "options")
-        found.options = [_text(one, "options") for one in options or ()]
-        found.text = _text(code, "code")
-    except NotKnown as error:
-        found.refused = str(error)
-
-
-def _raw_kernel(
-    owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
-) -> RawKernel:
-    _code(code, [name], options, named)
-    return RawKernel(str(name))
-
-
-def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> RawModule:
-    _code(code, named.get("name_expressions"), named.get("options"), named)
-    return RawModule()
-
-
-COMMON_CALLS |= {"RawKernel": _raw_kernel, "RawModule": _raw_module}
 
 
 # Builtins

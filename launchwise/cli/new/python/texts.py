@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from launchwise.cli.new.python.arrays import Array, Names, Symbol
-from launchwise.cli.new.python.values import NotKnown, written
+from launchwise.cli.new.python.values import NotKnown, Value, written
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
 _ALLOWED = (
@@ -265,3 +265,34 @@ class _Writer(ast.NodeTransformer):
         if name not in _FUNCTIONS or (name in ("min", "max") and len(given) < 2):
             raise LookupError(node)
         return ast.Call(ast.Name(name), [self.visit(one) for one in given], [])
+
+
+def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], ast.expr]]) -> ast.expr:
+    """One expression for what several runs gave, by the conditions in which they differ."""
+    if len({ast.dump(node) for _, node in paths}) == 1:
+        return paths[0][1]
+    for place in range(min(len(taken) for taken, _ in paths)):
+        if len({taken[place][1] for taken, _ in paths}) == 2:
+            yes, no = (
+                merged([one for one in paths if one[0][place][1] is outcome])
+                for outcome in (True, False)
+            )
+            return _chosen(paths[0][0][place][0]._node, yes, no)
+    return paths[0][1]
+
+
+def _chosen(condition: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+    """``yes if condition else no``, shorter where it can be."""
+    same = ast.dump(condition)
+    if ast.dump(yes) == ast.dump(no):
+        return yes
+    if isinstance(yes, ast.Constant) and isinstance(no, ast.Constant):
+        if (yes.value, no.value) == (True, False):
+            return condition
+        if (yes.value, no.value) == (False, True):
+            return ast.UnaryOp(ast.Not(), condition)
+    if same == ast.dump(no):
+        return ast.BoolOp(ast.And(), [condition, yes])
+    if same == ast.dump(yes):
+        return ast.BoolOp(ast.Or(), [condition, no])
+    return ast.IfExp(condition, yes, no)

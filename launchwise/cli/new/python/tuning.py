@@ -12,8 +12,8 @@ from typing import Any
 from launchwise.cli.new.python.arrays import NOW, Names, Symbol
 from launchwise.cli.new.python.facts import TYPES, Tuning
 from launchwise.cli.new.python.stand_ins import CALLS, CONFIG_OPTIONS, Config, Given, Kernel
-from launchwise.cli.new.python.texts import Texts
-from launchwise.cli.new.python.values import NotKnown, Value, explore, merged, node_of
+from launchwise.cli.new.python.texts import Texts, merged
+from launchwise.cli.new.python.values import NotKnown, Value, explore, node_of
 from launchwise.workloads.triton_functions import NO_LIMIT
 
 _PLACES = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook")

@@ -387,34 +387,3 @@ def _operators(name: str, sign: Any) -> None:
 
 for _pair in (_SIGNS | _COMPARED).items():
     _operators(*_pair)
-
-
-def merged(paths: Sequence[tuple[Sequence[tuple[Value, bool]], ast.expr]]) -> ast.expr:
-    """One expression for what several runs gave, by the conditions in which they differ."""
-    if len({ast.dump(node) for _, node in paths}) == 1:
-        return paths[0][1]
-    for place in range(min(len(taken) for taken, _ in paths)):
-        if len({taken[place][1] for taken, _ in paths}) == 2:
-            yes, no = (
-                merged([one for one in paths if one[0][place][1] is outcome])
-                for outcome in (True, False)
-            )
-            return _chosen(paths[0][0][place][0]._node, yes, no)
-    return paths[0][1]
-
-
-def _chosen(condition: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
-    """``yes if condition else no``, shorter where it can be."""
-    same = ast.dump(condition)
-    if ast.dump(yes) == ast.dump(no):
-        return yes
-    if isinstance(yes, ast.Constant) and isinstance(no, ast.Constant):
-        if (yes.value, no.value) == (True, False):
-            return condition
-        if (yes.value, no.value) == (False, True):
-            return ast.UnaryOp(ast.Not(), condition)
-    if same == ast.dump(no):
-        return ast.BoolOp(ast.And(), [condition, yes])
-    if same == ast.dump(yes):
-        return ast.BoolOp(ast.Or(), [condition, no])
-    return ast.IfExp(condition, yes, no)
