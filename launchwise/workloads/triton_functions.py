@@ -110,7 +110,7 @@ def _functions(path: Path, changed: int) -> dict[str, TritonFunction]:
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
-        if _last_name(decorator) == "jit"
+        if last_name(decorator) == "jit"
     ]
     prints = tuple(sorted(line for node, _ in defined for line in _printing_lines(node)))
     return {
@@ -125,17 +125,17 @@ def _keys(function: ast.FunctionDef) -> frozenset[str]:
     """Texts that ``@triton.autotune(configs, key)`` lists as they are."""
     found: set[str] = set()
     for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and _last_name(decorator) == "autotune":
+        if isinstance(decorator, ast.Call) and last_name(decorator) == "autotune":
             named = [each.value for each in decorator.keywords if each.arg == "key"]
             for node in (*named, *decorator.args[1:2]):
                 found |= {each for each in _listed(node) if isinstance(each, str)}
     return frozenset(found)
 
 
-def _last_name(node: ast.AST) -> str:
+def last_name(node: ast.AST) -> str:
     """``jit`` of ``triton.jit``, ``jit`` and ``triton.jit(...)``."""
     if isinstance(node, ast.Call):
-        return _last_name(node.func)
+        return last_name(node.func)
     if isinstance(node, ast.Constant):
         return str(node.value).rpartition(".")[2]
     return getattr(node, "attr", getattr(node, "id", ""))
@@ -143,7 +143,7 @@ def _last_name(node: ast.AST) -> str:
 
 def _printing_lines(function: ast.FunctionDef) -> Iterator[int]:
     for node in (inner for statement in function.body for inner in ast.walk(statement)):
-        if isinstance(node, ast.Call) and _last_name(node) in ("device_print", "print"):
+        if isinstance(node, ast.Call) and last_name(node) in ("device_print", "print"):
             yield node.lineno
 
 
@@ -164,7 +164,7 @@ def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Param
         own = {each.arg, place}
         is_general = bool(own & named.get(_GENERAL, set()))
         is_unaligned = is_general or bool(own & named.get(_UNALIGNED, set()))
-        is_constexpr = each.annotation is not None and _last_name(each.annotation) == "constexpr"
+        is_constexpr = each.annotation is not None and last_name(each.annotation) == "constexpr"
         yield Parameter(each.arg, is_constexpr, has_default, not is_general, not is_unaligned)
 
 

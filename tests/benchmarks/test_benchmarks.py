@@ -35,6 +35,18 @@ def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
     assert row["nothing_to_do"]["memory_mb"] > 50
 
 
+@pytest.mark.slow
+def test_a_study_of_simulated_gpus_runs_from_nothing_to_the_report(tmp_path: Path) -> None:
+    result = result_of("growth", tmp_path)
+    (row,) = result["rows"]
+    assert row["gpus"] == 1
+    assert row["rows"] > 10_000
+    jobs = row["jobs_core_s"]
+    assert set(jobs) == {"data", "learn", "report"}
+    assert 0 < sum(jobs.values()) < row["core_s"]
+    assert row["memory_mb"] > 100
+
+
 def test_disk_counts_what_a_file_takes_once(tmp_path: Path) -> None:
     sweeps = tmp_path / "results" / "sweeps"
     sweeps.mkdir(parents=True)

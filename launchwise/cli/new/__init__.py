@@ -4,7 +4,5 @@ CUDA: ``tokens`` splits the file. ``signature`` finds kernels, parameters and co
 ``macros`` finds the names that a compilation must define. ``tunables`` and ``draft`` decide,
 ``writing`` and ``folder`` write.
 
-Triton: ``triton_files`` finds functions. ``triton_tuning`` reads their decorators by ``constants``,
-``triton_pointers`` their loads and stores, ``triton_hosts`` their launch. ``triton_draft`` decides,
-``triton_writing`` writes.
+Triton and CuPy: ``python`` runs the file with stand-ins, in a process of its own.
 """

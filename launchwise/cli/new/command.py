@@ -19,7 +19,7 @@ def new(
             "--from",
             metavar="FILE",
             help="The CUDA file; it is copied as it is. Or a .py file with functions of Triton, or "
-            "one that calls cupy.RawKernel or cupy.RawModule with texts in quotes.",
+            "one that calls cupy.RawKernel or cupy.RawModule: it is run, with stand-ins for both.",
         ),
     ],
     kernel: Annotated[

@@ -11,11 +11,18 @@ from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import extension_remark, remarks
+from launchwise.cli.new.python.draft import TAKEN, Draft
+from launchwise.cli.new.python.excerpt import (
+    Excerpt,
+    insist_on,
+    jit_functions,
+    parsed,
+    python_text,
+)
+from launchwise.cli.new.python.reading import facts_of
+from launchwise.cli.new.python.writing import remarks as triton_remarks
+from launchwise.cli.new.python.writing import spec_of_triton, usual_of_triton
 from launchwise.cli.new.taken import Taken, taken_from
-from launchwise.cli.new.triton_draft import Draft
-from launchwise.cli.new.triton_files import TritonFile, read_triton
-from launchwise.cli.new.triton_writing import remarks as triton_remarks
-from launchwise.cli.new.triton_writing import spec_of_triton, usual_of_triton
 from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.builds import TRITON
@@ -50,8 +57,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     """
     with cpu_limit(MOST_SECONDS, file):
         check_folder_name(folder.resolve())
-        triton = read_triton(file) if file.suffix == TRITON else None
-        made = _of_cuda(folder, file, name) if triton is None else _of_triton(folder, triton, name)
+        triton = _of_triton(folder, file, name) if file.suffix == TRITON else None
+        made = triton or _of_cuda(folder, file, name)
     _write(folder, made)
     questions = sum(QUESTION in line for line in made.spec.splitlines())
     asked = f"{folder / SPEC_FILE}: {questions} lines with a question, marked {QUESTION.strip()!r}"
@@ -100,23 +107,35 @@ def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
     return _Made(text, contents, origins, lines)
 
 
-def _of_triton(folder: Path, file: TritonFile, name: str | None) -> _Made:
-    draft = Draft(file, file.kernel(name))
-    chosen = draft.function.name
-    source = folder / file.path.name
-    content, modules = file.needed(draft.function)
+def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
+    """What is written of a kernel of Triton; None where the file has none."""
+    text = python_text(file)
+    functions = jit_functions(file, parsed(file, text))
+    if not functions:
+        return None
+    if name is not None:
+        insist_on(file, name, functions)
+    facts = facts_of(file, text, name, TAKEN)
+    if facts.chosen is None:
+        raise UserError(file, "", "has no @triton.jit function that runs")
+    chosen = facts.chosen.name
+    copied = Excerpt(file.name, chosen, text, facts.values)
+    missing = "; ".join(copied.missing)
+    remarks = [f"{chosen} reads what is not copied: {missing}"] if missing else []
+    draft = Draft(file, facts.kernels, facts.chosen, remarks)
+    source = folder / file.name
     lines = [
         f"kernel {one}: {'chosen' if one == chosen else f'take it with --kernel {one}'}"
-        for one in dict.fromkeys([*file.kernels, chosen])
-        if len(file.kernels) > 1
+        for one in dict.fromkeys([*facts.kernels, chosen])
+        if len(facts.kernels) > 1
     ]
-    lines += [f"{source.name} imports {module}: copy that file to {folder}" for module in modules]
-    if content != file.text:
-        lines.append(f"{source}: the functions of {file.path.name} that {chosen} needs")
+    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in copied.modules]
+    if copied.text != text:
+        lines.append(f"{source}: the functions of {file.name} that {chosen} needs")
     return _Made(
         spec_of_triton(folder.resolve().name, source.name, draft),
-        {source: content.encode()},
-        {source: file.path.name},
+        {source: copied.text.encode()},
+        {source: file.name},
         [*lines, *triton_remarks(draft)],
         usual_of_triton(draft),
     )

@@ -10,9 +10,13 @@ from pathlib import Path
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import cpp_comment
 from launchwise.base.storage import read_bytes
-from launchwise.cli.new.python_calls import PythonFile, RawCode, RawLaunch
+from launchwise.cli.new.python.facts import Code
+from launchwise.cli.new.python.reading import raw_codes
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
 from launchwise.workloads.sources import MOST_BYTES
+
+_Launches = Mapping[str, tuple[list[int], int]]
+"""Kernels to threads per block and bytes of shared memory."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ def taken_from(file: Path, name: str | None) -> Taken:
 
 
 def _taken_from_python(file: Path, name: str | None) -> Taken:
-    python = PythonFile(file)
-    codes, launches = python.codes(), python.launches()
+    found = raw_codes(file)
+    codes, launches = found.codes, found.launches
     if not codes:
         raise UserError(
             file, "", "has no @triton.jit function and no call of cupy.RawKernel or cupy.RawModule"
@@ -78,15 +82,15 @@ def _taken_from_python(file: Path, name: str | None) -> Taken:
     place = f"{file.name}, line {code.line}"
     content = f"// {cpp_comment(f'The CUDA text of {place}.')}\n{_cuda_text(code)}".encode()
     kernels = tuple(one for one, _ in known if one.name)
-    return Taken(place, f"{file.stem}.cu", content, source, kernel, kernels, code.options)
+    return Taken(place, f"{file.stem}.cu", content, source, kernel, kernels, tuple(code.options))
 
 
 def _kernels(
-    codes: Sequence[RawCode], sources: Mapping[tuple[str, str], Source]
-) -> Iterator[tuple[Kernel, RawCode]]:
+    codes: Sequence[Code], sources: Mapping[tuple[str, str], Source]
+) -> Iterator[tuple[Kernel, Code]]:
     """Kernels with the call that has their text, those first that a call names."""
-    named: list[tuple[Kernel, RawCode]] = []
-    others: list[tuple[Kernel, RawCode]] = []
+    named: list[tuple[Kernel, Code]] = []
+    others: list[tuple[Kernel, Code]] = []
     for code in codes:
         names = list(dict.fromkeys(each.partition("<")[0] for each in code.names))
         if code.refused:
@@ -106,8 +110,8 @@ def _kernels(
 
 
 def _chosen(
-    known: Sequence[tuple[Kernel, RawCode]], name: str | None, file: Path
-) -> tuple[Kernel, RawCode]:
+    known: Sequence[tuple[Kernel, Code]], name: str | None, file: Path
+) -> tuple[Kernel, Code]:
     """The kernel of that name, else the first that can be taken."""
     named = [one for one in known if name in (None, one[0].name)]
     if not named:
@@ -116,7 +120,7 @@ def _chosen(
     return next((one for one in named if not one[0].refused), named[0])
 
 
-def _source_of(file: Path, code: RawCode, launches: Mapping[str, RawLaunch]) -> Source:
+def _source_of(file: Path, code: Code, launches: _Launches) -> Source:
     """What the CUDA text of a call declares, launched as the file launches it."""
     try:
         return read_source(file, _cuda_text(code) + _host_code(code, launches))
@@ -125,23 +129,23 @@ def _source_of(file: Path, code: RawCode, launches: Mapping[str, RawLaunch]) -> 
         raise UserError(error.where, place, error.message) from error
 
 
-def _cuda_text(code: RawCode) -> str:
+def _cuda_text(code: Code) -> str:
     return _macro_lines(code) + code.text.strip("\n") + "\n"
 
 
-def _macro_lines(code: RawCode) -> str:
+def _macro_lines(code: Code) -> str:
     """Macros of the call's options, as values that a build may replace."""
     return "".join(
         f"#ifndef {name}\n#define {name} {value}\n#endif\n" for name, value in code.macros.items()
     )
 
 
-def _host_code(code: RawCode, launches: Mapping[str, RawLaunch]) -> str:
+def _host_code(code: Code, launches: _Launches) -> str:
     """Launches of the Python file as a CUDA file has them: the draft alone reads them."""
     unknown_sizes = dict.fromkeys((one for one in code.names if "<" in one), "1, threads_per_block")
     sizes = {
-        name: f"1, dim3({', '.join(map(str, one.block))}), {one.shared_bytes}"
-        for name, one in launches.items()
+        name: f"1, dim3({', '.join(map(str, block))}), {shared}"
+        for name, (block, shared) in launches.items()
     }
     lines = [
         f"{name}<<<{given}>>>();"

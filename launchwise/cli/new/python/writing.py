@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.cli.new import draft as drafts
-from launchwise.cli.new.triton_draft import Draft
+from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import TOLERANCE, reference_lines
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, written_as
 from launchwise.workloads.parts import Value
@@ -27,10 +27,10 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
     file
         Name of the Python file in that folder.
     """
-    title = f"{Path(file).stem} {draft.function.name}".lower()
+    title = f"{Path(file).stem} {draft.kernel.name}".lower()
     variant = [
         Line("source", file),
-        Line("kernel", draft.function.name),
+        Line("kernel", draft.kernel.name),
         Line("tunables", [*draft.tunables]),
         Line("grid", draft.grid, draft.grid_question),
     ]
@@ -65,12 +65,12 @@ def usual_of_triton(draft: Draft) -> str:
     """
     configs = draft.tuning.configs
     if not configs:
-        reason = f"what {draft.file.path.name} takes"
+        reason = f"what {draft.path.name} takes"
         rule = _rule(draft, {}, reason)
         return "\n".join(["choices:", *rule]) + "\n" if draft.usual else ""
     blocks = _blocks(draft)
     rules: list[str] = []
-    name = draft.file.path.name
+    name = draft.path.name
     taken: list[dict[str, int]] = []
     for config in configs if blocks else []:
         own: dict[str, int] = {}
@@ -117,15 +117,15 @@ def _blocks(draft: Draft) -> dict[str, str]:
 
 def variant_name(draft: Draft) -> str:
     """Name of the variant: the function's, without ``_kernel``."""
-    name = draft.function.name.removesuffix("_kernel").strip("_")
-    return name or draft.function.name.strip("_") or "triton"
+    name = draft.kernel.name.removesuffix("_kernel").strip("_")
+    return name or draft.kernel.name.strip("_") or "triton"
 
 
 def _notes(file: str, draft: Draft) -> list[str]:
     """Comments at the top."""
-    others = [name for name in draft.file.kernels if name != draft.function.name]
+    others = [name for name in draft.kernels if name != draft.kernel.name]
     notes = [
-        f"Function {draft.function.name} of {file}. Every value is a draft, read from its text.",
+        f"Function {draft.kernel.name} of {file}. Every value is a draft of a run with stand-ins.",
         "A comment that begins with a question mark asks for a decision.",
     ]
     if others:
@@ -135,7 +135,7 @@ def _notes(file: str, draft: Draft) -> list[str]:
 
 def remarks(draft: Draft) -> list[str]:
     """What the file says and the draft does not, one line each with file and line."""
-    return [f"{draft.file.path.name}: {note}" for note in draft.notes]
+    return [f"{draft.path.name}: {note}" for note in draft.notes]
 
 
 def _listed(draft: Draft) -> list[str]:
@@ -157,7 +157,7 @@ def _listed(draft: Draft) -> list[str]:
 def _reference(title: str, draft: Draft) -> list[Line]:
     inputs = [line.key for line in draft.arguments if "fill" in line.value]
     outputs = [line for line in draft.arguments if "role" in line.value]
-    indexed = any(use.indexes for use in draft.flow.reading.uses.values())
+    indexed = any(use.indexes for use in draft.reading.uses.values())
     changed = any(line.value["role"] == "inout" for line in outputs)
     if indexed or changed or len(outputs) != 1:
         value: dict[str, Any] = {"file": "reference.py:expected"}

@@ -1,19 +1,18 @@
-"""Decisions of a first spec for a function of Triton: arguments, constexprs, grid, sizes."""
+"""Decisions of a first spec for a kernel of Triton: arguments, constexprs, grid, sizes."""
 
 from __future__ import annotations
 
-import ast
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.constant_names import Dotted, NotConstant
-from launchwise.cli.new.triton_files import TritonFile
-from launchwise.cli.new.triton_hosts import Host
-from launchwise.cli.new.triton_names import (
+from launchwise.cli.new.python.facts import Given, Kernel, Tensor, Use
+from launchwise.cli.new.python.layout import ROWS, Layout, is_stride
+from launchwise.cli.new.python.names import (
     HEAD,
     INDEX,
     IS_GIVEN,
@@ -21,64 +20,53 @@ from launchwise.cli.new.triton_names import (
     SEED,
     STATISTIC,
     TUNED,
-    Constexpr,
-    bounding,
-    constexprs_of,
     first_values,
-    given_or_not,
     limits,
     plain,
 )
-from launchwise.cli.new.triton_pointers import Flow, Use
-from launchwise.cli.new.triton_shapes import ROWS, Layout, is_stride
-from launchwise.cli.new.triton_tensors import guessed_stride
-from launchwise.cli.new.triton_tuning import Tuning, read_tuning
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.parts import Value
 from launchwise.workloads.triton_functions import OPTIONS
 
+TAKEN = {*RESERVED, *OPTIONS}
+"""Names that no problem parameter may have."""
 
-@dataclass
+_NOTHING = Given()
+
+
 class Draft:
     """What is written.
 
     Parameters
     ----------
-    tunables
-        Name to values, the first choice, and a question.
-    macros
-        Constexpr to an expression and a question.
-    usual
-        Option of the compiler to the expression by which the host chooses it.
-    notes
-        What a person must do, with lines of the file.
+    kernels
+        Those of the file that no other one calls.
+    remarks
+        What is said first.
     """
 
-    file: TritonFile
-    function: ast.FunctionDef
-    tunables: dict[str, tuple[list[Value], Value, str]] = field(default_factory=dict)
-    macros: dict[str, tuple[str, str]] = field(default_factory=dict)
-    arguments: list[Line] = field(default_factory=list)
-    usual: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    grid: list[str] = field(default_factory=list)
-    grid_question: str = ""
-    _values: dict[str, str] = field(default_factory=dict)
-    _heads: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for stride, size in self.layout.by_strides():
-            if text := self._of_host(size):
-                self.host.give_size(stride, text)
-        self._tensor_questions = self.host.complete()
-        self.notes += self.tuning.notes
-        if line := self.flow.reading.scratch_line:
-            needs = (
-                "a tensor descriptor made on the device needs scratch memory of Triton's launcher"
+    def __init__(
+        self, path: Path, kernels: Sequence[str], kernel: Kernel, remarks: Sequence[str]
+    ) -> None:
+        self.path, self.kernels, self.kernel = path, kernels, kernel
+        self.reading, self.tuning, self.host = kernel.reading, kernel.tuning, kernel.host
+        # Name to values, the first choice, and a question.
+        self.tunables: dict[str, tuple[list[Value], Value, str]] = {}
+        self.macros: dict[str, tuple[str, str]] = {}  # Constexpr to an expression and a question.
+        self.usual: dict[str, str] = {}  # Option of the compiler to the host's expression.
+        self.notes = [*remarks, *self.tuning.notes]  # What a person must do, with lines.
+        self.grid: list[str] = []
+        self.grid_question = ""
+        self._values: dict[str, str] = {}
+        self._heads: set[str] = set()
+        self._choices: dict[str, list[str]] = {}
+        if line := self.reading.scratch_line:
+            needs = "a tensor descriptor made on the device needs scratch memory of Triton's"
+            self.notes.append(
+                f"line {line}: {needs} launcher, which there is none of: load by pointers"
             )
-            self.notes.append(f"line {line}: {needs}, which there is none of: load by pointers")
-        if line := self.flow.reading.descriptor_line:
+        if line := self.reading.descriptor_line:
             needs = "a tensor descriptor of the host, which no launch here makes: load by pointers"
             self.notes.append(f"line {line}: {needs}")
         self.arguments = [
@@ -87,77 +75,46 @@ class Draft:
         ]
         self._insist_on_output()
         self._fill_indices()
-        for each in self.constexprs:
-            self._constexpr(each)
+        for name in self.kernel.constexprs:
+            self._constexpr(name)
         self._options()
         self._grid()
 
     @cached_property
-    def flow(self) -> Flow:
-        """Pointers and loaded values of the function."""
-        return Flow(self.function, self.file.functions)
-
-    @cached_property
-    def tuning(self) -> Tuning:
-        """What its decorators say."""
-        names = self.flow.parameters
-        return read_tuning(self.function, self.file.constants, names, self.host.gives_none)
-
-    @cached_property
-    def constexprs(self) -> list[Constexpr]:
-        """Parameters that a build fixes."""
-        return constexprs_of(self.function)
-
-    @cached_property
     def given(self) -> list[str]:
         """Parameters that a launch gives."""
-        fixed = {one.name for one in self.constexprs}
-        return [name for name in self.flow.parameters if name not in fixed]
-
-    @cached_property
-    def host(self) -> Host:
-        """The launch in the file."""
-        taken = {*RESERVED, *OPTIONS, *(one.name for one in self.constexprs)}
-        return Host(self.file, self.function.name, self.flow.parameters, taken, self._usual_type)
+        return [name for name in self.kernel.parameters if name not in self.kernel.constexprs]
 
     @property
     def _usual_type(self) -> str:
-        return "float16" if self.flow.reading.has_dot else "float32"
+        return "float16" if self.reading.has_dot else "float32"
 
     @cached_property
     def pointers(self) -> list[str]:
         """Parameters that are arrays."""
-        uses = self.flow.reading.uses
-        return [name for name in self.given if name in uses or self.host.tensor(name) is not None]
+        return [name for name in self.given if name in self.reading.uses or self._of(name).array]
 
     @cached_property
     def sizes(self) -> list[str]:
-        """Numbers that the function compares, divides or counts to, and those that tune it anew."""
-        bounded = {
-            name.id
-            for node in ast.walk(self.function)
-            for part in bounding(node)
-            for name in ast.walk(part)
-            if isinstance(name, ast.Name)
-        }
+        """Numbers that the kernel compares, divides or counts to, and those that tune it anew."""
         return [
             name
             for name in self.given
             if name not in self.pointers and not is_stride(name)
-            if name in bounded or name in self.tuning.key
+            if name in self.reading.bounding or name in self.tuning.key
             if not REAL.search(name.lower()) and name not in RESERVED
         ]
 
-    def _of_host(self, size: str) -> str | None:
-        try:
-            return self.host.value(size)
-        except NotConstant:
-            return None
+    def _of(self, name: str) -> Given:
+        return self.host.given.get(name, _NOTHING)
+
+    def _tensor(self, name: str) -> Tensor:
+        return self.host.tensors.get(self._of(name).array) or Tensor()
 
     @cached_property
     def layout(self) -> Layout:
-        """Shapes that the function alone tells."""
-        return Layout(self.function, self.flow, self.sizes, self.pointers)
+        """Shapes that the kernel alone tells."""
+        return Layout(self.reading, self.kernel.parameters, self.sizes, self.pointers)
 
     @property
     def problem(self) -> list[Line]:
@@ -168,21 +125,25 @@ class Draft:
         names = [name for text in texts for name in sorted(names_in(text)) if name not in own]
         order = [*self._values.values(), *names]
         sizes = sorted(dict.fromkeys(names), key=lambda name: order.index(name))
-        return [Line(name, *limits(name, sizes, self._heads, self.grid)) for name in sizes] or [
+        lines = [
+            Line(name, {"type": "category", "values": self._choices[name]}, "which texts?")
+            if name in self._choices
+            else Line(name, *limits(name, sizes, self._heads, self.grid))
+            for name in sizes
+        ]
+        return lines or [
             Line("n", {"type": "integer", "minimum": 1024, "maximum": 1 << 24}, "which sizes?")
         ]
 
     # Arguments
 
     def _array(self, name: str) -> Line:
-        use = self.flow.reading.uses.get(name, Use(is_loaded=True))
-        shape: list[str | None] = list(self.host.shape(name))
-        question = ""
+        use = self.reading.uses.get(name, Use(is_loaded=True))
+        tensor = self._tensor(name)
+        shape, question = [*tensor.shape], tensor.question
         if not shape or None in shape:
             shape, question = list(self._by_names(name)), "shape"
-        elif self._owner(name) in self._tensor_questions:
-            question = self._tensor_questions[self._owner(name)]
-        kind = use.stored_as.replace("int1", "bool") or self.host.dtype(name)
+        kind = use.stored_as.replace("int1", "bool") or tensor.dtype
         low = name.lower().removesuffix("_ptr")
         whole = bool(use.indexes) or (INDEX.search(low) and not kind.startswith("float"))
         if not kind:
@@ -207,24 +168,20 @@ class Draft:
 
     def _by_names(self, name: str) -> list[str]:
         """Shape by the names of the function, in the sizes that the host has."""
-        shape = [self._of_host(one) or one for one in self.layout.shape(name)]
+        shape = [self._of(one).text or one for one in self.layout.shape(name)]
         if shape[0] == ROWS and len(shape) > 1:
-            others = (self.host.shape(one) for one in self.pointers)
+            others = (self._tensor(one).shape for one in self.pointers)
             rows = (str(one[0]) for one in others if one[0:1] != [None] and one[1:] == shape[1:])
             shape[0] = next(rows, ROWS)
         return shape
-
-    def _owner(self, name: str) -> str:
-        node = self.host.given.get(name)
-        return node.id if isinstance(node, ast.Name) else ""
 
     def _insist_on_output(self) -> None:
         """The last array is an output where no store was found."""
         if any("role" in line.value for line in self.arguments):
             return
-        line, name = self.function.lineno, self.function.name
+        line, name = self.kernel.line, self.kernel.name
         if not self.pointers:
-            raise UserError(self.file.path, f"line {line}", f"{name} loads and stores nothing")
+            raise UserError(self.path, f"line {line}", f"{name} loads and stores nothing")
         place = self.given.index(self.pointers[-1])
         old = self.arguments[place]
         value = {key: one for key, one in old.value.items() if key != "fill"}
@@ -235,7 +192,7 @@ class Draft:
         """Indices stay below the first size of what they reach into."""
         shapes = {line.key: line.value["shape"] for line in self.arguments if "shape" in line.value}
         for place, line in enumerate(self.arguments):
-            use = self.flow.reading.uses.get(line.key)
+            use = self.reading.uses.get(line.key)
             if use is None or not use.indexes or "fill" not in line.value:
                 continue
             target = next((one for one in use.indexes if one in shapes), "")
@@ -246,19 +203,14 @@ class Draft:
                 self.arguments[place] = Line(line.key, {**line.value, "fill": fill}, asked)
 
     def _number(self, name: str) -> Line:
-        node, text, question = self.host.given.get(name), None, ""
-        literal = self.host.constant(node) if node is not None else None
-        free = self.host.is_own(node) and literal is None
-        is_size = name in self.sizes
-        try:
-            text = None if free and not is_size else self.host.value(name)
-        except NotConstant as error:
-            question = f"value: line {error.line}: {error}"
-        if text is not None and node is not None:
-            question = guessed_stride(node, self._tensor_questions)
+        given, is_size = self._of(name), name in self.sizes
+        literal = given.literal
+        text = given.text if is_size or literal is not None or not given.is_own else None
+        question = f"value: {given.problem}" if given.problem else ""
+        if given.guessed:
+            question = f"stride: the file does not say all sizes of {given.guessed}"
         real = isinstance(literal, float) or bool(REAL.search(name.lower()))
-        if SEED.search(name.lower()):
-            real = False
+        real = real and not SEED.search(name.lower())
         if text is None and is_stride(name):
             text = self._over_host(self.layout.stride(name))
             question = "stride"
@@ -277,75 +229,83 @@ class Draft:
 
     # Constexprs
 
-    def _constexpr(self, each: Constexpr) -> None:
-        name, axes = each.name, self.tuning.axes
+    def _constexpr(self, name: str) -> None:
+        axes, given = self.tuning.axes, self._of(name)
         if name in axes:
             self.tunables[name] = (axes[name], self.tuning.configs[0][name], "")
-            return
-        if name in self.tuning.macros:
+        elif name in self.tuning.macros:
             question = IS_GIVEN if name in self.tuning.given else ""
             self._macro(name, self._over_sizes(self.tuning.macros[name]), question)
-            return
-        node = self.host.given.get(name, each.default)
-        literal = self.host.constant(node) if node is not None else None
-        if isinstance(literal, Dotted) and literal.name.startswith("triton.language."):
-            self._macro(name, repr(f"tl.{literal.last}"), "")
-            return
-        if (is_given := given_or_not(node)) is not None:
-            self._macro(name, is_given, IS_GIVEN)
-            return
-        if TUNED.search(name) and (literal is None or isinstance(literal, int)):
-            text = self._text(name)
-            if text is not None and names_in(text) - {name}:
-                question = "what the host takes; or a tunable, as the function loops"
-                self._macro(name, text, question if self.flow.reading.has_loop else "")
-                return
-            if literal is None and (size := self.layout.held(name)):
-                question = "a block holds all of it; or a tunable, where the function loops"
-                self._macro(name, f"next_power_of_2({size})", question)
-                return
-            values, start = first_values(name, literal, self.flow.reading.has_dot)
+        elif given.type:
+            self._macro(name, repr(given.type), "")
+        elif given.asks:
+            self._macro(name, given.asks, IS_GIVEN)
+        elif TUNED.search(name) and isinstance(self._literal(name), int | None):
+            self._tuned(name)
+        else:
+            self._fixed(name)
+
+    def _literal(self, name: str) -> Any:
+        """What the launch gives for a constexpr, else what the function has for it."""
+        given = self._of(name)
+        is_given = name in self.host.given
+        return given.literal if is_given else self.kernel.defaults.get(name)
+
+    def _tuned(self, name: str) -> None:
+        """A constexpr that is named as one that is tuned."""
+        literal, text = self._literal(name), self._text(name)
+        if text is not None and names_in(text) - {name}:
+            question = "what the host takes; or a tunable, as the function loops"
+            self._macro(name, text, question if self.reading.has_loop else "")
+        elif literal is None and (size := self.layout.held(name)):
+            question = "a block holds all of it; or a tunable, where the function loops"
+            self._macro(name, f"next_power_of_2({size})", question)
+        else:
+            values, start = first_values(name, literal, self.reading.has_dot)
             question = "the SMs of your card" if name.lower() == "num_sms" else "values"
             self.tunables[name] = (values, start, question)
-            return
-        text = self._text(name)
-        if text is not None and names_in(text) - {name}:
+
+    def _fixed(self, name: str) -> None:
+        """A constexpr that is no tunable."""
+        literal, text = self._literal(name), self._text(name)
+        has_default, is_sized = name in self.kernel.defaults, name in self.reading.counted
+        is_said = is_sized or not self._of(name).is_free
+        changes = "a problem parameter, where it changes the result"
+        if text is not None and names_in(text) - {name} and is_said:
             if HEAD.search(text) and text.isidentifier():
                 self._heads.add(text)
             self._macro(name, text, "")
-        elif literal is not None and isinstance(literal, bool | int | float | str):
-            if name in self.host.given or each.default is None:
+        elif literal is not None:
+            if name in self.host.given or not has_default:
                 shown = int(literal) if isinstance(literal, bool) else literal
-                self._macro(
-                    name, repr(shown), "or a problem parameter, where it changes the result"
-                )
+                self._macro(name, repr(shown), f"or {changes}")
+        elif texts := self.reading.texts.get(name):
+            choice = f"{name.lower()}_choice"
+            self._choices[choice] = [*texts, *([] if len(texts) > 1 else ["other"])]
+            self._macro(name, choice, "")
         elif re.search(r"d?type$", name.lower()):
             self._macro(name, repr(f"tl.{self._usual_type}"), "type")
-        elif re.search(r"dim|size|len|^[dnkmhc]$|cols|rows|heads", name.lower()):
+        elif is_sized and re.search(r"dim|size|len|^[dnkmhc]$|cols|rows|heads", name.lower()):
             size = name.lower() if name.lower() not in RESERVED else f"{name.lower()}_size"
             self._heads.add(size)
             self._macro(name, size, "")
-        elif each.default is None:
-            self._macro(name, "0", "a number, or a problem parameter where it changes the result")
+        elif not has_default:
+            start = "0.0" if REAL.search(name.lower()) else "0"
+            self._macro(name, start, f"a number, or {changes}")
 
     def _text(self, name: str) -> str | None:
         """What the host gives for a constexpr, over problem parameters."""
-        if name not in self.host.given:
+        given = self._of(name)
+        if given.is_own and TUNED.search(name):
             return None
-        node = self.host.given[name]
-        if self.host.is_own(node) and TUNED.search(name):
-            return None
-        try:
-            return self.host.value(name)
-        except NotConstant as error:
-            self.notes.append(
-                f"line {error.line}: {name} is {error}: write it under macros, or as a tunable"
-            )
-            return None
+        if given.problem:
+            problem = given.problem.replace(": ", f": {name} is ", 1)
+            self.notes.append(f"{problem}: write it under macros, or as a tunable")
+        return given.text
 
     def _over_host(self, text: str) -> str:
         """An expression over sizes of the function, in those that the host has."""
-        known = {one: self._of_host(one) for one in names_in(text) if one in self.sizes}
+        known = {one: self._of(one).text for one in names_in(text) if one in self.sizes}
         return substituted(text, {one: f"({its})" for one, its in known.items() if its})
 
     def _macro(self, name: str, text: str, question: str) -> None:
@@ -359,37 +319,33 @@ class Draft:
 
     def _options(self) -> None:
         axes = self.tuning.axes
-        for option in OPTIONS:
+        for option in (one for one in OPTIONS if one not in self.kernel.constexprs):
             if option in axes:
                 self.tunables[option] = (axes[option], self.tuning.configs[0][option], "")
                 continue
-            literal = self.host.constant(self.host.given.get(option))
+            literal = self._of(option).literal
             if option == "num_ctas" and literal == 1:
                 continue
             text = self.tuning.macros.get(option) or (self._text(option) if not literal else None)
             if text is not None and names_in(text):
                 self.usual[option] = self._over_sizes(text)
                 numbers = [int(one) for one in re.findall(r"(?<![\w.])\d+\b", text)]
-                values, start = first_values(option, None, self.flow.reading.has_dot)
+                values, start = first_values(option, None, self.reading.has_dot)
                 warps = [one for one in numbers if one in (1, 2, 4, 8, 16, 32)]
                 values = sorted({*values, *(warps if option == "num_warps" else [])})
                 self.tunables[option] = (values, start, "values")
                 continue
-            is_usual = option == "num_warps" or (
-                option == "num_stages" and self.flow.reading.has_loop
-            )
+            is_usual = option == "num_warps" or (option == "num_stages" and self.reading.has_loop)
             if isinstance(literal, int) or (not self.tuning.configs and is_usual):
-                values, start = first_values(option, literal, self.flow.reading.has_dot)
+                values, start = first_values(option, literal, self.reading.has_dot)
                 self.tunables[option] = (values, start, "values")
 
     def _grid(self) -> None:
-        if self.host.is_there:
-            try:
-                self.grid = [self._over_sizes(text) for text in self.host.grid()]
-                return
-            except NotConstant as error:
-                self.grid_question = f"line {error.line}: {error}"
+        if self.host.grid:
+            self.grid = [self._over_sizes(text) for text in self.host.grid]
+            return
         grid, unclear = self.layout.grid()
         self.grid = [self._over_sizes(text) for text in grid]
+        self.grid_question = self.host.problem
         if unclear or not self.host.is_there:
             self.grid_question = self.grid_question or "program instances"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from launchwise.cli.new.triton_files import last_name
 from launchwise.workloads.parts import Value
 
 # Names of parameters, lower case but for those that ignore case.
@@ -33,41 +30,6 @@ IS_GIVEN = "the array is given; else nullptr among the arguments"
 
 LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
 """Number of sizes to the largest that a draft allows."""
-
-
-@dataclass(frozen=True)
-class Constexpr:
-    """A constexpr of a function and what the function gives where a launch does not."""
-
-    name: str
-    default: ast.expr | None
-
-
-def constexprs_of(function: ast.FunctionDef) -> list[Constexpr]:
-    """Parameters that a build fixes."""
-    arguments = function.args
-    places = [*arguments.posonlyargs, *arguments.args]
-    missing = [None] * (len(places) - len(arguments.defaults))
-    pairs = [
-        *zip(places, [*missing, *arguments.defaults], strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return [
-        Constexpr(one.arg, default)
-        for one, default in pairs
-        if one.annotation is not None and last_name(one.annotation) == "constexpr"
-    ]
-
-
-def bounding(node: ast.AST) -> list[ast.expr]:
-    """Sides of a comparison, and what ``range`` and ``cdiv`` take."""
-    if isinstance(node, ast.Compare):
-        return [node.left, *node.comparators]
-    if isinstance(node, ast.Call) and last_name(node.func) in ("range", "cdiv"):
-        return node.args
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv):
-        return [node.right]
-    return []
 
 
 def first_values(name: str, literal: Any, has_dot: bool) -> tuple[list[Value], Value]:
@@ -99,14 +61,6 @@ def plain(text: str) -> Any:
         return float(text) if re.search(r"[.e]", text) else int(text)
     except ValueError:
         return text
-
-
-def given_or_not(node: ast.expr | None) -> str | None:
-    """Value of ``x is not None`` for an array that is given; None for other expressions."""
-    match node:
-        case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
-            return "1" if isinstance(op, ast.IsNot) else "0"
-    return None
 
 
 def limits(

@@ -1,0 +1,325 @@
+"""Functions that launch a kernel, run with values: grid, arguments, shapes and types."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+from launchwise.cli.new.python import facts
+from launchwise.cli.new.python.arrays import NOW, Array, Names, Symbol, array_of, is_tensor
+from launchwise.cli.new.python.layout import sizes_by_stride
+from launchwise.cli.new.python.limits import limited
+from launchwise.cli.new.python.stand_ins import (
+    LAUNCHES,
+    WANTED,
+    Given,
+    Kernel,
+    Launch,
+    Launched,
+)
+from launchwise.cli.new.python.texts import Texts, merged
+from launchwise.cli.new.python.values import (
+    NotKnown,
+    Run,
+    Value,
+    explore,
+    gives_missing,
+    node_of,
+)
+
+_SECONDS = 1.5
+"""Most CPU time for all runs of a function."""
+
+Attempt = tuple[Run, Names, Launch]
+
+
+def functions_of(space: Mapping[str, Any]) -> list[tuple[FunctionType, tuple[Any, ...]]]:
+    """Functions and methods of a file by their lines, with what is given before their arguments."""
+    found: dict[FunctionType, tuple[Any, ...]] = {}
+    for value in space.values():
+        if isinstance(value, FunctionType) and value.__globals__ is space:
+            found.setdefault(value, ())
+        elif isinstance(value, type) and value.__module__ == space["__name__"]:
+            for member in vars(value).values():
+                plain = getattr(member, "__func__", member)
+                if isinstance(plain, FunctionType) and plain.__globals__ is space:
+                    own = Value(ast.Name("self")) if plain is member else value
+                    found[plain] = () if isinstance(member, staticmethod) else (own,)
+    return sorted(found.items(), key=lambda one: one[0].__code__.co_firstlineno)
+
+
+def names_read(code: CodeType) -> set[str]:
+    """Names that a function reads, and the functions in it."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(names_read, inner))
+
+
+def attempts(
+    function: FunctionType, before: tuple[Any, ...], usual_bytes: int, is_covering: bool
+) -> Iterator[tuple[Run, Names, list[Launch]]]:
+    """Runs of a function that end at a launch of the kernel that is wanted, or at its end."""
+
+    def run() -> tuple[Names, list[Launch]]:
+        names = Names({**NOW[0].symbols}, {**NOW[0].called}, usual_bytes=usual_bytes)
+        NOW.append(names)
+        LAUNCHES.clear()
+        try:
+            function(*before, **dict(_arguments(function, len(before), names)))
+        except Launched:
+            pass
+        except Exception as error:
+            if gives_missing(error, function.__globals__):
+                return run()
+            if not LAUNCHES:
+                raise
+        finally:
+            NOW.pop()
+        return names, [*LAUNCHES]
+
+    for taken, result in explore(run, is_covering):
+        if isinstance(result, tuple):
+            yield taken, *result
+
+
+def _arguments(function: FunctionType, count: int, names: Names) -> Iterator[tuple[str, Any]]:
+    for one in list(inspect.signature(function).parameters.values())[count:]:
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY):
+            continue
+        if one.default is one.empty or one.default is None:
+            yield one.name, names.symbol(one.name, Symbol("free"))
+        elif type(one.default) is int:
+            literal = Symbol("literal", known=one.default)
+            yield one.name, names.symbol(f"{one.name}={one.default}", literal)
+
+
+def read_host(
+    kernel: Kernel,
+    reading: facts.Reading,
+    space: Mapping[str, Any],
+    top: Sequence[Launch],
+    taken: Collection[str],
+) -> facts.Host:
+    """What the first function that launches a kernel says.
+
+    Parameters
+    ----------
+    space
+        Names of the file.
+    top
+        Launches while the file ran.
+    taken
+        Names that no problem parameter may have.
+    """
+    usual = 2 if reading.has_dot else 4
+    own = {name for name, value in space.items() if value is kernel}
+    functions = functions_of(space)
+    WANTED[:] = [kernel]
+    found: list[Attempt] = []
+    for function, before in functions:
+        if found or not own & names_read(function.__code__):
+            continue
+        with limited(_SECONDS):
+            for run, names, launches in attempts(function, before, usual, is_covering=False):
+                found += [(run, names, one) for one in launches if one.kernel is kernel][:1]
+    if not found:
+        found = [(Run(), NOW[0], one) for one in top if one.kernel is kernel][:1]
+    if not found:
+        return facts.Host()
+    kinds = dict(_kinds(kernel, functions, usual, top))
+    return _Merged(kernel, reading, found, taken).read(kinds, space)
+
+
+def _kinds(
+    kernel: Kernel, functions: Any, usual: int, top: Sequence[Launch]
+) -> Iterator[tuple[str, str]]:
+    """Parameters to types of the tensors that other functions of the file give."""
+    seen = [one for one in top if one.kernel is kernel]
+    for function, before in functions:
+        with limited(_SECONDS):
+            for _, _, launches in attempts(function, before, usual, is_covering=True):
+                seen += [one for one in launches if one.kernel is kernel]
+    for launch in reversed(seen):
+        for name, value in launch.given.items():
+            if isinstance(value, Value) and value._array is not None and value._array.kind():
+                yield name, value._array.kind()
+
+
+class _Merged:
+    """All runs of a function that launch a kernel, as one."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        reading: facts.Reading,
+        found: Sequence[Attempt],
+        taken: Collection[str],
+    ) -> None:
+        self.kernel, self.reading, self.found = kernel, reading, found
+        run, self.names, self.launch = found[0]
+        for _, names, _ in found[1:]:
+            self.names.symbols = {**names.symbols, **self.names.symbols}
+            self.names.called = {**names.called, **self.names.called}
+        NOW.append(self.names)
+        for name, value in self.launch.given.items():
+            if name in reading.uses and isinstance(value, Value) and not _is_number(value):
+                array_of(value)
+        self.texts = Texts(self.names, taken, kernel.constexprs)
+        for condition, outcome in run.taken:
+            others = (one for other, _, _ in found[1:] for one in other.taken)
+            same = str(condition)
+            if all(its is outcome for one, its in others if str(one) == same):
+                self._insist(condition, outcome)
+
+    def _insist(self, condition: Value, outcome: bool) -> None:
+        """A condition without which there is no launch: sizes or shapes are equal."""
+        node, arrays = condition._node, condition._given[0]
+        if len(arrays) == 2:
+            first, other = arrays if arrays[0].sizes else reversed(arrays)
+            if outcome and other is not first and other.like is None:
+                other.like = first
+            return
+        match node:
+            case ast.Compare(left, [ast.Eq()], [right]) if outcome:
+                self.texts.unify(left, right)
+            case ast.Compare(left, [ast.NotEq()], [right]) if not outcome:
+                self.texts.unify(left, right)
+
+    def node(self, get: Callable[[Launch], Any]) -> ast.expr:
+        """One expression for what the launches give."""
+        return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])
+
+    def read(self, kinds: Mapping[str, str], space: Mapping[str, Any]) -> facts.Host:
+        """What is written."""
+        launch, texts = self.launch, self.texts
+        tensors: dict[str, Array] = {}
+        for name, value in launch.given.items():
+            if isinstance(value, Value) and is_tensor(value):
+                tensors[name] = array_of(value)
+            elif isinstance(value, Value) and value._name in self.names.symbols:
+                texts.name_by(value._name, name)
+        sizes = [one for one in self.reading.bounding if one not in self.reading.uses]
+        for stride, size in sizes_by_stride(self.kernel.parameters, sizes):
+            self._give_size(stride, size)
+        questions = texts.complete(tensors.values())
+        for name, array in tensors.items():
+            known = _kind(space.get(array.key))
+            array.dtype = array.dtype or ("" if array.kind() else known or kinds.get(name, ""))
+        host = facts.Host(is_there=True)
+        host.tensors = {
+            array.key: facts.Tensor(texts.shape(array), array.kind(), questions.get(array.key, ""))
+            for array in tensors.values()
+        }
+        names = dict.fromkeys(name for _, _, one in self.found for name in one.given)
+        for name in names:
+            host.given[name] = self._given(name, tensors.get(name), questions)
+        self._grid(host)
+        NOW.pop()
+        return host
+
+    def _give_size(self, stride: str, size: str) -> None:
+        """Size of the dimension whose stride a parameter is, where the host does not say it."""
+        given, known = self.launch.given.get(stride), self.launch.given.get(size)
+        symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
+        if symbol is None or symbol.kind != "stride" or known is None:
+            return
+        array = symbol.array
+        if array is not None and array.like is None and known is not given:
+            self.texts.give(array, symbol.place, node_of(known))
+
+    def _given(self, name: str, array: Array | None, questions: Mapping[str, str]) -> facts.Given:
+        if array is not None:
+            return facts.Given(array=array.key)
+        value = self.found[0][2].given.get(name)
+        node = self.node(lambda launch: launch.given.get(name))
+        found = facts.Given(is_none=value is None)
+        if isinstance(value, Given):
+            found.asks = str(int(value._known))
+        symbol = self.names.symbols.get(getattr(node, "id", ""))
+        found.is_own = symbol is not None and symbol.kind == "free"
+        found.is_free = any(self.texts.reads(node, "free"))
+        found.literal = symbol.known if symbol is not None else _literal(node)
+        if isinstance(value, Value) and value._name in facts.TYPES and value._owner is not None:
+            found.type = f"tl.{value._name}"
+        strides = (one.array.key for one in self.texts.reads(node, "stride") if one.array)
+        found.guessed = next((one for one in strides if one in questions), "")
+        try:
+            found.text = None if value is None else self.texts.text(node, self.launch.line)
+        except NotKnown as error:
+            found.problem = f"line {error.line}: {error}"
+        return found
+
+    def _is_own_block(self, node: ast.expr) -> bool:
+        """Whether a constexpr may stand for what it is given: no size, and no small number."""
+        symbol = self.names.symbols.get(getattr(node, "id", ""))
+        if symbol is not None:
+            return symbol.kind == "literal" and symbol.known > 1
+        if isinstance(node, ast.Constant):
+            return type(node.value) is int and node.value > 1
+        return True
+
+    def _grid(self, host: facts.Host) -> None:
+        if self.launch.problem is not None:
+            host.problem = f"line {self.launch.problem.line}: {self.launch.problem}"
+            return
+        constexprs = {
+            name: self.node(lambda launch, name=name: launch.given.get(name))  # type: ignore[misc]
+            for name in self.launch.given
+            if name in self.kernel.constexprs
+        }
+        constexprs = {name: one for name, one in constexprs.items() if self._is_own_block(one)}
+        counts = min(len(one.grid) for _, _, one in self.found)
+        try:
+            for place in range(counts):
+                node = self.node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
+                steps = self.reading.steps[place : place + 1] or [[]]
+                node = _with_blocks(node, steps[0], constexprs)
+                host.grid.append(self.texts.text(node, self.launch.line))
+        except NotKnown as error:
+            host.grid, host.problem = [], f"line {error.line}: {error}"
+
+
+def _literal(node: ast.expr) -> facts.Literal:
+    """A number or a text that the file has; None for others."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _kind(value: Any) -> str:
+    """Type of a tensor that the file itself makes."""
+    return array_of(value).kind() if isinstance(value, Value) and is_tensor(value) else ""
+
+
+def _is_number(value: Value) -> bool:
+    return value._known is not None or not isinstance(value._node, ast.Name)
+
+
+def _with_blocks(
+    node: ast.expr, steps: Collection[str], constexprs: Mapping[str, ast.expr]
+) -> ast.expr:
+    """A grid over the constexprs that are given the same.
+
+    Parameters
+    ----------
+    steps
+        Constexprs by which the kernel steps along that axis: numbers may be their values.
+    """
+    same = {
+        ast.dump(given): name
+        for name, given in constexprs.items()
+        if name in steps or not isinstance(given, ast.Constant)
+    }
+
+    class Replace(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            name = same.get(ast.dump(node)) if isinstance(node, ast.expr) else None
+            return ast.Name(name) if name else self.generic_visit(node)
+
+    found: ast.expr = Replace().visit(copy.deepcopy(node))
+    return found

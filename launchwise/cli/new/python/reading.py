@@ -1,0 +1,115 @@
+"""Starts the child that runs a Python file, and reads what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+import launchwise
+from launchwise.base.errors import UserError
+from launchwise.cli.new.python.excerpt import parsed, python_text
+from launchwise.cli.new.python.facts import Code, Facts
+from launchwise.cli.new.python.limits import CPU_SECONDS
+from launchwise.workloads.compiler_options import compiler_option
+
+_WALL_SECONDS = 60
+_MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^\n\r\\]*))?")
+
+
+@cache
+def _reader() -> TypeAdapter[Facts]:
+    return TypeAdapter(Facts)
+
+
+def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) -> Facts:
+    """What a Python file says when it runs in a process of its own.
+
+    Parameters
+    ----------
+    text
+        Of the file.
+    kernel
+        Function of Triton to read; the first that is launched when None.
+    taken
+        Names that no problem parameter may have.
+
+    Raises
+    ------
+    UserError
+        When the process ends without an answer, as a file does that takes too long.
+    """
+    request = json.dumps({"text": text, "kernel": kernel, "taken": sorted(taken)})
+    root = str(Path(launchwise.__file__).resolve().parent.parent)
+    with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
+        environment = {
+            **{"PYTHONPATH": root, "HOME": folder, "TMPDIR": folder, "PATH": "/usr/bin:/bin"},
+            **{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+        }
+        try:
+            done = subprocess.run(
+                [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"],
+                input=request,
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_WALL_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            message = f"takes more than {_WALL_SECONDS} s to run"
+            raise UserError(path, "", message) from error
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise UserError(path, "", f"takes more than {CPU_SECONDS} s of CPU time to run")
+    try:
+        read: Any = json.loads(done.stdout)
+        if "failed" not in read:
+            return _reader().validate_python(read)
+    except (ValueError, TypeError) as error:
+        raise UserError(path, "", "ends its own process while it runs") from error
+    raise UserError(path, "", read["failed"])
+
+
+def raw_codes(path: Path) -> Facts:
+    """CUDA texts that a Python file gives to CuPy, and launches of their kernels.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, is no Python, or cannot be run.
+    """
+    text = python_text(path)
+    parsed(path, text)
+    found = facts_of(path, text, None, ())
+    for code in found.codes:
+        try:
+            _take_options(code)
+        except ValueError as error:
+            code.refused = code.refused or str(error)
+        if "__global__" not in code.text:
+            code.refused = code.refused or "code has no kernel: no function is __global__"
+    return found
+
+
+def _take_options(code: Code) -> None:
+    """Split macros from options that ``spec.yaml`` knows; raises ValueError for others."""
+    kept = []
+    for option in code.options:
+        if match := _MACRO.fullmatch(option):
+            code.macros[match["name"]] = "1" if match["value"] is None else match["value"]
+        else:
+            kept.append(compiler_option(option))
+    code.options = list(dict.fromkeys(kept))
