@@ -71,7 +71,10 @@ def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configurati
 
 
 def _ends_of(values: list[Value]) -> list[Value]:
-    return list(dict.fromkeys([values[0], values[-1]]))
+    """The first and the last of texts, the least and the largest of numbers, in their order."""
+    numbers = [value for value in values if isinstance(value, int)]
+    ends = {min(numbers), max(numbers)} if len(numbers) == len(values) else {values[0], values[-1]}
+    return [value for value in values if value in ends]
 
 
 def _some(choices: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:

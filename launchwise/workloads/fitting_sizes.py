@@ -1,20 +1,21 @@
 """Sizes near wanted ones that meet conditions such as ``n % 256 == 0`` or ``m <= n``.
 
 Values worth a try are read off the conditions: multiples of what they divide by, values at which
-a comparison changes sides, powers of two, what is near. The search is deterministic, and bounded:
-it may miss sizes that meet unusual conditions.
+a comparison changes sides, powers of two; then whatever is near. The search is deterministic, and
+bounded: it may miss sizes that meet unusual conditions.
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.expressions import evaluate
-from launchwise.workloads.parts import ProblemParameter, Value
-from launchwise.workloads.size_conditions import Condition, conditions_of
+from launchwise.base.expressions import evaluate, inlined
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -31,23 +32,112 @@ FAR = 4096
 BRANCHES = (3, 6, 12)
 """Values of a parameter that are tried before those of the next: few first, then more."""
 
-LAST = (64, True)
-"""How the last round searches: all values near are tried."""
-
-FACTOR = 2.0
-"""Ratio of sizes up to which few evaluations are enough."""
-
 LARGEST = (1 << 31) - 1
 """Largest size in place of a maximum that a spec does not give."""
 
 Problem = dict[str, Value]
 
 
+@dataclass(frozen=True)
+class Condition:
+    """An expression, without derived names, that a problem must make true."""
+
+    text: str
+    # Values that it reads beside the problem's: of a configuration, of a GPU.
+    names: Mapping[str, Any]
+    # Problem parameters that it reads.
+    reads: frozenset[str]
+    # Both sides of each comparison.
+    pairs: tuple[tuple[str, str], ...]
+    # Each divisor, and what leaves no remainder, if a comparison says so; else ''.
+    divisions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(
+        cls, text: str, parameters: Collection[str], names: Mapping[str, Any] | None = None
+    ) -> Condition:
+        """Read an expression over ``parameters`` and ``names``."""
+        nodes = list(ast.walk(_parsed(text)))
+        pairs = [
+            pair
+            for node in nodes
+            if isinstance(node, ast.Compare)
+            for pair in itertools.pairwise([node.left, *node.comparators])
+        ]
+        divisions = [
+            (ast.unparse(side.right), ast.unparse(ast.BinOp(side.left, ast.Sub(), other)))
+            for left, right in pairs
+            for side, other in ((left, right), (right, left))
+            if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)
+        ]
+        for node in nodes:
+            if isinstance(node, ast.BinOp) and isinstance(
+                node.op, ast.Mod | ast.FloorDiv | ast.Div
+            ):
+                divisions.append((ast.unparse(node.right), ""))
+            elif isinstance(node, ast.Call) and len(node.args) == 2:
+                divisions.append((ast.unparse(node.args[1]), ""))
+        read = {node.id for node in nodes if isinstance(node, ast.Name)}
+        return cls(
+            text=text,
+            names=names or {},
+            reads=frozenset(read) & frozenset(parameters),
+            pairs=tuple((ast.unparse(left), ast.unparse(right)) for left, right in pairs),
+            divisions=tuple(dict.fromkeys(divisions)),
+        )
+
+
+def conditions_of(
+    spec: Spec,
+    configurations: Iterable[Mapping[str, Any]] = (),
+    gpu: Mapping[str, Any] = UNKNOWN_GPU,
+    only: str | None = None,
+) -> list[Condition]:
+    """Constraints of the problem, and those that configurations must meet.
+
+    Parameters
+    ----------
+    configurations
+        Each with every tunable.
+    gpu
+        Limits of the GPU; those that every card allows when left out.
+    only
+        A parameter: constraints of the problem that read something else are left out.
+    """
+    own = [
+        text
+        for text in spec.problem_constraints
+        if only is None or spec.formulas.raw_names(text) == (only,)
+    ]
+    asked: list[tuple[Mapping[str, Any], Iterable[str]]] = [({}, own)]
+    for one in configurations:
+        texts = (*spec.constraints, *spec.variants[str(one["variant"])].constraints)
+        further = [text for text in texts if text not in spec.problem_constraints]
+        asked.append(({**gpu, **one}, further))
+    return [
+        Condition.of(each, spec.problem, names)
+        for names, texts in asked
+        for text in texts
+        for each in parts(inlined(text, spec.derived))
+    ]
+
+
+def parts(text: str) -> list[str]:
+    """Expressions that an expression joins by ``and``."""
+    tree = _parsed(text)
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return [each for value in tree.values for each in parts(ast.unparse(value))]
+    return [ast.unparse(tree)]
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
 def nearest_problem(
     spec: Spec,
     wanted: Mapping[str, Value],
     configurations: Iterable[Mapping[str, Any]] = (),
-    also: Callable[[Problem], bool] | None = None,
     moving: Collection[str] | None = None,
 ) -> Problem | None:
     """The problem nearest to a wanted one that meets every constraint of the problem.
@@ -61,8 +151,6 @@ def nearest_problem(
         A value for every parameter; integers outside their limits are moved into them.
     configurations
         Configurations that must be feasible for it, such as the baseline.
-    also
-        Whether a problem that meets all this is wanted.
     moving
         Integers that may differ from the wanted ones; all when left out.
 
@@ -71,7 +159,7 @@ def nearest_problem(
     None where none was found.
     """
     conditions = conditions_of(spec, configurations)
-    return Search(spec.problem, wanted, conditions, also, moving).nearest()
+    return Search(spec.problem, wanted, conditions, moving).nearest()
 
 
 def nearest_problems(
@@ -106,98 +194,64 @@ class _Spent(Exception):
 
 
 class Search:
-    """Search for the problem nearest to a wanted one.
-
-    Parameters
-    ----------
-    parameters
-        Parameters of the problem.
-    wanted
-        A value for each.
-    conditions
-        What must hold.
-    also
-        What must hold, too, asked last.
-    moving
-        Integers that may differ from the wanted ones; all when left out.
-    """
+    """Search for the problem nearest to a wanted one (arguments of :func:`nearest_problem`)."""
 
     def __init__(
         self,
         parameters: Mapping[str, ProblemParameter],
         wanted: Mapping[str, Value],
         conditions: Sequence[Condition],
-        also: Callable[[Problem], bool] | None = None,
         moving: Collection[str] | None = None,
     ) -> None:
         self._parameters = parameters
         self._wanted = {name: _within(parameters[name], value) for name, value in wanted.items()}
         self._conditions = conditions
-        self._also = also
         self._remaining = MOST_EVALUATED
-        self._branches, self._scans = BRANCHES[0], False
-        self._known: dict[tuple[Value, ...], bool] = {}
-        integers = [
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._free = [
             name
             for name, one in parameters.items()
-            if one.type == "integer" and (moving is None or name in moving)
+            if one.type == "integer"
+            and (moving is None or name in moving)
+            and any(name in each.reads for each in conditions)
         ]
-        read = [name for name in integers if any(name in one.reads for one in self._conditions)]
-        self._free = read if also is None else integers
-        self._fixed = {
-            name: value for name, value in self._wanted.items() if name not in self._free
-        }
-        self._best: Problem | None = None
-        self._least = math.inf
+        self._best: tuple[float, tuple[Value, ...]] | None = None
 
     def nearest(self) -> Problem | None:
         """The nearest problem; None where none was found."""
+        fixed = {name: value for name, value in self._wanted.items() if name not in self._free}
         try:
-            if self._meets(self._wanted) and self._is_wanted(self._wanted):
+            if self._meets(self._wanted):
                 return dict(self._wanted)
-            if not (self._free and self._meets(self._fixed)):
+            if not (self._free and self._meets(fixed)):
                 return None
-            for self._branches, self._scans in (*((few, False) for few in BRANCHES), LAST):
+            # The last round tries all values near.
+            for few in (*BRANCHES, None):
                 for order in _orders(self._free):
-                    self._down(order, dict(self._fixed), 0.0)
-                if self._best is not None and self._is_enough():
+                    self._down(order, fixed, 0.0, few)
+                spent = self._remaining < 0.7 * MOST_EVALUATED
+                if self._best is not None and (spent or len(self._free) == 1):
                     break
         except _Spent:
             pass
-        return self._best
+        return None if self._best is None else dict(zip(self._wanted, self._best[1], strict=True))
 
-    def _is_enough(self) -> bool:
-        """Whether a problem that was found counts as the nearest."""
-        share = 0.75 if self._least <= math.log(FACTOR) else 0.6
-        return len(self._free) == 1 or self._remaining < share * MOST_EVALUATED
-
-    def _is_wanted(self, problem: Problem) -> bool:
-        if self._also is None:
-            return True
-        self._spend()
-        return self._also({name: problem[name] for name in self._wanted})
-
-    def _down(self, order: Sequence[str], known: Problem, cost: float) -> None:
+    def _down(self, order: Sequence[str], known: Problem, cost: float, few: int | None) -> None:
         """Try values of the first parameter of an order, then of the next, nearest first."""
-        name, last = order[0], len(order) == 1
-        for value in self._tries(name, known, last):
+        name, *rest = order
+        for value in self._tries(name, known, few, bool(rest)):
             total = cost + self._distance(name, value)
-            if total > self._least:
+            if self._best is not None and total > self._best[0]:
                 break
             problem = {**known, name: value}
             if not self._meets(problem, name):
                 continue
-            if not last:
-                self._down(order[1:], problem, total)
-            elif self._is_wanted(problem):
-                self._keep(problem, total)
+            if rest:
+                self._down(rest, problem, total, few)
+            else:
+                found = total, tuple(problem[each] for each in self._wanted)
+                self._best = found if self._best is None else min(found, self._best)
                 break
-
-    def _keep(self, problem: Problem, cost: float) -> None:
-        ordered = {name: problem[name] for name in self._wanted}
-        known = tuple(self._best.values()) if self._best else ()
-        if cost < self._least or (cost == self._least and tuple(ordered.values()) < known):
-            self._best, self._least = ordered, cost
 
     def _distance(self, name: str, value: int) -> float:
         """Logarithm of the ratio of two sizes, as answers are looked up by."""
@@ -207,142 +261,117 @@ class Search:
     def _meets(self, problem: Problem, name: str | None = None) -> bool:
         """Whether conditions hold whose parameters are all known: those that read ``name``."""
         return all(
-            self._holds(one, problem)
+            self._value(one.text, one, problem)
             for one in self._conditions
             if one.reads <= problem.keys() and (name is None or name in one.reads)
         )
 
-    def _holds(self, one: Condition, problem: Problem) -> bool:
-        key = (id(one), *(problem[name] for name in one.reads))
+    def _value(self, text: str, one: Condition, problem: Problem) -> Any:
+        """Value of a part of a condition; None where it has none."""
+        key = (text, id(one), *(problem.get(name) for name in one.reads))
         if key not in self._known:
-            self._known[key] = bool(self._value(one.text, {**one.names, **problem}))
+            if self._remaining <= 0:
+                raise _Spent
+            self._remaining -= 1
+            try:
+                self._known[key] = evaluate(text, {**one.names, **problem})
+            except ValueError:
+                self._known[key] = None
         return self._known[key]
-
-    def _spend(self) -> None:
-        if self._remaining <= 0:
-            raise _Spent
-        self._remaining -= 1
-
-    def _value(self, text: str, names: Mapping[str, Any]) -> Any:
-        """Value of an expression; None where it has none."""
-        self._spend()
-        try:
-            return evaluate(text, names)
-        except ValueError:
-            return None
 
     # What is worth a try
 
-    def _limits(self, name: str) -> tuple[int, int]:
-        one, wanted = self._parameters[name], int(self._wanted[name])
-        low = one.minimum if one.minimum is not None else min(1, wanted)
-        return low, one.maximum if one.maximum is not None else max(LARGEST, wanted)
+    def _tries(self, name: str, known: Problem, few: int | None, more: bool) -> Iterator[int]:
+        """Values of a parameter, nearest first.
 
-    def _tries(self, name: str, known: Problem, last: bool) -> Iterator[int]:
-        """Values of a parameter, nearest first; for the last one, whatever lies near after these.
-
-        Where others are still to be chosen, some of the far ones come early.
+        Where ``more`` parameters are still to be chosen, a few that fit so far, some of them far;
+        for the last one all, and in the last round whatever lies near after these.
         """
-        wanted = int(self._wanted[name])
+        wanted, one = int(self._wanted[name]), self._parameters[name]
 
         def nearest_first(values: Iterable[int]) -> list[int]:
             return sorted(values, key=lambda value: (self._distance(name, value), value))
 
-        listed = self._parameters[name].values
-        if listed is not None:
-            yield from nearest_first(int(value) for value in listed)
+        if one.values is not None:
+            yield from nearest_first(map(int, one.values))
             return
-        low, high = self._limits(name)
+        low = one.minimum if one.minimum is not None else min(1, wanted)
+        high = one.maximum if one.maximum is not None else max(LARGEST, wanted)
         offered = {each for each in self._offered(name, known, low, high) if low <= each <= high}
-        near = nearest_first(offered)
-        if not last:
-            kept = [value for value in near if self._meets({**known, name: value}, name)]
-            few = self._branches - self._branches // 3
-            step = max(1, len(kept[few:]) // (self._branches - few))
-            yield from nearest_first({*kept[:few], *kept[few::step], *_ends(kept)})
+        if more:
+            kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
+            first = math.ceil((few or BRANCHES[-1]) * 2 / 3)
+            step = max(1, 2 * len(kept[first:]) // first)
+            ends = [min(kept), max(kept)] if kept else []
+            yield from nearest_first({*kept[:first], *kept[first::step], *ends})
             return
-        yield from near
-        if self._scans:
+        yield from nearest_first(offered)
+        if few is None:
             far = FAR if len(self._free) == 1 else 2 * NEAR
-            scanned = {*range(max(low, wanted - far), min(high, wanted + far) + 1)}
-            yield from nearest_first(scanned - offered)
+            near = {*range(max(low, wanted - far), min(high, wanted + far) + 1)}
+            yield from nearest_first(near - offered)
 
     def _offered(self, name: str, known: Problem, low: int, high: int) -> Iterator[int]:
         wanted = int(self._wanted[name])
         readable = [one for one in self._conditions if one.reads - known.keys() <= {name}]
-        steps = self._steps(readable, known)
         crossings = [
             each
             for one in readable
             for pair in one.pairs
-            for each in self._crossing(pair, one.names, name, known, low, high)
+            for each in self._crossing(one, pair, name, known, low, high)
         ]
         yield from range(wanted - NEAR, wanted + NEAR + 1)
         for centre in dict.fromkeys((wanted, *crossings, low, high)):
             yield from range(centre - 2, centre + 3)
-            for step in steps:
-                first = centre // step * step
-                yield from range(first - 2 * step, first + 4 * step, step)
-            for one in readable:
-                yield from self._by_remainder(one, name, known, centre)
+            for start, step in self._steps(readable, name, {**known, name: centre}):
+                yield from range(start - 2 * step, start + 4 * step, step)
         for power in range(64):
             yield from (1 << power, 3 << power, wanted >> power)
-        for root in range(math.isqrt(max(0, wanted)) - 1, math.isqrt(max(0, wanted)) + 3):
-            yield root * root
 
-    def _steps(self, readable: Sequence[Condition], known: Problem) -> list[int]:
-        """What conditions divide by, parts of it, and least common multiples."""
-        found: list[int] = []
+    def _steps(
+        self, readable: Sequence[Condition], name: str, problem: Problem
+    ) -> list[tuple[int, int]]:
+        """Where multiples begin below a size, and their step: of each divisor, and of all."""
+        centre, steps, found = int(problem[name]), set[int](), list[tuple[int, int]]()
         for one in readable:
-            for text in one.divisors:
-                value = self._value(text, {**one.names, **known})
-                if _is_whole(value) and 2 <= abs(value) <= LARGEST:
-                    found.append(abs(int(value)))
-        found = list(dict.fromkeys(found))[:8]
-        every = [math.lcm(*found)] if found else []
-        both = [math.lcm(one, other) for one, other in itertools.combinations(found, 2)]
-        parts = [value >> power for value in found for power in range(1, 12)]
-        steps = dict.fromkeys((*found, *every, *both, *(part for part in parts if part > 1)))
-        return [step for step in steps if step <= LARGEST][:40]
+            for divisor, dividend in one.divisions:
+                step = _whole(self._value(divisor, one, problem))
+                if step is None or not 2 <= abs(step) <= LARGEST:
+                    continue
+                steps.add(abs(step))
+                value = _whole(self._value(dividend, one, problem)) if dividend else None
+                if value is not None:
+                    found.append((centre - value % abs(step), abs(step)))
+        every = {*steps, math.lcm(*steps)}
+        return [*found, *((centre // step * step, step) for step in every if step <= LARGEST)]
 
     def _crossing(
         self,
+        one: Condition,
         pair: tuple[str, str],
-        names: Mapping[str, Any],
         name: str,
         known: Problem,
         low: int,
         high: int,
-    ) -> Iterator[int]:
-        """Value at which the two sides of a comparison change places, if they do so once."""
+    ) -> tuple[int, ...]:
+        """Values at which the two sides of a comparison change places, if they do so once."""
 
-        def order(value: int) -> Any:
-            sides = [self._value(text, {**names, **known, name: value}) for text in pair]
-            if not all(isinstance(side, int | float) for side in sides):
+        def is_less(value: int) -> bool | None:
+            left, right = (self._value(text, one, {**known, name: value}) for text in pair)
+            if not all(isinstance(side, int | float) for side in (left, right)):
                 return None
-            return (sides[0] > sides[1]) - (sides[0] < sides[1])
+            return bool(left < right)
 
-        first, end = order(low), order(high)
-        if first is None or end is None or (first < 0) == (end < 0):
-            return
+        first, last = is_less(low), is_less(high)
+        if first is None or last is None or first == last:
+            return ()
         while high - low > 1:
             middle = (low + high) // 2
-            here = order(middle)
+            here = is_less(middle)
             if here is None:
-                return
-            low, high = (middle, high) if (here < 0) == (first < 0) else (low, middle)
-        yield from (low, high)
-
-    def _by_remainder(
-        self, one: Condition, name: str, known: Problem, centre: int
-    ) -> Iterator[int]:
-        """Values near a centre where ``(n + 2) % 32 == 0`` holds, and the like."""
-        names = {**one.names, **known, name: centre}
-        for left, right, target in one.remainders:
-            value, step, rest = (self._value(text, names) for text in (left, right, target))
-            if all(map(_is_whole, (value, step, rest))) and step > 1:
-                away = int(value - rest) % int(step)
-                yield from (centre - away, centre - away + int(step))
+                return ()
+            low, high = (middle, high) if here == first else (low, middle)
+        return low, high
 
 
 def _within(parameter: ProblemParameter, value: Value) -> Value:
@@ -350,21 +379,16 @@ def _within(parameter: ProblemParameter, value: Value) -> Value:
     if parameter.type != "integer" or isinstance(value, str):
         return value
     if parameter.values is not None:
-        listed = [int(each) for each in parameter.values]
+        listed = map(int, parameter.values)
         return min(listed, key=lambda each: (abs(each - int(value)), each))
     if parameter.minimum is not None:
         value = max(value, parameter.minimum)
     return value if parameter.maximum is None else min(value, parameter.maximum)
 
 
-def _ends(values: Sequence[int]) -> list[int]:
-    return [min(values), max(values)] if values else []
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, int)
+def _whole(value: Any) -> int | None:
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole else None
 
 
 def _orders(names: Sequence[str]) -> list[list[str]]:

@@ -37,6 +37,20 @@ LENIENT_GPU = {
     "gpu_compute_capability": 121,
 }
 
+# Opt-in limits of dynamic shared memory per block by compute capability, KiB (same tables).
+_SHARED_KIB = {
+    **{70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 163, 89: 99},
+    **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
+}
+
+
+def gpu_of_architecture(arch: str) -> dict[str, int]:
+    """Limits of any GPU of an architecture such as ``sm_90``, as far as it decides them."""
+    capability = int("".join(filter(str.isdigit, arch)) or UNKNOWN_GPU["gpu_compute_capability"])
+    shared = _SHARED_KIB.get(capability)
+    known = {} if shared is None else {"gpu_shared_per_block_bytes": shared * 1024}
+    return {**UNKNOWN_GPU, **known, "gpu_compute_capability": capability}
+
 
 ONLY = "only"
 """Key of a block of problems: tunables to the values that are measured."""

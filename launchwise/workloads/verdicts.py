@@ -12,6 +12,9 @@ from launchwise.workloads.element_types import is_inexact
 from launchwise.workloads.output_check import OutputCheck
 from launchwise.workloads.poison import Poison
 
+NEVER_WRITTEN = "is never written"
+"""What is said of an element that holds what outputs are filled with."""
+
 SMALL_BYTES = 2
 """Largest integers that often hold by chance what an output is filled with."""
 
@@ -41,7 +44,7 @@ def wrong_element(
         if is_inexact(output.dtype):
             # A sum with NaN, which it was filled with, is NaN.
             wrongly = " or only added to" if np.isnan(found) else ""
-        return f"{where} is never written{wrongly}, expected {shown(expected)}"
+        return f"{where} {NEVER_WRITTEN}{wrongly}, expected {shown(expected)}"
     said = f"{where} is {shown(found)}, expected {shown(expected)}"
     if not is_inexact(output.dtype) and not limit:
         return said

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,13 @@ from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.verdicts import NEVER_WRITTEN
 from launchwise.workloads.workload import Workload
 
 ROUNDS = len(ORDERS)
 """Runs of each configuration: once in each order of threads and warps."""
+
+UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
 
 RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
 
@@ -47,7 +51,7 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         problem, configuration = job["problem"], job["configuration"]
-        key = json.dumps(problem)
+        key, begun = json.dumps(problem), time.process_time()
         found: dict[str, Any]
         try:
             if key not in checked:
@@ -58,6 +62,7 @@ def main() -> None:
                 found = outcome(workload, spec, device, problem, configuration, seed)
         except UserError as error:
             found = {"error": [error.where, error.key, error.message]}
+        found["cpu_s"] = time.process_time() - begun
         answers.write(json.dumps(found) + "\n")
         answers.flush()
 
@@ -75,7 +80,7 @@ def outcome(
     With the largest error and what is allowed, where its results were checked.
     """
     error, tolerance = 0.0, 0.0
-    wrong, right, ragged = "", 0, ""
+    wrong, right, ragged = list[str](), 0, ""
     try:
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
@@ -91,7 +96,7 @@ def outcome(
                         device.launch(launch)
                 found = session.check()
                 if said := complaint(found):
-                    wrong = wrong or said
+                    wrong.append(said)
                     continue
                 right += 1
                 error, tolerance = max(error, found.max_error), found.tolerance
@@ -106,8 +111,20 @@ def outcome(
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}
-        return {"status": "wrong", "reason": wrong + (RACE if right else "") + ragged}
+        return {"status": "wrong", "reason": _why(wrong, right) + ragged}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
+
+
+def _why(wrong: list[str], right: int) -> str:
+    """What is said of wrong results in all orders of threads, or in some.
+
+    Fresh shared memory holds what outputs are filled with in one order, something else in another.
+    """
+    if right:
+        return wrong[0] + RACE
+    written = [said for said in wrong if NEVER_WRITTEN not in said]
+    is_fresh = 0 < len(written) < len(wrong)
+    return written[0] + UNINITIALISED if is_fresh else wrong[0]
 
 
 if __name__ == "__main__":
