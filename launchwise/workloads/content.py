@@ -29,17 +29,11 @@ PART = 1 << 18
 
 @dataclass
 class Content:
-    """Content of the arguments of one problem.
+    """Content of the arguments of one problem."""
 
-    Parameters
-    ----------
-    arrays
-        Every array that a kernel reads, by the name of its argument.
-    numbers
-        Numbers that the function ``inputs`` gives, by name.
-    """
-
+    # Every array that a kernel reads, by the name of its argument.
     arrays: dict[str, np.ndarray]
+    # Numbers that the function ``inputs`` gives, by name.
     numbers: dict[str, Any] = field(default_factory=dict)
 
 

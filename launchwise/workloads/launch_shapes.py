@@ -15,23 +15,16 @@ Size = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Launch of one kernel.
+    """Launch of one kernel."""
 
-    Parameters
-    ----------
-    kernel
-        Name of its ``__global__`` function, of a template with its arguments, ``gemm<64, float>``;
-        empty where host code knows it.
-    block, grid
-        Threads per block and blocks per grid in x, y, z.
-    shared_bytes
-        Dynamic shared memory per block, bytes; None where host code or Triton decides it and the
-        spec does not say.
-    """
-
+    # Name of its ``__global__`` function, of a template with its arguments, ``gemm<64, float>``;
+    # empty where host code knows it.
     kernel: str
+    # Threads per block and blocks per grid in x, y, z.
     block: Size
     grid: Size
+    # Dynamic shared memory per block, bytes; None where host code or Triton decides it and the
+    # spec does not say.
     shared_bytes: int | None
 
     @property

@@ -21,25 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OwnFunction:
-    """A function of a Python file in a workload's folder.
-
-    Parameters
-    ----------
-    named
-        File and function, as the spec names them.
-    wanted
-        Parameters that it must be given.
-    optional
-        Parameters with a default; they are given too where they are known.
-    takes_all
-        Whether it takes ``**anything``.
-    """
+    """A function of a Python file in a workload's folder."""
 
     folder: Path
+    # File and function, as the spec names them.
     named: str
     call: Callable[..., Any]
+    # Parameters that it must be given.
     wanted: tuple[str, ...]
+    # Parameters with a default; they are given too where they are known.
     optional: tuple[str, ...]
+    # Whether it takes ``**anything``.
     takes_all: bool
 
     @property

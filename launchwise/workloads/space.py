@@ -97,17 +97,11 @@ def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a space.
+    """A part of a space."""
 
-    Parameters
-    ----------
-    only
-        Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
-    constraints
-        Expressions that hold in it, beside the workload's own.
-    """
-
+    # Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
     only: Mapping[str, list[Value]] = field(default_factory=dict)
+    # Expressions that hold in it, beside the workload's own.
     constraints: tuple[str, ...] = ()
 
     def of(self, spec: Spec) -> Spec:

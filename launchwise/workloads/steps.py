@@ -18,23 +18,15 @@ MOST_LAUNCHES = 100_000
 
 @dataclass(frozen=True)
 class Planned:
-    """One launch of a run.
+    """One launch of a run."""
 
-    Parameters
-    ----------
-    step
-        What is launched.
-    place
-        Place of the step in its variant.
-    counters
-        Values of the counters around it.
-    passed
-        Names of arrays to the names that are passed in their place, for those that are swapped.
-    """
-
+    # What is launched.
     step: Step
+    # Place of the step in its variant.
     place: int
+    # Values of the counters around it.
     counters: Mapping[str, int]
+    # Names of arrays to the names that are passed in their place, for those that are swapped.
     passed: Mapping[str, str]
 
 
