@@ -6,22 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
-from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
+from launchwise.workloads.arguments import GIVEN, NO_ELEMENT, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.own_functions import OwnFunction, own_function
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
-
-NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
-"""What is said of an array without elements."""
+from launchwise.workloads.spec import Spec
 
 PART = 1 << 18
 """Elements that are drawn at a time."""

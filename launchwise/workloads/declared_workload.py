@@ -22,6 +22,9 @@ from launchwise.workloads.workload import Session, Workload
 class DeclaredWorkload(Workload):
     """A workload that its spec describes whole."""
 
+    session: type[DeclaredSession] = DeclaredSession
+    """Class of its sessions."""
+
     @cached_property
     def source(self) -> Source:
         """Makes the content of problems."""
@@ -148,7 +151,9 @@ class DeclaredWorkload(Workload):
     ) -> Session:
         """Make the inputs of a problem and put them on the device."""
         assert isinstance(layout, tuple)
-        return DeclaredSession(self, device, problem, dict(layout), seed)
+        values = dict(layout)
+        made = self.content_and_outputs({**problem, **values}, problem, seed)
+        return self.session(self, device, problem, values, seed, self.reference, *made)
 
     def content_and_outputs(
         self, names: Mapping[str, Any], problem: Mapping[str, Any], seed: int

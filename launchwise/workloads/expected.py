@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from launchwise.workloads.content import Content, shape_of
 from launchwise.workloads.element_types import widened
 from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.references import called
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec
 
 Outputs = dict[str, np.ndarray]
 """Name of an output to its expected values, maybe masked; outputs that are not compared lack."""

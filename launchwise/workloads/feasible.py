@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.parts import Value
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 
-def read_feasible(path: Path, spec: Spec) -> dict[tuple[Value, ...], None]:
+def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:
     """Values of each configuration in a Parquet file.
 
     Raises

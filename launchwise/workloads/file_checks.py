@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, inside
@@ -20,14 +19,12 @@ from launchwise.workloads.definitions import (
 from launchwise.workloads.listed_functions import check_listed
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
+from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
 from launchwise.workloads.triton_builds import check_triton
 
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
 
-
-def check_described(folder: Path, spec: Spec) -> None:
+def check_described(folder: Path, spec: SpecFields) -> None:
     """Check what the arguments of a spec name outside of it: kernels, macros, the reference."""
     path = folder / SPEC_FILE
     for key, named in _named_files(spec):
@@ -50,7 +47,7 @@ def check_described(folder: Path, spec: Spec) -> None:
             raise UserError(path, "reference.call", str(error)) from None
 
 
-def _named_files(spec: Spec) -> Iterator[tuple[str, str]]:
+def _named_files(spec: SpecFields) -> Iterator[tuple[str, str]]:
     """Key and path of every file that a spec names beside CUDA sources and headers."""
     for name, argument in spec.arguments.items():
         if isinstance(argument.fill, Fill) and argument.fill.file is not None:
@@ -65,7 +62,7 @@ def _named_files(spec: Spec) -> Iterator[tuple[str, str]]:
             yield key, function.partition(":")[0]
 
 
-def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that no file of a variant defines its build tunables otherwise.
 
     Raises
@@ -96,7 +93,7 @@ def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant)
                 raise UserError(*key, message)
 
 
-def _check_kernel_names(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+def _check_kernel_names(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that the source of a variant, or a header beside it, has its kernels.
 
     Raises

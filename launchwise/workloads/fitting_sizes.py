@@ -12,13 +12,11 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.expressions import evaluate, inlined
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 MOST_EVALUATED = 12_000
 """Most evaluations of an expression in one search, about 0.1 s."""
@@ -88,7 +86,7 @@ class Condition:
 
 
 def conditions_of(
-    spec: Spec,
+    spec: SpecFields,
     configurations: Iterable[Mapping[str, Any]] = (),
     gpu: Mapping[str, Any] = UNKNOWN_GPU,
     only: str | None = None,
@@ -135,7 +133,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def nearest_problem(
-    spec: Spec,
+    spec: SpecFields,
     wanted: Mapping[str, Value],
     configurations: Iterable[Mapping[str, Any]] = (),
     moving: Collection[str] | None = None,
@@ -163,7 +161,7 @@ def nearest_problem(
 
 
 def nearest_problems(
-    spec: Spec, wanted: Iterable[Problem], configurations: Sequence[Mapping[str, Any]] = ()
+    spec: SpecFields, wanted: Iterable[Problem], configurations: Sequence[Mapping[str, Any]] = ()
 ) -> list[Problem]:
     """The nearest problem to each wanted one (see :func:`nearest_problem`); those without left out.
 
@@ -182,7 +180,7 @@ def nearest_problems(
     return found
 
 
-def nearest_value(spec: Spec, name: str, wanted: Value) -> Value | None:
+def nearest_value(spec: SpecFields, name: str, wanted: Value) -> Value | None:
     """The value of a parameter nearest to a wanted one, by constraints that read it alone."""
     alone = {name: spec.problem[name]}
     found = Search(alone, {name: wanted}, conditions_of(spec, only=name)).nearest()

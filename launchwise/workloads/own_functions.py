@@ -9,14 +9,12 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.packages import import_from, own_error
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, unknown
 from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
+    NO_ELEMENT,
     NULL,
     Argument,
     Fill,
@@ -18,7 +19,6 @@ from launchwise.workloads.arguments import (
     parameters_of,
     types_of,
 )
-from launchwise.workloads.content import NO_ELEMENT
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -26,10 +26,7 @@ from launchwise.workloads.parts import (
     Variant,
     Work,
 )
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
-
+from launchwise.workloads.spec_fields import SpecFields
 
 MOST_NAMES = 250
 """Most parameters, tunables, variants or other names of one kind in a spec."""
@@ -37,7 +34,7 @@ MOST_NAMES = 250
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
-def check_spec(spec: Spec) -> None:
+def check_spec(spec: SpecFields) -> None:
     """Check that what a spec names is there, and that its expressions can be read.
 
     Raises
@@ -78,7 +75,7 @@ def check_spec(spec: Spec) -> None:
     _check_verified(spec)
 
 
-def _check_verified(spec: Spec) -> None:
+def _check_verified(spec: SpecFields) -> None:
     """Insist that something may be recommended, and that all is compared with right answers."""
     if not any(variant.verified for variant in spec.variants.values()):
         raise ValueError("variants: none is verified, so none could be recommended")
@@ -89,7 +86,7 @@ def _check_verified(spec: Spec) -> None:
         )
 
 
-def _check_arguments(spec: Spec) -> None:
+def _check_arguments(spec: SpecFields) -> None:
     """Check what :class:`Argument`, :class:`Reference` and kernels name."""
     if not spec.arguments:
         for key in ("macros", "reference", "inputs"):
@@ -114,7 +111,7 @@ def _check_arguments(spec: Spec) -> None:
     _check_reference(spec, known)
 
 
-def _check_argument(spec: Spec, name: str, argument: Argument, known: set[str]) -> None:
+def _check_argument(spec: SpecFields, name: str, argument: Argument, known: set[str]) -> None:
     """Check type, shape, content and value of an argument.
 
     Parameters
@@ -148,7 +145,7 @@ def _counters(variant: Variant) -> list[str]:
     return [name for part in (variant, *variant.kernels) for name in part.repeat]
 
 
-def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
+def _check_kernels(spec: SpecFields, where: str, variant: Variant) -> None:
     if (variant.kernel is None) == (not variant.kernels):
         raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
     for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
@@ -169,7 +166,7 @@ def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
     _check_launch(spec, f"{where}.shared_bytes", variant.shared_bytes, known)
 
 
-def _check_launch(spec: Spec, where: str, text: str, known: set[str]) -> None:
+def _check_launch(spec: SpecFields, where: str, text: str, known: set[str]) -> None:
     """As ``check_names``; a launch knows no arguments: those that ``inputs`` gives come later."""
     try:
         check_names(where, text, known)
@@ -182,7 +179,7 @@ def _check_launch(spec: Spec, where: str, text: str, known: set[str]) -> None:
         raise ValueError(f"{where}: {message}") from None
 
 
-def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> set[str]:
+def _check_repeat(spec: SpecFields, where: str, part: Repeated, known: set[str]) -> set[str]:
     """Check counters and swapped arrays of what is repeated; returns the counters."""
     counters: set[str] = set()
     for name, text in part.repeat.items():
@@ -203,7 +200,7 @@ def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> se
     return counters
 
 
-def _check_reference(spec: Spec, known: set[str]) -> None:
+def _check_reference(spec: SpecFields, known: set[str]) -> None:
     if spec.reference is None:
         raise ValueError("reference is missing: what must the outputs be?")
     for text in spec.reference.given or []:
@@ -216,7 +213,7 @@ def _check_reference(spec: Spec, known: set[str]) -> None:
         raise ValueError(f"reference.variant: {message}")
 
 
-def _check_own_names(spec: Spec) -> None:
+def _check_own_names(spec: SpecFields) -> None:
     taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
     taken |= dict.fromkeys(LATER_COLUMNS, "a column of later tables")
     taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
@@ -242,7 +239,7 @@ def _check_own_names(spec: Spec) -> None:
             raise ValueError(f"findings.{name}: {name} is already {taken[name]}")
 
 
-def _check_expressions(spec: Spec) -> None:
+def _check_expressions(spec: SpecFields) -> None:
     known, extents = set(spec.problem), dict[str, Extent]()
     for name, text in spec.derived.items():
         # A derived name may depend on tunables (a pitch on the padding), so they count too.

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.workloads.arguments import Repeated, Step
 from launchwise.workloads.parts import Variant
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec
 
 MOST_LAUNCHES = 100_000
 """Most launches of one run: more is a mistake in a count."""
