@@ -19,7 +19,7 @@ from launchwise.cli.plan.overlay import as_text, settings_of
 from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
-from launchwise.experiment.unknown_study import insist_on_kernel
+from launchwise.experiment.cross_checks import insist_on_kernel
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design
 from launchwise.learning.design.kriging import Kriging
