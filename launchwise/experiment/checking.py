@@ -15,6 +15,7 @@ from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
@@ -26,7 +27,6 @@ from launchwise.workloads.space import (
     problems,
 )
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import STATUSES
 
 
 class Misfit(ValueError):

@@ -13,8 +13,8 @@ from launchwise.report.blocks import Block, Column, Figure, Fold, Key, Panel, Se
 from launchwise.report.page import render
 from launchwise.tables.answers import Answer
 from launchwise.tables.rows import is_baseline
+from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import TIMED
 
 MOST_PROBLEMS = 12
 """Most problems per figure; more are thinned out evenly."""

@@ -15,7 +15,7 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.numbers import configuration_names, winners
 from launchwise.report.study import StudyData
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED
 
 MAX_KINDS = 12
 """Panels of one figure; a study with more kinds of problems shows the most measured ones."""

@@ -21,7 +21,7 @@ from launchwise.report.blocks import (
 from launchwise.report.fields import field, table_of
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
-from launchwise.workloads.statuses import STATUSES
+from launchwise.workloads.metrics import STATUSES
 
 
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:

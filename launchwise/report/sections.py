@@ -33,7 +33,7 @@ from launchwise.report.numbers import (
 from launchwise.report.single_launches import of_one_launch
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, is_baseline
-from launchwise.workloads.statuses import STATUSES
+from launchwise.workloads.metrics import STATUSES
 
 STATUS_WORDS = {
     "ok": "rows, timed",

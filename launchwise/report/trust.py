@@ -10,7 +10,7 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
 from launchwise.report.health import held_back
-from launchwise.workloads.statuses import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN
 
 TASKS = {
     "start": "opening the device",

@@ -17,15 +17,22 @@ from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.content import Content, nbytes_of, shape_of
-from launchwise.workloads.device import Buffer, Device, OutOfMemory, closed_on_error
+from launchwise.workloads.device import (
+    Buffer,
+    Device,
+    Launch,
+    LaunchSequence,
+    OutOfMemory,
+    Restore,
+    Runnable,
+    closed_on_error,
+)
 from launchwise.workloads.expected import Outputs, OwnReference, number
-from launchwise.workloads.launches import Launch, LaunchSequence, Restore, Runnable
+from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
 from launchwise.workloads.output_check import OutputCheck
-from launchwise.workloads.poison import BYTE, Poison
-from launchwise.workloads.steps import Planned, planned, swapped_in
 from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.untouched import Untouched, Zone, guarded
-from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
+from launchwise.workloads.verdicts import BYTE, Poison, nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session, Workload
 
 Shape = tuple[int, int, int]

@@ -67,7 +67,12 @@ class OwnReference:
         if self._expected is not None:
             given: Any = self._expected(self._available(self._expected, names, content))
         elif reference.call is not None:
-            given = called(self._spec, {**names, **self._numbers(names, content)}, content.arrays)
+            given = called(
+                self._folder,
+                self._spec,
+                {**names, **self._numbers(names, content)},
+                content.arrays,
+            )
         else:
             return {}
         where = reference.call or str(reference.file)

@@ -1,4 +1,4 @@
-"""Whether a spec fits the files that it names: kernels, macros, constants, functions."""
+"""Whether a spec fits the files that it names: kernels, macros, functions, configurations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,41 @@ from launchwise.workloads.definitions import (
     is_macro,
     overriding_line,
 )
-from launchwise.workloads.listed_functions import check_listed
-from launchwise.workloads.parts import Variant
+from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.references import check_listed
 from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
 from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
 from launchwise.workloads.triton_builds import check_triton
+
+
+def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:
+    """Values of each configuration in a Parquet file.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, lacks a column, or holds a value that the spec does not list.
+    """
+    # Only some workloads list their configurations: loading it takes a fifth of a second.
+    from pyarrow import ArrowException, parquet
+
+    from launchwise.base.parquet_limits import insist_on_limits
+
+    try:
+        insist_on_limits(path)
+        table = parquet.read_table(path, columns=spec.tunable_columns)
+    except FileNotFoundError as error:
+        raise UserError(path, "", "is missing") from error
+    except (OSError, ValueError, KeyError, ArrowException) as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+    if lacking := [name for name in spec.tunable_columns if name not in table.column_names]:
+        raise UserError(path, lacking[0], "is missing")
+    columns = [table[name].to_pylist() for name in spec.tunable_columns]
+    for name, values in zip(spec.tunable_columns, columns, strict=True):
+        if strange := sorted(set(values) - set(spec.values_of(name)), key=str):
+            raise UserError(path, name, unknown("value", strange[0], spec.values_of(name)))
+    return dict.fromkeys(zip(*columns, strict=True))
 
 
 def check_described(folder: Path, spec: SpecFields) -> None:

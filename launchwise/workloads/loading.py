@@ -6,7 +6,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.declared_workload import DeclaredWorkload
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.own_functions import import_from
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 

@@ -12,9 +12,15 @@ import numpy as np
 
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, Build
 from launchwise.workloads.comparison import Difference, Expected, largest
-from launchwise.workloads.device import Allocations, Buffer, Device, LaunchFailed, OutOfMemory
+from launchwise.workloads.device import (
+    Allocations,
+    Buffer,
+    Device,
+    Launch,
+    LaunchFailed,
+    OutOfMemory,
+)
 from launchwise.workloads.element_types import is_inexact
-from launchwise.workloads.launches import Launch
 
 KERNEL = "largest_difference"
 

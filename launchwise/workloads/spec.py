@@ -14,8 +14,7 @@ from launchwise.base.names import SPEC_FILE, assigned, beside, check_folder_name
 from launchwise.base.typed import read_yaml, validated
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE
-from launchwise.workloads.feasible import read_feasible
-from launchwise.workloads.file_checks import check_described
+from launchwise.workloads.file_checks import check_described, read_feasible
 from launchwise.workloads.fitting_sizes import nearest_problem, nearest_value
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec_checks import check_spec

@@ -16,9 +16,15 @@ from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.names import WORKLOAD
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
-from launchwise.workloads.compiler_options import CompilerOption
 from launchwise.workloads.cost import Cost
-from launchwise.workloads.parts import ProblemParameter, Tunable, Value, Variant, Work
+from launchwise.workloads.parts import (
+    CompilerOption,
+    ProblemParameter,
+    Tunable,
+    Value,
+    Variant,
+    Work,
+)
 
 
 class SpecFields(Strict):

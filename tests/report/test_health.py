@@ -17,7 +17,7 @@ from launchwise.base.provenance import changes_since
 from launchwise.measuring.extension import named
 from launchwise.report import health, health_section, theme
 from launchwise.report.blocks import Figure, Fold, Notice, Table
-from launchwise.workloads.statuses import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
 

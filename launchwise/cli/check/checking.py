@@ -28,8 +28,7 @@ from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.own_functions import check_own_functions
-from launchwise.workloads.packages import own_error
+from launchwise.workloads.own_functions import check_own_functions, own_error
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_architecture

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch
 from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
 from launchwise.workloads.spec import Spec
 

@@ -19,8 +19,7 @@ from launchwise.cli.check.failure_hints import doubt, hint, unfilled_warp
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.timing import complaint
-from launchwise.workloads.device import LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import HostRun
+from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.verdicts import NEVER_WRITTEN

@@ -26,8 +26,8 @@ from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
-from launchwise.workloads.statuses import TIMED
 
 from .formula import Printed, Rates, Source, size
 from .launches import launches
