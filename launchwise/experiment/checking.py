@@ -13,7 +13,7 @@ from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.sampling import Draws

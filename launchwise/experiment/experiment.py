@@ -24,7 +24,7 @@ from launchwise.experiment.discovery import (
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
-from launchwise.workloads import corners
+from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -12,12 +12,12 @@ from pydantic import PrivateAttr, model_validator
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, assigned, beside, check_folder_name, inside
 from launchwise.base.typed import read_yaml, validated
+from launchwise.workloads.checks.file_checks import check_described, read_feasible
+from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_value
+from launchwise.workloads.checks.spec_checks import check_spec
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE
-from launchwise.workloads.file_checks import check_described, read_feasible
-from launchwise.workloads.fitting_sizes import nearest_problem, nearest_value
 from launchwise.workloads.parts import Value
-from launchwise.workloads.spec_checks import check_spec
 from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.usual import USUAL_FILE, Usual, read_usual
 
@@ -25,7 +25,7 @@ FEATURES_FILE = "features.yaml"
 
 
 class Spec(SpecFields, title="spec.yaml"):
-    """A workload whose parts fit together: what its files say, and what follows from them."""
+    """A workload: problem space, tunables, variants, constraints, baseline and work."""
 
     _folder: Path | None = PrivateAttr(None)
     _feasible: dict[tuple[Value, ...], None] | None = PrivateAttr(None)

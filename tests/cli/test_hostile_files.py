@@ -36,7 +36,7 @@ from launchwise.cli.studies import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads import corners
+from launchwise.workloads.checks import corners
 from launchwise.workloads.spec import load_spec
 
 STRANGER = ROOT / "tests" / "strangers" / "threshold_mask"

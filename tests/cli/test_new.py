@@ -13,7 +13,7 @@ from command_line import launchwise
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.workloads.content import Source, shape_of
+from launchwise.workloads.declared.content import Source, shape_of
 from launchwise.workloads.references import called
 from launchwise.workloads.spec import load_spec
 

@@ -19,7 +19,7 @@ from launchwise.cli.problems import problem_of
 from launchwise.cli.tune.question import Question
 from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
-from launchwise.workloads.corners import corner_problems
+from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible

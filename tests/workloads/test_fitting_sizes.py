@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.expressions import evaluate, inlined
-from launchwise.workloads.fitting_sizes import Condition, Search, parts
+from launchwise.workloads.checks.fitting_sizes import Condition, Search, parts
 from launchwise.workloads.parts import ProblemParameter
 
 LARGE = (1, 1 << 20)

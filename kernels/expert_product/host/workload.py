@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from launchwise.workloads.declared_session import DeclaredSession
-from launchwise.workloads.declared_workload import DeclaredWorkload
+from launchwise.workloads.declared.declared_session import DeclaredSession
+from launchwise.workloads.declared.declared_workload import DeclaredWorkload
 
 if TYPE_CHECKING:
     # Imported where it is used: how a library is called decides nothing about a sweep's rows.

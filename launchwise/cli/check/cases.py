@@ -18,7 +18,7 @@ from typing import Any
 from launchwise.base.expressions import evaluate, inlined
 from launchwise.base.names import assigned
 from launchwise.cli.check.small_problems import MOST_CONFIGURATIONS, ODD, SmallProblems, distinct
-from launchwise.workloads.fitting_sizes import parts
+from launchwise.workloads.checks.fitting_sizes import parts
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec

@@ -25,10 +25,10 @@ from launchwise.experiment.checking import check_space
 from launchwise.experiment.cross_checks import TOO_FEW
 from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
-from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
+from launchwise.workloads.checks import corners
+from launchwise.workloads.declared.own_functions import check_own_functions, own_error
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.own_functions import check_own_functions, own_error
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_architecture

@@ -21,8 +21,8 @@ from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.timing import complaint
 from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory
 from launchwise.workloads.loading import load_workload
+from launchwise.workloads.results.verdicts import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.verdicts import NEVER_WRITTEN
 from launchwise.workloads.workload import Workload
 
 ROUNDS = len(ORDERS)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from launchwise.base.expressions import inlined, substituted
-from launchwise.workloads.corners import corner_configurations
-from launchwise.workloads.fitting_sizes import Condition, Search, conditions_of, parts
+from launchwise.workloads.checks.corners import corner_configurations
+from launchwise.workloads.checks.fitting_sizes import Condition, Search, conditions_of, parts
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Configuration, Problem, feasible
 from launchwise.workloads.spec import Spec

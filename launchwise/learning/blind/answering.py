@@ -22,7 +22,7 @@ from launchwise.learning.answers import Answer
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Problem, gpu_facts

@@ -10,7 +10,7 @@ import numpy as np
 
 from launchwise.workloads.device import Allocations, Buffer, Device, OutOfMemory
 from launchwise.workloads.element_types import is_inexact
-from launchwise.workloads.output_check import OutputCheck
+from launchwise.workloads.results.output_check import OutputCheck
 
 BYTE = 0xFF
 """Every byte of an output whose expected values hold no NaN: NaN in all floating-point types."""

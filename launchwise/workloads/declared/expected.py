@@ -14,9 +14,9 @@ import numpy as np
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
-from launchwise.workloads.content import Content, shape_of
+from launchwise.workloads.declared.content import Content, shape_of
+from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import widened
-from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.references import called
 from launchwise.workloads.spec import Spec
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from launchwise.base.names import assigned
 from launchwise.gpus.profile import GPU_FEATURES
-from launchwise.workloads.fitting_sizes import nearest_problems
+from launchwise.workloads.checks.fitting_sizes import nearest_problems
+from launchwise.workloads.checks.spec_checks import Place, places
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.spec_checks import Place, places
 
 MOST_CORNERS = 64
 """Most problems, and configurations of a variant, that are tried; chosen evenly."""

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, Build
-from launchwise.workloads.comparison import Difference, Expected, largest
 from launchwise.workloads.device import (
     Allocations,
     Buffer,
@@ -21,6 +20,7 @@ from launchwise.workloads.device import (
     OutOfMemory,
 )
 from launchwise.workloads.element_types import is_inexact
+from launchwise.workloads.results.comparison import Difference, Expected, largest
 
 KERNEL = "largest_difference"
 

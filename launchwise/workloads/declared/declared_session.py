@@ -16,7 +16,8 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.c_functions import FunctionRun
-from launchwise.workloads.content import Content, nbytes_of, shape_of
+from launchwise.workloads.declared.content import Content, nbytes_of, shape_of
+from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
     Buffer,
     Device,
@@ -27,12 +28,11 @@ from launchwise.workloads.device import (
     Runnable,
     closed_on_error,
 )
-from launchwise.workloads.expected import Outputs, OwnReference, number
 from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
-from launchwise.workloads.output_check import OutputCheck
+from launchwise.workloads.results.output_check import OutputCheck
+from launchwise.workloads.results.untouched import Untouched, Zone, guarded
+from launchwise.workloads.results.verdicts import BYTE, Poison, nan_in, unchanged, wrong_element
 from launchwise.workloads.templates import resolved_kernel
-from launchwise.workloads.untouched import Untouched, Zone, guarded
-from launchwise.workloads.verdicts import BYTE, Poison, nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session, Workload
 
 Shape = tuple[int, int, int]

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from launchwise.workloads.builds import Build
-from launchwise.workloads.content import Content, Source, nbytes_of
-from launchwise.workloads.declared_session import DeclaredSession
+from launchwise.workloads.declared.content import Content, Source, nbytes_of
+from launchwise.workloads.declared.declared_session import DeclaredSession
+from launchwise.workloads.declared.expected import Outputs, OwnReference
 from launchwise.workloads.device import Device
-from launchwise.workloads.expected import Outputs, OwnReference
-from launchwise.workloads.output_check import compare_build
+from launchwise.workloads.results.output_check import compare_build
+from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.triton_builds import triton_build
-from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
 
 
@@ -142,7 +142,7 @@ class DeclaredWorkload(Workload):
         """Nothing to compare: inputs and reference are made on the host alone.
 
         How a device compares is checked by each session (see
-        :class:`launchwise.workloads.output_check.OutputCheck`).
+        :class:`launchwise.workloads.results.output_check.OutputCheck`).
         """
         return ""
 

@@ -14,8 +14,8 @@ from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NO_ELEMENT, Argument, Fill
+from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
-from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.spec import Spec
 
 
