@@ -117,7 +117,6 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
 
 
 def _unknown_gpu(experiment: Experiment, gpu: str) -> str:
-    """Message for a GPU of a study that the settings lack."""
     if gpu in experiment.sources.left_out("gpus"):
         holder = experiment.error(f"gpus.{gpu}", "").where
         return f"{gpu} is left out (null in {holder}): remove it here, or leave the study out"

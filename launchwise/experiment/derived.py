@@ -102,7 +102,6 @@ def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
-    """A block of problems, in the order of the spec."""
     return {name: values[name] for name in spec.problem}
 
 

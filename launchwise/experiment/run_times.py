@@ -152,8 +152,6 @@ def read_run_times(study: Path, spec: Spec, cards: Collection[str]) -> Published
 
 
 class _Reader:
-    """Reads the rows of one series."""
-
     def __init__(
         self, series: Series, spec: Spec, cards: Collection[str], path: Path, key: str
     ) -> None:
@@ -266,7 +264,6 @@ class _Reader:
         return None if value in allowed else unknown(name, value, allowed)
 
     def _selection(self, number: int, values: Mapping[str, Value]) -> dict[str, list[Value]]:
-        """Allowed configuration values (:class:`RunTime`)."""
         spec = self._spec
         selection = {name: [value] for name, value in values.items()}
         if "variant" not in values:

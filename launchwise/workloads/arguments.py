@@ -49,9 +49,6 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 NULL = "nullptr"
 """Stands for a null pointer among the arguments of a kernel."""
 
-NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
-"""What is said of an array without elements."""
-
 Formula = Annotated[Expression, BeforeValidator(_as_text)]
 """An expression that a YAML file may give as a bare number."""
 

@@ -204,13 +204,11 @@ def _variant(raw: Any) -> Any:
 
 
 def _counters(parts: Iterable[Any]) -> dict[str, str]:
-    """Counters of repetitions, at their first value."""
     repeats = [part.get("repeat") for part in parts if isinstance(part, Mapping)]
     return {str(name): "0" for each in repeats if isinstance(each, Mapping) for name in each}
 
 
 def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
-    """A size of a block or a grid at the first launch."""
     try:
         return substituted(str(size), counters) if counters else size
     except ValueError:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
-from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
+from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
 from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
 from launchwise.workloads.triton_functions import USUAL_WARPS, WARP_SIZE
@@ -43,6 +43,10 @@ CompilerOption = Annotated[str, AfterValidator(compiler_option)]
 
 
 Value = int | str
+
+NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
+"""What is said of an array without elements."""
+
 GPU_NAMES = (
     *("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes"),
     "gpu_compute_capability",

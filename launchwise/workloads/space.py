@@ -287,7 +287,6 @@ def universe(spec: Spec) -> list[Configuration]:
 
 
 def _spans(spec: Spec, configuration: Configuration) -> bool:
-    """Whether the variants and values of a (narrowed) spec hold a configuration."""
     variant = spec.variants.get(str(configuration["variant"]))
     if variant is None:
         return False

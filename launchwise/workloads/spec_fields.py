@@ -176,7 +176,6 @@ class SpecFields(Strict):
 
     @property
     def _chosen_by_builds(self) -> list[str]:
-        """Columns of a configuration that its build may depend on."""
         return ["variant", *(name for name, one in self.tunables.items() if one.kind == "build")]
 
     @property

@@ -114,7 +114,6 @@ def usual_configuration(
 
 
 def _is_expression(name: str, value: Value, spec: SpecFields) -> bool:
-    """Whether a value is a text where the tunable has numbers."""
     return (
         name != "variant"
         and isinstance(value, str)

@@ -252,7 +252,6 @@ class Cases:
             return False
 
     def _is_larger(self, problem: Problem, smallest: Problem) -> bool:
-        """Whether a size differs from that of the smallest problem, if any may."""
         free = [name for name in self.spec.problem if name not in self.spec.listed_columns]
         return not free or any(problem[name] != smallest[name] for name in free)
 
@@ -274,7 +273,6 @@ class Cases:
         )
 
     def _read(self, name: str, texts: Iterable[str]) -> list[str]:
-        """Those of some expressions that read a parameter."""
         return [text for text in texts if name in self.spec.formulas.raw_names(text)]
 
     def _above_blocks(self, small: Sequence[Problem], name: str) -> Iterator[Problem]:

@@ -150,7 +150,6 @@ def checked(
 
 
 def _check_space(folder: Path, spec: Spec, listed: Sequence[Problem]) -> None:
-    """Check that the problems of ``sweep.yaml`` may be measured, with every variant for some."""
     try:
         check_space(spec, listed)
     except ValueError as error:

@@ -58,6 +58,5 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
 
 
 def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
-    """Sizes that grids divide, and by what."""
     for text in itertools.chain(*spec.variants[variant].grids):
         yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))

@@ -87,7 +87,6 @@ def _some(choices: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
 
 
 def _combination(choices: Sequence[Sequence[Value]], number: int) -> tuple[Value, ...]:
-    """Combination ``number`` in the order of :func:`itertools.product`."""
     found: list[Value] = []
     for values in reversed(choices):
         number, place = divmod(number, len(values))

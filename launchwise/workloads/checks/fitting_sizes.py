@@ -265,7 +265,6 @@ class Search:
         )
 
     def _value(self, text: str, one: Condition, problem: Problem) -> Any:
-        """Value of a part of a condition; None where it has none."""
         key = (text, id(one), *(problem.get(name) for name in one.reads))
         if key not in self._known:
             if self._remaining <= 0:
@@ -373,7 +372,6 @@ class Search:
 
 
 def _within(parameter: ProblemParameter, value: Value) -> Value:
-    """An integer moved into its limits."""
     if parameter.type != "integer" or isinstance(value, str):
         return value
     if parameter.values is not None:

@@ -12,7 +12,6 @@ from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
-    NO_ELEMENT,
     NULL,
     Argument,
     Fill,
@@ -24,6 +23,7 @@ from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
     MEASURED_COLUMNS,
+    NO_ELEMENT,
     Variant,
     Work,
 )
@@ -109,7 +109,6 @@ def _check_arguments(spec: SpecFields) -> None:
 
 
 def _check_argument(spec: SpecFields, name: str, argument: Argument) -> None:
-    """Check type, shape and content of an argument."""
     where = f"arguments.{name}"
     types_of_argument(where, argument, spec.problem, spec.tunables)
     tunable = spec.tunables.get(argument.type) if isinstance(argument.type, str) else None
@@ -123,7 +122,6 @@ def _check_argument(spec: SpecFields, name: str, argument: Argument) -> None:
 
 
 def _counters(variant: Variant) -> list[str]:
-    """Counters of a variant's repetitions."""
     return [name for part in (variant, *variant.kernels) for name in part.repeat]
 
 
@@ -146,7 +144,6 @@ def _check_kernels(spec: SpecFields, where: str, variant: Variant) -> None:
 
 
 def _check_repeat(spec: SpecFields, where: str, part: Repeated, known: set[str]) -> None:
-    """Check counters and swapped arrays of what is repeated."""
     for name in part.repeat:
         if name in known:
             raise ValueError(f"{where}.repeat.{name}: is already a name of the spec")
@@ -316,7 +313,6 @@ def _of_counters(
 
 
 def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
-    """As ``extent``, with the key in its message."""
     try:
         return extent(text, derived)
     except ValueError as error:

@@ -13,9 +13,10 @@ import numpy as np
 from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
-from launchwise.workloads.arguments import GIVEN, NO_ELEMENT, Argument, Fill
+from launchwise.workloads.arguments import GIVEN, Argument, Fill
 from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
+from launchwise.workloads.parts import NO_ELEMENT
 from launchwise.workloads.spec import Spec
 
 
@@ -131,7 +132,6 @@ class Source:
         return self._last[1]
 
     def _arrays(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
-        """What the function gives, as arrays."""
         made = {}
         for name, value in self._called(problem, seed).items():
             try:

@@ -224,7 +224,6 @@ class DeclaredSession(Session):
             raise self._mistake(key, message) from error
 
     def _fill_constants(self, build: Build) -> None:
-        """Copy inputs to the constant memory of a build: each has its own."""
         if build in self._constants:
             return
         for name, argument in self.arguments.items():
@@ -359,7 +358,6 @@ class DeclaredSession(Session):
         return checks
 
     def _by_variant(self, variant: str) -> Outputs:
-        """Outputs of a variant at neutral tunables."""
         spec = self.workload.spec
         neutral = spec.neutral
         own = {name: value for name, value in self.names.items() if name in spec.tunables}

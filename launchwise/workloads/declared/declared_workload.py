@@ -132,7 +132,6 @@ class DeclaredWorkload(Workload):
         ]
 
     def _layouts(self, problem: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-        """The problem with each value of a type that is a tunable."""
         neutral = self.spec.neutral
         if kind not in self.spec.tunables:
             return [{**neutral, **problem}]
