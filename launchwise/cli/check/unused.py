@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,8 +13,17 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem
 from launchwise.workloads.spec import Spec
 
-MOST_DRAWN_FOR = 3
-"""Problems that each value of a tunable is tried for."""
+MOST_DRAWN_FOR = 8
+"""Combinations of listed values of a problem that each value of a tunable is tried for."""
+
+SAMPLE = 300
+"""Configurations of each of these that are drawn first: most values are among them."""
+
+MOST_CORNERS = 8
+"""Corners of a space that problems near are searched for, at 0.1 s each."""
+
+MOST_TRIED = 16
+"""Values that are tried alone; what is left is not looked at."""
 
 
 def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
@@ -42,19 +53,48 @@ def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] 
 def unused_values(
     spec: Spec, problems: Sequence[Problem], gpu: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Tunables with those of their values that no feasible configuration of a problem has.
+    """Tunables with those of their values that no feasible configuration of any problem has.
 
-    A value of which this is not certain is none of them.
+    Only constraints count that hold or do not whatever the sizes are. A value of which this is not
+    certain is none of them.
     """
-    few = problems[:MOST_DRAWN_FOR]
-    for name, tunable in spec.tunables.items():
+    listed = {tuple(each[name] for name in spec.listed_columns): each for each in problems}
+    combinations = math.prod(len(spec.problem[name].values or []) for name in spec.listed_columns)
+    if len(listed) < combinations or combinations > MOST_DRAWN_FOR:
+        return
+    plain = _whatever_the_sizes(spec)
+    draws = [Draws(plain, each, gpu, SEED) for each in listed.values()]
+    drawn = [each for one in draws for each in one.sample(random.Random(SEED), SAMPLE)]
+    unseen = [
+        (name, value)
+        for name, tunable in spec.tunables.items()
+        if any(name in variant.tunables for variant in spec.variants.values())
+        for value in tunable.values
+        if not any(name in _used(spec, each) and each[name] == value for each in drawn)
+    ]
+    for name, value in unseen[:MOST_TRIED]:
         having = [key for key, variant in spec.variants.items() if name in variant.tunables]
-        for value in tunable.values if having and len(tunable.values) > 1 else ():
-            alone = spec.narrowed({"variant": having, name: [value]})
-            if not any(_may_run(alone, each, gpu) for each in few) and not _fits_near(
-                alone, few, gpu
-            ):
-                yield name, value
+        alone = plain.narrowed({"variant": having, name: [value]})
+        if not any(_may_run(alone, each, gpu) for each in listed.values()):
+            yield name, value
+
+
+def _whatever_the_sizes(spec: Spec) -> Spec:
+    """The workload without constraints that read sizes of the problem."""
+    sizes = spec.problem.keys() - set(spec.listed_columns)
+
+    def kept(texts: Sequence[str]) -> list[str]:
+        return [text for text in texts if sizes.isdisjoint(spec.formulas.raw_names(text))]
+
+    variants = {
+        name: one.model_copy(update={"constraints": kept(one.constraints)})
+        for name, one in spec.variants.items()
+    }
+    return spec.model_copy(update={"constraints": kept(spec.constraints), "variants": variants})
+
+
+def _used(spec: Spec, configuration: Mapping[str, Any]) -> list[str]:
+    return spec.variants[str(configuration["variant"])].tunables
 
 
 def _may_run(spec: Spec, problem: Problem, gpu: Mapping[str, Any] = LENIENT_GPU) -> bool:
@@ -72,7 +112,7 @@ def _fits_near(spec: Spec, problems: Sequence[Problem], gpu: Mapping[str, Any]) 
     spans = Draws(spec, problems[0], gpu, SEED).spans
     return any(
         small.near(problem, [configuration]) is not None
-        for configuration in filter(spans, small.corners)
+        for configuration in itertools.islice(filter(spans, small.corners), MOST_CORNERS)
         for problem in problems
     )
 
