@@ -233,7 +233,7 @@ def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
     assert inputs["image"].dtype == np.float32
     assert np.array_equal(inputs["image"], again["image"])
     assert not np.array_equal(inputs["image"], other["image"])
-    expected = called(spec, SMALL, inputs)
+    expected = called(CONVOLUTION, spec, SMALL, inputs)
     assert expected.shape == (24, 40)
     assert expected.dtype == np.float64
     y, x = 5, 11

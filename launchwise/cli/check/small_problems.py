@@ -18,6 +18,9 @@ MOST_PROBLEMS = 5
 MOST_FOR_OTHERS = 4
 """Further problems for configurations that fit none of these, or have single blocks there."""
 
+MOST_TRIED = 12
+"""Configurations that such a problem is searched for."""
+
 MOST_CONFIGURATIONS = 4
 """Of each variant: the first, the last and some between."""
 
@@ -237,13 +240,15 @@ class SmallProblems:
     def _for_others(self, drawn: Sequence[Problem], wishes: Sequence[str]) -> list[Problem]:
         """Problems for corner configurations that may run none of these, or with single blocks."""
         found: list[Problem] = []
+        tried = 0
         for configuration in self.corners:
-            if len(found) == MOST_FOR_OTHERS:
+            if len(found) == MOST_FOR_OTHERS or tried == MOST_TRIED:
                 break
             known = [each for each in (*drawn, *found) if self.feasible(each, configuration)]
             single = [len(self._single_axes(each, [configuration])) for each in known]
             if known and not min(single):
                 continue
+            tried += 1
             start = self.near(known[-1] if known else drawn[-1], [configuration])
             if start is not None:
                 near = self._several_blocks(start, [configuration], [configuration], wishes)

@@ -11,7 +11,8 @@ import ast
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from launchwise.base.expressions import evaluate, inlined
@@ -55,34 +56,36 @@ class Condition:
         cls, text: str, parameters: Collection[str], names: Mapping[str, Any] | None = None
     ) -> Condition:
         """Read an expression over ``parameters`` and ``names``."""
-        nodes = list(ast.walk(_parsed(text)))
-        pairs = [
-            pair
-            for node in nodes
-            if isinstance(node, ast.Compare)
-            for pair in itertools.pairwise([node.left, *node.comparators])
-        ]
-        divisions = [
-            (ast.unparse(side.right), ast.unparse(ast.BinOp(side.left, ast.Sub(), other)))
-            for left, right in pairs
-            for side, other in ((left, right), (right, left))
-            if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)
-        ]
-        for node in nodes:
-            if isinstance(node, ast.BinOp) and isinstance(
-                node.op, ast.Mod | ast.FloorDiv | ast.Div
-            ):
-                divisions.append((ast.unparse(node.right), ""))
-            elif isinstance(node, ast.Call) and len(node.args) == 2:
-                divisions.append((ast.unparse(node.args[1]), ""))
-        read = {node.id for node in nodes if isinstance(node, ast.Name)}
-        return cls(
-            text=text,
-            names=names or {},
-            reads=frozenset(read) & frozenset(parameters),
-            pairs=tuple((ast.unparse(left), ast.unparse(right)) for left, right in pairs),
-            divisions=tuple(dict.fromkeys(divisions)),
-        )
+        return replace(_read(text, frozenset(parameters)), names=names or {})
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, parameters: frozenset[str]) -> Condition:
+    nodes = list(ast.walk(ast.parse(text.strip(), mode="eval").body))
+    pairs = [
+        pair
+        for node in nodes
+        if isinstance(node, ast.Compare)
+        for pair in itertools.pairwise([node.left, *node.comparators])
+    ]
+    divisions = [
+        (ast.unparse(side.right), ast.unparse(ast.BinOp(side.left, ast.Sub(), other)))
+        for left, right in pairs
+        for side, other in ((left, right), (right, left))
+        if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)
+    ]
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv | ast.Div):
+            divisions.append((ast.unparse(node.right), ""))
+        elif isinstance(node, ast.Call) and len(node.args) == 2:
+            divisions.append((ast.unparse(node.args[1]), ""))
+    return Condition(
+        text=text,
+        names={},
+        reads=parameters & {node.id for node in nodes if isinstance(node, ast.Name)},
+        pairs=tuple((ast.unparse(left), ast.unparse(right)) for left, right in pairs),
+        divisions=tuple(dict.fromkeys(divisions)),
+    )
 
 
 def conditions_of(
@@ -116,20 +119,21 @@ def conditions_of(
         Condition.of(each, spec.problem, names)
         for names, texts in asked
         for text in texts
-        for each in parts(inlined(text, spec.derived))
+        for each in _inlined_parts(text, tuple(spec.derived.items()))
     ]
+
+
+@lru_cache(maxsize=1024)
+def _inlined_parts(text: str, derived: tuple[tuple[str, str], ...]) -> list[str]:
+    return parts(inlined(text, dict(derived)))
 
 
 def parts(text: str) -> list[str]:
     """Expressions that an expression joins by ``and``."""
-    tree = _parsed(text)
+    tree = ast.parse(text.strip(), mode="eval").body
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [each for value in tree.values for each in parts(ast.unparse(value))]
     return [ast.unparse(tree)]
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
 
 
 def nearest_problem(
@@ -266,10 +270,12 @@ class Search:
 
     def _value(self, text: str, one: Condition, problem: Problem) -> Any:
         key = (text, id(one), *(problem.get(name) for name in one.reads))
-        if key not in self._known:
+        # Parts count each time, so that a search of many orders ends.
+        if key not in self._known or text is not one.text:
             if self._remaining <= 0:
                 raise _Spent
             self._remaining -= 1
+        if key not in self._known:
             try:
                 self._known[key] = evaluate(text, {**one.names, **problem})
             except ValueError:

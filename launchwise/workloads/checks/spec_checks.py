@@ -273,21 +273,27 @@ def places(spec: SpecFields) -> Iterator[Place]:
     for name, argument in spec.arguments.items():
         where = f"arguments.{name}"
         for text in argument.sizes:
-            alone = spec.problem.keys() >= set(spec.formulas.raw_names(text))
-            yield Place(f"{where}.shape", text, known, is_of_problem=alone)
+            yield Place(f"{where}.shape", text, known, is_of_problem=_reads_sizes_only(spec, text))
         for text in argument.fill.formulas if isinstance(argument.fill, Fill) else ():
             yield Place(f"{where}.fill", text, problem)
         for field, text in argument.values.items():
             yield Place(f"{where}.value.{field}".rstrip("."), text, known | counters)
     for text in (spec.reference.given if spec.reference else None) or []:
         if text not in spec.arguments:
-            alone = spec.problem.keys() >= set(spec.formulas.raw_names(text))
+            alone = _reads_sizes_only(spec, text)
             yield Place("reference.given", text, problem | set(spec.tunables), is_of_problem=alone)
     build = {"variant", *(n for n, one in spec.tunables.items() if one.kind == "build")}
     for name, text in spec.macros.items():
         yield Place(f"macros.{name}", text, problem | build)
     for name, text in spec.features.items():
         yield Place(f"features.{name}", text, every - set(GPU_NAMES) | set(GPU_FEATURES))
+
+
+def _reads_sizes_only(spec: SpecFields, text: str) -> bool:
+    try:
+        return spec.problem.keys() >= set(spec.formulas.raw_names(text))
+    except ValueError:
+        return False  # It is no expression, which is told with its key.
 
 
 def _of_launches(where: str, variant: Variant) -> Iterator[tuple[str, str, set[str]]]:
