@@ -10,8 +10,7 @@ import pytest
 
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import Allocations
-from launchwise.workloads.results.output_check import OutputCheck
-from launchwise.workloads.results.verdicts import Poison, wrong_element
+from launchwise.workloads.results.output_check import OutputCheck, Poison, wrong_element
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from launchwise.measuring.timing import complaint
 from launchwise.workloads.device import HostRun, Launch, LaunchFailed, OutOfMemory
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
-from launchwise.workloads.results.verdicts import NEVER_WRITTEN
+from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 

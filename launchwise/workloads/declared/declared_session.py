@@ -29,9 +29,15 @@ from launchwise.workloads.device import (
     closed_on_error,
 )
 from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
-from launchwise.workloads.results.output_check import OutputCheck
+from launchwise.workloads.results.output_check import (
+    BYTE,
+    OutputCheck,
+    Poison,
+    nan_in,
+    unchanged,
+    wrong_element,
+)
 from launchwise.workloads.results.untouched import Untouched, Zone, guarded
-from launchwise.workloads.results.verdicts import BYTE, Poison, nan_in, unchanged, wrong_element
 from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.workload import Finding, Session, Workload
 
