@@ -16,8 +16,8 @@ from launchwise.measuring.cards import free_card, selects
 from launchwise.measuring.counters import fastest_by, parted, read_counters
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import counters_schema, measurement_schema
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.statuses import MEASURED
 
 
 def main(

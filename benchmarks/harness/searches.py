@@ -21,8 +21,8 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.search.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.metrics import MEASURED, UNVERIFIED
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
 OF_AMD = frozenset({"mi250x", "w6600", "w7800"})

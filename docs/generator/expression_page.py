@@ -16,9 +16,9 @@ from launchwise.base.expressions import (
 )
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
+from launchwise.workloads.checks.spec_checks import MOST_NAMES
 from launchwise.workloads.cost import LEAST, RESIDENT
 from launchwise.workloads.parts import GPU_NAMES
-from launchwise.workloads.spec_checks import MOST_NAMES
 
 OPERATORS = (
     ("+", "addition", "7 + 2"),

@@ -21,8 +21,7 @@ from launchwise.base.errors import UserError
 from launchwise.cuda.parameters import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.shared_objects import loaded
 from launchwise.measuring.bundle import Bundle
-from launchwise.workloads.device import Buffer, Device, LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Buffer, Device, Launch, LaunchFailed, OutOfMemory
 
 from .graph import ChainGraph, KernelNode
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from launchwise.base.provenance import commit, now
 from launchwise.base.scripting import run
 from launchwise.base.storage import write_json
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.own_functions import import_from
 
 
 def main(

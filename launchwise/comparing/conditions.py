@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from launchwise.workloads.statuses import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN
 
 LABELS = ("card", "driver", "toolkit", "backend", "commit", "timer", "l2")
 """Columns with a text that is compared as it is."""

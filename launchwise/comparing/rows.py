@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from launchwise.workloads.metrics import MEASURED, STATUSES, TIMED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED
 
 LEAST_REPEATS = 3
 """Fewest repeats on either side for an interval: two may agree by chance."""

@@ -20,8 +20,7 @@ from launchwise.cpu.buffers import GUARDS, CpuBuffer, address_of
 from launchwise.cpu.messages import first_error
 from launchwise.workloads.builds import Build, macros_of
 from launchwise.workloads.c_functions import called
-from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch, LaunchFailed
 from launchwise.workloads.sources import include_folders, included_files
 
 FLAGS = ("-x", "c", "-std=gnu17", "-shared")

@@ -24,8 +24,7 @@ from launchwise.cpu.loaded import Library, Request, stacks
 from launchwise.cpu.toolchain import private_folder
 from launchwise.cpu.triton_functions import TritonFunctions
 from launchwise.workloads.builds import Build
-from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Buffer, Launch, LaunchFailed, OutOfMemory
 
 Order = Literal["forward", "backward", "shuffled"]
 

@@ -11,8 +11,7 @@ from launchwise.cpu.buffers import CpuBuffer, address_of
 from launchwise.cpu.entries import entry_name
 from launchwise.cpu.library import exported
 from launchwise.workloads.builds import Build
-from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch, LaunchFailed
 
 POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)
 """Kinds of parameters, as in ``kinds.h``."""

@@ -19,9 +19,8 @@ from launchwise.cpu.buffers import GUARDS, CpuBuffer, address_of
 from launchwise.cpu.c_functions import guarded
 from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build
-from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.launches import Launch
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.own_functions import import_from
+from launchwise.workloads.device import Launch, LaunchFailed
 from launchwise.workloads.triton_builds import NONE, constant
 from launchwise.workloads.triton_functions import MISSING, triton_function
 

@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.serving import problem_seed
-from launchwise.workloads.device import Device
-from launchwise.workloads.launches import HostRun, Launch, Runnable
+from launchwise.workloads.device import Device, HostRun, Launch, Runnable
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Session

@@ -38,7 +38,7 @@ from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build
-from launchwise.workloads.launches import Launch, LibraryRun
+from launchwise.workloads.device import Launch, LibraryRun
 
 FLUSH_FACTOR = 2
 

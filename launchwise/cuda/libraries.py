@@ -18,8 +18,7 @@ from launchwise.cuda.memory import failed
 from launchwise.cuda.shared_objects import address
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.workloads.c_functions import called
-from launchwise.workloads.device import LaunchFailed
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch, LaunchFailed
 
 # A region that the device cannot run must fail, not run on the host with pointers of the device.
 os.environ.setdefault("OMP_TARGET_OFFLOAD", "MANDATORY")

@@ -15,33 +15,21 @@ COMMAND_LINE = "--config"
 
 @dataclass(frozen=True)
 class Beneath:
-    """A file of a workload's folder that settings override.
+    """A file of a workload's folder that settings override."""
 
-    Parameters
-    ----------
-    path
-        The file.
-    key
-        Dotted key of the settings that its content stands below, such as ``studies.tile``.
-    """
-
+    # The file.
     path: Path
+    # Dotted key of the settings that its content stands below, such as ``studies.tile``.
     key: str
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Files that the settings were merged from.
+    """Files that the settings were merged from."""
 
-    Parameters
-    ----------
-    files
-        Settings files, the last one strongest.
-    config
-        What they were merged to, if parts of it may come from no file.
-    """
-
+    # Settings files, the last one strongest.
     files: Sequence[Path]
+    # What they were merged to, if parts of it may come from no file.
     config: Mapping[str, Any] | None = None
     _read: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -13,8 +13,9 @@ from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
@@ -26,7 +27,6 @@ from launchwise.workloads.space import (
     problems,
 )
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import STATUSES
 
 
 class Misfit(ValueError):
@@ -140,7 +140,6 @@ def check_splits(study: Study, measured: Collection[Problem]) -> None:
 
 
 def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
-    """Check that a selection of problems uses known parameters with legal values."""
     for column, values in chosen.items():
         if column not in spec.problem:
             raise Misfit(key, unknown("problem parameter", column, spec.problem))
@@ -150,7 +149,6 @@ def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
 
 
 def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
-    """Check that a selection of configurations uses known tunables with listed values."""
     for column, values in chosen.items():
         if column not in spec.tunable_columns:
             raise Misfit(key, unknown("tunable", column, spec.tunable_columns))
@@ -161,7 +159,6 @@ def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> No
 
 
 def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
-    """Check that expressions read the problem and the configuration only."""
     known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
     for text in texts:
         try:

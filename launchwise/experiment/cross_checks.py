@@ -6,22 +6,59 @@ Each check raises a :class:`~launchwise.base.errors.UserError` at the first mist
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import RECORDED_ELSEWHERE
 from launchwise.experiment import checking
 from launchwise.experiment.discovery import SWEEP_FILE
+from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Study
 from launchwise.workloads.space import problems
 
-if TYPE_CHECKING:
-    from launchwise.experiment.experiment import Experiment
+NEEDED = (
+    "a study of imported sweeps needs two GPUs with a card and no flag, or three sizes of one "
+    "problem parameter: import their files together (launchwise import)"
+)
+"""What makes a study of a workload without a kernel."""
+
+TOO_FEW = "fewer than three sizes of one problem parameter are measured"
+"""Why a workload that is measured has no derived study."""
 
 
-def check_gpus(experiment: Experiment) -> None:
+def checked(experiment: Experiment, only: str | None = None) -> Experiment:
+    """The experiment; with a study (``only``), sweeps and splits are not checked.
+
+    Raises
+    ------
+    UserError
+        At the first name or value that does not fit.
+    """
+    if only is None:
+        _check_that_something_runs(experiment)
+    _check_gpus(experiment)
+    _check_studies(experiment)
+    if only is None:
+        _check_sweeps(experiment)
+        _check_splits(experiment)
+    return experiment
+
+
+def _check_that_something_runs(experiment: Experiment) -> None:
+    settings, folders = experiment.settings, experiment.study_folders
+    if experiment.studies or any(map(experiment.workloads_of, settings.gpus)):
+        return
+    left_out = {name for name, changes in settings.studies.items() if changes is None}
+    if set(folders) - left_out:
+        message = "no GPU in the settings has rows of the workloads of any study"
+        experiment.fail("studies", message)
+    if not folders and experiment.folders:
+        experiment.fail("workloads", f"{', '.join(experiment.folders)}: no study; {NEEDED}")
+    experiment.fail("studies", "every study is left out: keep at least one")
+
+
+def _check_gpus(experiment: Experiment) -> None:
     """Check that GPUs name studies that exist, and that recorded ones have their folder."""
     for name in experiment.sources.left_out("gpus"):
         if experiment.sources.is_lost_null(f"gpus.{name}"):
@@ -36,14 +73,16 @@ def check_gpus(experiment: Experiment) -> None:
                 message = unknown("study", study, experiment.study_folders)
                 experiment.fail(f"gpus.{name}.studies", message)
             if gpu.source == "live" and study in experiment.studies:
-                check_kernel(experiment, experiment.studies[study].workload, f"gpus.{name}.studies")
+                experiment.insist_on_kernel(
+                    experiment.studies[study].workload, f"gpus.{name}.studies"
+                )
         folder = experiment.recorded_in(name)
         if gpu.source == "recorded" and not Path(folder).is_dir():
             message = f"no folder {folder!r}: {RECORDED_ELSEWHERE}record the GPU, name its folder"
             experiment.fail(f"gpus.{name}", f"{message} by path or remove the entry")
 
 
-def check_studies(experiment: Experiment) -> None:
+def _check_studies(experiment: Experiment) -> None:
     """Check each study: its GPUs, its models, what it names of its workload."""
     for name, study in experiment.studies.items():
         key = f"studies.{name}"
@@ -62,7 +101,7 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
         if gpu not in known:
             experiment.fail(f"{key}.gpus", _unknown_gpu(experiment, gpu))
         if known[gpu].source == "live":
-            check_kernel(experiment, study.workload, f"{key}.gpus")
+            experiment.insist_on_kernel(study.workload, f"{key}.gpus")
         if doubts := experiment.kept_out(name).get(gpu):
             message = f"the rows of {gpu} are flagged: {doubts[0]}"
             experiment.fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
@@ -78,26 +117,18 @@ def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) ->
 
 
 def _unknown_gpu(experiment: Experiment, gpu: str) -> str:
-    """Message for a GPU of a study that the settings lack."""
     if gpu in experiment.sources.left_out("gpus"):
         holder = experiment.error(f"gpus.{gpu}", "").where
         return f"{gpu} is left out (null in {holder}): remove it here, or leave the study out"
     return unknown("GPU", gpu, experiment.settings.gpus)
 
 
-def check_kernel(experiment: Experiment, workload: str, key: str) -> None:
-    """Check that a workload that ``key`` wants measured has a kernel."""
-    if not experiment.spec_of(workload).has_kernel:
-        message = f"workload {workload} has no kernel: others measured it, nothing can here"
-        experiment.fail(key, message)
-
-
-def check_sweeps(experiment: Experiment) -> None:
+def _check_sweeps(experiment: Experiment) -> None:
     """Check the problems of sweeps and GPUs, and that live GPUs have a sweep of each workload."""
     for workload, sweep in experiment.sweeps.items():
         # The spec of a workload without a study is not read, unless settings speak of it.
         if workload in experiment.specs or workload in experiment.settings.sweeps:
-            check_kernel(experiment, workload, f"sweeps.{workload}")
+            experiment.insist_on_kernel(workload, f"sweeps.{workload}")
             # A workload's own problems reach every variant; those that a user chooses need not.
             chosen = "problems" in (experiment.settings.sweeps.get(workload) or {})
             key = f"sweeps.{workload}.problems"
@@ -124,7 +155,7 @@ def _check_problems(
     experiment: Experiment, workload: str, blocks: list[ProblemBlock], key: str, every_variant: bool
 ) -> None:
     spec = experiment.spec_of(workload)
-    check_blocks(experiment, workload, blocks, key)
+    experiment.check_blocks(workload, blocks, key)
     try:
         checking.check_space(spec, problems(spec, blocks), every_variant)
     except ValueError as error:
@@ -132,17 +163,7 @@ def _check_problems(
         raise UserError(where, "", f"{error} (required by {key})") from error
 
 
-def check_blocks(
-    experiment: Experiment, workload: str, blocks: list[ProblemBlock], key: str
-) -> None:
-    """Check that blocks of problems, given by ``key``, are of a workload and fit its sweep."""
-    sweep = experiment.sweeps.get(workload)
-    strategy = sweep.strategy.kind if sweep else "exhaustive"
-    with checking.raising(experiment.below(key)):
-        checking.check_blocks(experiment.spec_of(workload), blocks, strategy)
-
-
-def check_splits(experiment: Experiment) -> None:
+def _check_splits(experiment: Experiment) -> None:
     """Check that sweeps of live GPUs hold problems to train on and to test.
 
     What recorded sweeps hold is known when they are read.
@@ -156,3 +177,32 @@ def check_splits(experiment: Experiment) -> None:
         measured = [each for gpu in gpus for each in experiment.problems_of(gpu, study.workload)]
         with checking.raising(experiment.below(f"studies.{name}.")):
             checking.check_splits(study, measured)
+
+
+def unknown_study(name: str, experiment: Experiment) -> str:
+    """Message for a study that does not exist: what its workload lacks, or the closest name."""
+    named = [each for each in experiment.folders if name == each or name.startswith(f"{each}_")]
+    if named:
+        workload = max(named, key=len)
+        studied = any(study.workload == workload for study in experiment.studies.values())
+        if workload in experiment.alone:
+            return f"{workload} has no study: {TOO_FEW}; its answers: results/answers"
+        if not studied and not experiment.spec_of(workload).has_kernel:
+            return f"{workload} has no study: {NEEDED}"
+    return unknown("study", name, experiment.studies)
+
+
+def insist_on_kernel(study: str, experiment: Experiment, command: str) -> None:
+    """Check that problems of a study can be measured.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, or its workload was imported: it has no kernel.
+    """
+    if study not in experiment.studies:
+        raise UserError(command, "", unknown_study(study, experiment))
+    workload = experiment.studies[study].workload
+    if not experiment.specs[workload].has_kernel:
+        message = f"{workload} has no kernel: nothing of it can be measured here"
+        raise UserError(command, study, f"{message}; launchwise import adds sweeps")

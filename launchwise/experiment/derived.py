@@ -9,8 +9,8 @@ from typing import Any
 
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.study import ProblemSplit, Study
-from launchwise.workloads.corners import nothing_fits
-from launchwise.workloads.fitting_sizes import nearest_problem, nearest_problems
+from launchwise.workloads.checks.corners import nothing_fits
+from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_problems
 from launchwise.workloads.parts import ProblemParameter, Value
 from launchwise.workloads.space import MOST_PROBLEMS, baseline
 from launchwise.workloads.spec import Spec
@@ -102,7 +102,6 @@ def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
-    """A block of problems, in the order of the spec."""
     return {name: values[name] for name in spec.problem}
 
 

@@ -11,7 +11,7 @@ from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import merged, read_yaml, validated
-from launchwise.experiment import cross_checks
+from launchwise.experiment import checking
 from launchwise.experiment.blame import Beneath, Sources
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
@@ -24,8 +24,7 @@ from launchwise.experiment.discovery import (
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
-from launchwise.experiment.unknown_study import NEEDED
-from launchwise.workloads import corners
+from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -37,7 +36,7 @@ RECORDED = "data/recorded"
 
 
 class Experiment:
-    """Settings with their workloads and studies, checked together.
+    """Settings with their workloads and studies.
 
     Parameters
     ----------
@@ -47,6 +46,8 @@ class Experiment:
         Where the settings came from; for messages.
     root
         Folder that relative paths start from.
+    only
+        A study: other studies and all sweeps are not read.
 
     Attributes
     ----------
@@ -70,10 +71,13 @@ class Experiment:
         At the first name or value that does not fit.
     """
 
-    def __init__(self, settings: Settings, sources: Sources, root: Path) -> None:
+    def __init__(
+        self, settings: Settings, sources: Sources, root: Path, only: str | None = None
+    ) -> None:
         self.settings = settings
         self.root = root
         self.sources = sources
+        self._only = only
         places = {folder: here_or_shipped(folder, root) for folder in settings.workloads}
         for folder, place in places.items():
             if not place.is_dir():
@@ -90,22 +94,6 @@ class Experiment:
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
         self._derive()
-        self._check()
-
-    def _check(self) -> None:
-        if not self.studies and not any(map(self.workloads_of, self.settings.gpus)):
-            if set(self.study_folders) - {
-                name for name, changes in self.settings.studies.items() if changes is None
-            }:
-                message = "no GPU in the settings has rows of the workloads of any study"
-                self.fail("studies", message)
-            if not self.study_folders and self.folders:
-                self.fail("workloads", f"{', '.join(self.folders)}: no study; {NEEDED}")
-            self.fail("studies", "every study is left out: keep at least one")
-        cross_checks.check_gpus(self)
-        cross_checks.check_studies(self)
-        cross_checks.check_sweeps(self)
-        cross_checks.check_splits(self)
 
     # Messages
 
@@ -163,7 +151,7 @@ class Experiment:
         return found
 
     def _is_wanted(self, study: str) -> bool:
-        return self.settings.studies.get(study, {}) is not None
+        return self._only in (None, study) and self.settings.studies.get(study, {}) is not None
 
     def _leave_out_unmeasurable(self) -> None:
         """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
@@ -182,7 +170,7 @@ class Experiment:
             if workload not in self.folders:
                 self.fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
         found: dict[str, Sweep] = {}
-        for workload, folder in self.folders.items():
+        for workload, folder in self.folders.items() if self._only is None else ():
             path, changes = beside(folder, SWEEP_FILE), self.settings.sweeps.get(workload)
             if path.is_file() or changes:
                 try:
@@ -193,6 +181,8 @@ class Experiment:
 
     def _described_whole(self) -> list[str]:
         """Workloads without studies whose spec has ``arguments``."""
+        if self._only is not None:
+            return [*self.folders]  # Settings may name a study after any workload.
         with_studies = {folder.parents[1].name for folder in self.study_folders.values()}
         found = []
         for workload, folder in self.folders.items():
@@ -204,11 +194,13 @@ class Experiment:
 
     def _derive(self) -> None:
         """Sweep and study of workloads that their spec describes whole and some GPU measures."""
+        if self._only is not None:
+            return
         for name, gpu in self.settings.gpus.items():
             for workload in gpu.workloads:
                 if workload not in self.folders:
                     self.fail(f"gpus.{name}.workloads", unknown("workload", workload, self.folders))
-                cross_checks.check_kernel(self, workload, f"gpus.{name}.workloads")
+                self.insist_on_kernel(workload, f"gpus.{name}.workloads")
                 self._derive_sweep(workload)
         for workload in self._described_whole():
             if self.settings.studies.get(workload, "") is None:
@@ -241,7 +233,7 @@ class Experiment:
                 blocks = self.blocks_of(name, workload)
                 if key not in checked:
                     checked.add(key)
-                    cross_checks.check_blocks(self, workload, blocks, key)
+                    self.check_blocks(workload, blocks, key)
                 found += problems_in(blocks)
         return found
 
@@ -259,6 +251,19 @@ class Experiment:
             self.sweeps[workload] = derived_sweep(spec)
         except ValueError as error:
             raise UserError(self.folders[workload] / SPEC_FILE, "", str(error)) from error
+
+    def insist_on_kernel(self, workload: str, key: str) -> None:
+        """Check that a workload that ``key`` wants measured has a kernel."""
+        if not self.spec_of(workload).has_kernel:
+            message = f"workload {workload} has no kernel: others measured it, nothing can here"
+            self.fail(key, message)
+
+    def check_blocks(self, workload: str, blocks: list[ProblemBlock], key: str) -> None:
+        """Check that blocks of problems, given by ``key``, are of a workload and fit its sweep."""
+        sweep = self.sweeps.get(workload)
+        strategy = sweep.strategy.kind if sweep else "exhaustive"
+        with checking.raising(self.below(key)):
+            checking.check_blocks(self.spec_of(workload), blocks, strategy)
 
     def spec_of(self, workload: str) -> Spec:
         """Spec of a workload, read when it is first asked for."""

@@ -9,6 +9,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.blame import Sources
+from launchwise.experiment.cross_checks import checked
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.settings import Settings
 
@@ -30,10 +31,21 @@ def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) ->
     UserError
         One line: file, key, what is wrong, what is allowed.
     """
-    return Experiment(*read_settings(config, files), root)
+    return checked(Experiment(*_read_settings(config, files), root))
 
 
-def read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
+def load_study(config: Mapping[str, Any], files: list[Path], root: Path, study: str) -> Experiment:
+    """As :func:`load_experiment`, with ``study`` at least, and only what that study needs where
+    it can: where no folder has its name, it may be derived, or unknown."""
+    settings, sources = _read_settings(config, files)
+    if settings.studies.get(study, {}) is not None:
+        found = Experiment(settings, sources, root, only=study)
+        if found.studies:
+            return checked(found, only=study)
+    return checked(Experiment(settings, sources, root))
+
+
+def _read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
     """Merged settings and where they come from (see :func:`load_experiment`)."""
     for path in files:
         read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.

@@ -88,50 +88,34 @@ class RunTimes(Strict, title="run_times.yaml"):
 
 @dataclass(frozen=True)
 class RunTime:
-    """One published run time.
+    """One published run time."""
 
-    Parameters
-    ----------
-    series
-        Title of its series.
-    row
-        Number of its row in the CSV file; the heading is row 1.
-    card
-        Of ``data/cards.csv``.
-    selection
-        ``variant`` and each of its tunables to the values that it may have. Without a variant: the
-        predicted fastest of the study's candidates, where they have the values named here.
-    phases
-        Phases of the cost that the time covers; empty for the whole run.
-    runs
-        Runs that it covers; None where the source does not say.
-    time_ms
-        As published, of all its runs.
-    """
-
+    # Title of its series.
     series: str
+    # Number of its row in the CSV file; the heading is row 1.
     row: int
+    # Of ``data/cards.csv``.
     card: str
     problem: Problem
+    # ``variant`` and each of its tunables to the values that it may have. Without a variant: the
+    # predicted fastest of the study's candidates, where they have the values named here.
     selection: Mapping[str, list[Value]]
+    # Phases of the cost that the time covers; empty for the whole run.
     phases: tuple[str, ...]
+    # Runs that it covers; None where the source does not say.
     runs: int | None
+    # As published, of all its runs.
     time_ms: float
     source: str
 
 
 @dataclass(frozen=True)
 class Published:
-    """Run times of a study's paper.
-
-    Parameters
-    ----------
-    skipped
-        Title of a series to the number of its rows that were left out (``skip_without``).
-    """
+    """Run times of a study's paper."""
 
     series: list[Series]
     times: list[RunTime]
+    # Title of a series to the number of its rows that were left out (``skip_without``).
     skipped: dict[str, int]
 
 
@@ -168,8 +152,6 @@ def read_run_times(study: Path, spec: Spec, cards: Collection[str]) -> Published
 
 
 class _Reader:
-    """Reads the rows of one series."""
-
     def __init__(
         self, series: Series, spec: Spec, cards: Collection[str], path: Path, key: str
     ) -> None:
@@ -282,7 +264,6 @@ class _Reader:
         return None if value in allowed else unknown(name, value, allowed)
 
     def _selection(self, number: int, values: Mapping[str, Value]) -> dict[str, list[Value]]:
-        """Allowed configuration values (:class:`RunTime`)."""
         spec = self._spec
         selection = {name: [value] for name, value in values.items()}
         if "variant" not in values:

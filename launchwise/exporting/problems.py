@@ -10,7 +10,7 @@ from typing import Any
 from launchwise.learning.answering import why_none
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem, baseline, feasible

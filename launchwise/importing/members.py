@@ -19,8 +19,8 @@ from launchwise.importing.files import MOST_BYTES
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
+from launchwise.workloads.checks.spec_checks import MOST_NAMES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
-from launchwise.workloads.spec_checks import MOST_NAMES
 
 TAKEN = {
     *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),

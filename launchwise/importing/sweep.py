@@ -36,7 +36,7 @@ class Row:
     """One configuration of a foreign sweep."""
 
     configuration: dict[str, Value]
-    # One of launchwise.workloads.statuses.STATUSES, and what the file says of a failure.
+    # One of launchwise.workloads.metrics.STATUSES, and what the file says of a failure.
     status: str
     reason: str
     # Of each repeat, and what the file states for the row (of Kernel Tuner the mean), ms.

@@ -38,8 +38,8 @@ from launchwise.learning.splits import (
     keys_among,
 )
 from launchwise.tables.learning import FOLDS, fold_name, folds_of_rows
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")

@@ -11,8 +11,8 @@ from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Entr
 from launchwise.experiment.study import Design, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import Configuration
-from launchwise.workloads.statuses import MEASURED
 from launchwise.workloads.workload import Workload
 
 

@@ -29,8 +29,8 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows
 from launchwise.tables.times import SWEEP, with_judged_times
 from launchwise.workloads import space
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 SHORT_LISTS = {5: "best_of_5", 20: "best_of_20"}
 """Numbers of measured recommendations, and the column of the resulting quality."""

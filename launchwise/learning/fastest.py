@@ -12,7 +12,7 @@ from launchwise.learning.splits import among, case_columns, cases_in
 from launchwise.tables.learning import fastest_measured_schema
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import GAIN_LIMITS
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED
 
 RANKED = 10
 """Measured configurations of each case that a product holds, the fastest first."""

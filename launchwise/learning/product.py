@@ -57,7 +57,7 @@ from launchwise.learning.stored import Offsets
 from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED
 
 FITTED_FILE = "fitted.json"
 """Facts of the folder of a fitted model."""

@@ -24,9 +24,9 @@ from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
 from launchwise.tables.rows import is_baseline, matches, row_numbers, selected
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 ALL = "all"
 """Name of the only fold of a problem split."""

@@ -19,7 +19,7 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 from launchwise.workloads.builds import Build
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch
 
 INDEX = "index.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)

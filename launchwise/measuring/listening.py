@@ -18,8 +18,8 @@ from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
+from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.space import label
-from launchwise.workloads.statuses import UNKNOWN
 
 NOTICE_S = 0.5
 """Interval at which the supervisor checks for a request to stop, s."""

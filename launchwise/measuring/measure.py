@@ -22,8 +22,16 @@ from launchwise.measuring.timing import (
     timed_row,
     unverified,
 )
-from launchwise.workloads.device import Device, LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import HostRun, Launch, LaunchSequence, LibraryRun, Runnable
+from launchwise.workloads.device import (
+    Device,
+    HostRun,
+    Launch,
+    LaunchFailed,
+    LaunchSequence,
+    LibraryRun,
+    OutOfMemory,
+    Runnable,
+)
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.workload import Session, Workload
 

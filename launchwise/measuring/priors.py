@@ -22,11 +22,11 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, write_json
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import prior_schema
+from launchwise.workloads.metrics import MEASURED, UNVERIFIED
 from launchwise.workloads.near_problems import Prior, nearest
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 
 def write_prior(

@@ -111,7 +111,7 @@ class Progress:
         Parameters
         ----------
         status
-            See :data:`launchwise.workloads.statuses.STATUSES`; only an ``ok`` row can be the best.
+            See :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be the best.
         time_ms
             Its time in milliseconds, if it has one.
         label

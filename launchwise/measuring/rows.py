@@ -13,9 +13,8 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
-from launchwise.workloads.metrics import SWEEP
+from launchwise.workloads.metrics import SWEEP, TIMED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import TIMED
 
 if TYPE_CHECKING:
     import pandas as pd

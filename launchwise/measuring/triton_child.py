@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.sources import source_text
 from launchwise.workloads.triton_builds import NONE, constant
 from launchwise.workloads.triton_functions import NO_LIMIT, OPTIONS, REGISTERS

@@ -17,8 +17,8 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.report import wording
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 NEVER_SHOWN = ("times_ms", "workload", "reason")
 """Columns of a sweep that no page needs: lists and texts are slow to carry about."""

@@ -22,9 +22,9 @@ from launchwise.tables.answers import Answer, answers
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import is_baseline
+from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.statuses import TIMED
 
 MOST_PROBLEMS = 12
 """Most problems per figure; more are thinned out evenly."""

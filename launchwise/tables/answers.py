@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from launchwise.tables.rows import fastest_rows, is_baseline
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import launch, used
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 TIE = 2.0
 """Standard errors of a difference within which two times are a tie."""

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandera.pandas as pa
 
-from launchwise.workloads.metrics import OLDEST, Metric
+from launchwise.workloads.metrics import OLDEST, TIMED, Metric
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import TIMED
 
 
 def text_column(**options: Any) -> pa.Column:

@@ -19,9 +19,8 @@ from launchwise.tables.columns import (
     whole_column,
 )
 from launchwise.tables.times import GAIN_LIMITS, PAIRS, SWEEP
-from launchwise.workloads.metrics import named
+from launchwise.workloads.metrics import MEASURED, named
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 
 def removed_schema(spec: Spec) -> pa.DataFrameSchema:

@@ -17,9 +17,16 @@ from launchwise.tables.columns import (
     timed_check,
     whole_column,
 )
-from launchwise.workloads.metrics import CIRCUMSTANCES, COUNTERS, KEYS, ORIGIN, RESULTS
+from launchwise.workloads.metrics import (
+    CIRCUMSTANCES,
+    COUNTERS,
+    KEYS,
+    MEASURED,
+    ORIGIN,
+    RESULTS,
+    UNVERIFIED,
+)
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED, UNVERIFIED
 
 
 def measurement_schema(spec: Spec) -> pa.DataFrameSchema:

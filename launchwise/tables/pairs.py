@@ -16,9 +16,8 @@ from launchwise.tables.columns import (
     problem_schema,
     ratio_columns,
 )
-from launchwise.workloads.metrics import ORIGIN
+from launchwise.workloads.metrics import ORIGIN, STATUSES
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import STATUSES
 
 RATIOS = ("gain", "improvement")
 """Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""

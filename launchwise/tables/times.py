@@ -26,8 +26,8 @@ from launchwise.tables.columns import (
     whole_column,
 )
 from launchwise.tables.pairs import RATIOS
+from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import STATUSES
 
 PAIRS = "pairs"
 """Basis of a time whose ratio to the usual choice was measured in pairs."""

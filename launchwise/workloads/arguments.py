@@ -1,7 +1,7 @@
 """Arguments and references of ``spec.yaml``: call of a kernel and expected outputs, as data.
 
 A workload whose spec has ``arguments`` needs no Python: buffers, inputs, launches and the check
-follow from them (:mod:`launchwise.workloads.declared_workload`).
+follow from them (:mod:`launchwise.workloads.declared.declared_workload`).
 """
 
 from __future__ import annotations

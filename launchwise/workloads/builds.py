@@ -38,17 +38,12 @@ REALS = {"float32": "float", "float64": "double"}
 
 @dataclass(frozen=True)
 class Build:
-    """One source file with the macros that it is compiled with.
-
-    Parameters
-    ----------
-    kernels
-        Kernels of a file that does not use ``KERNEL``, as they are launched: ``axpy`` or
-        ``gemm<64, 64, float>``; empty for a file that does.
-    """
+    """One source file with the macros that it is compiled with."""
 
     source: str
     defines: tuple[tuple[str, str], ...]
+    # Kernels of a file that does not use ``KERNEL``, as they are launched: ``axpy`` or
+    # ``gemm<64, 64, float>``; empty for a file that does.
     kernels: tuple[str, ...] = ()
 
     @classmethod
@@ -131,20 +126,13 @@ class Build:
 
 @dataclass(frozen=True)
 class SymbolPath:
-    """Names in a symbol of a function.
+    """Names in a symbol of a function."""
 
-    Parameters
-    ----------
-    names
-        Namespaces, then the function; the function alone for a symbol of C.
-    is_cpp
-        Whether it is a symbol of C++.
-    is_template
-        Whether it is an instantiation of a template.
-    """
-
+    # Namespaces, then the function; the function alone for a symbol of C.
     names: tuple[str, ...]
+    # Whether it is a symbol of C++.
     is_cpp: bool
+    # Whether it is an instantiation of a template.
     is_template: bool
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.device import Buffer, Device, LaunchFailed
-from launchwise.workloads.launches import HostRun, Launch, Restore
+from launchwise.workloads.device import Buffer, Device, HostRun, Launch, LaunchFailed, Restore
 
 
 class FunctionRun(HostRun):

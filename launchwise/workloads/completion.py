@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,9 +18,7 @@ from launchwise.workloads.arguments import Argument
 from launchwise.workloads.builds import TRITON
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
 from launchwise.workloads.parts import threads_of_triton
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 THREADS_LIMIT = "gpu_max_threads_per_block"
 SHARED_LIMIT = "gpu_shared_per_block_bytes"
@@ -206,20 +204,18 @@ def _variant(raw: Any) -> Any:
 
 
 def _counters(parts: Iterable[Any]) -> dict[str, str]:
-    """Counters of repetitions, at their first value."""
     repeats = [part.get("repeat") for part in parts if isinstance(part, Mapping)]
     return {str(name): "0" for each in repeats if isinstance(each, Mapping) for name in each}
 
 
 def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
-    """A size of a block or a grid at the first launch."""
     try:
         return substituted(str(size), counters) if counters else size
     except ValueError:
         return size  # The expression is at fault, and is reported as such.
 
 
-def derived_features(spec: Spec) -> dict[str, str]:
+def derived_features(spec: SpecFields) -> dict[str, str]:
     """Features of a spec that names none.
 
     Logarithms of integer sizes, categories, tunables (their logarithms where all are positive),
@@ -259,7 +255,7 @@ def _one_of(name: str, values: Iterable[Any]) -> dict[str, str]:
     }
 
 
-def _by_variant(spec: Spec, key: str) -> str:
+def _by_variant(spec: SpecFields, key: str) -> str:
     """Product of the sizes of a variant's block or grid, whichever variant it is; 1 without one."""
     products = {
         name: " * ".join(f"({size})" for size in getattr(variant, key) or ("1",))

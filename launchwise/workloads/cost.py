@@ -245,7 +245,6 @@ class Cost(Strict, title="cost.yaml"):
 
 
 def _texts(phase: Strict) -> Iterable[tuple[str, str]]:
-    """Keys and expressions of a phase."""
     for key, value in phase:
         if isinstance(value, Mapping):
             yield from ((f"{key}.{name}", str(text)) for name, text in value.items())

@@ -27,18 +27,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Limits:
-    """Problems that some configuration may run.
+    """Problems that some configuration may run."""
 
-    Parameters
-    ----------
-    ranges
-        One per parameter.
-    conditions
-        Expressions over the parameters: the workload's constraints that read nothing else. What
-        needs division, powers or functions beside ``ceil_div`` and ``round_up`` is left out.
-    """
-
+    # One per parameter.
     ranges: tuple[Range, ...] = ()
+    # Expressions over the parameters: the workload's constraints that read nothing else. What
+    # needs division, powers or functions beside ``ceil_div`` and ``round_up`` is left out.
     conditions: tuple[str, ...] = ()
 
     @classmethod

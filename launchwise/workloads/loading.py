@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.declared_workload import DeclaredWorkload
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.declared_workload import DeclaredWorkload
+from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 

@@ -13,7 +13,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from launchwise.workloads.statuses import STATUSES, UNKNOWN
+MEASURED = ("ok", "slow")
+"""Statuses of rows with a verified result and a time; ``slow`` rows stopped early (one launch)."""
+
+UNVERIFIED = "unverified"
+"""Status of timed rows whose variant is not verified. They may be shown, but are never used for
+training, comparison or recommendation."""
+
+TIMED = (*MEASURED, UNVERIFIED)
+"""Statuses of rows that have a time."""
+
+UNKNOWN = "unknown"
+"""Reasons for throttling if the card cannot be queried."""
+
+STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
+
 
 OLDEST = 3
 """Oldest schema version of tables that is read."""
@@ -25,72 +39,49 @@ _NEUTRAL: Mapping[Kind, Any] = {"text": "", "whole": 0, "real": math.nan, "times
 
 @dataclass(frozen=True)
 class Shown:
-    """A metric in the report.
+    """A metric in the report."""
 
-    Parameters
-    ----------
-    title, unit
-        Of its values there.
-    factor
-        What a value is multiplied by: 100 for a share in %.
-    row
-        Place among what is told of each row beside its configuration and time; 0: it is not told.
-    history
-        Whether the health of a sweep shows it against time.
-    """
-
+    # Of its values there.
     title: str
     unit: str = ""
+    # What a value is multiplied by: 100 for a share in %.
     factor: float = 1.0
+    # Place among what is told of each row beside its configuration and time; 0: it is not told.
     row: int = 0
+    # Whether the health of a sweep shows it against time.
     history: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A column: what was measured, or how.
+    """A column: what was measured, or how."""
 
-    Parameters
-    ----------
-    name
-        Of the column.
-    meaning
-        For the reference; Markdown.
-    kind
-        Texts, whole numbers, real numbers (NaN: missing), or lists of times.
-    unit
-        Of the column's values; ``1`` for a ratio, empty for what has none.
-    least, above, most
-        Bounds of its values: at least, above, at most.
-    one_of
-        Texts that it may hold; any where that is empty.
-    neutral
-        Value of a row in which it was not measured, and of tables older than it; of its kind's
-        emptiness where that is None.
-    since
-        Schema version of tables from which on they hold it.
-    made
-        ``row``: the measuring process may tell it of a row. ``always``: every row has it.
-        ``table``: it is computed when journal rows become a table.
-    formula
-        Columns, and ``bytes`` and ``flop`` of the problem (NaN: unknown), to its values; all
-        float64 of shape (rows,).
-    shown
-        Where the report shows it; None for columns that it reads by name.
-    """
-
+    # Of the column.
     name: str
+    # For the reference; Markdown.
     meaning: str
+    # Texts, whole numbers, real numbers (NaN: missing), or lists of times.
     kind: Kind = "real"
+    # Of the column's values; ``1`` for a ratio, empty for what has none.
     unit: str = ""
+    # Bounds of its values: at least, above, at most.
     least: float | None = None
     above: float | None = None
     most: float | None = None
+    # Texts that it may hold; any where that is empty.
     one_of: tuple[str, ...] = ()
+    # Value of a row in which it was not measured, and of tables older than it; of its kind's
+    # emptiness where that is None.
     neutral: Any = None
+    # Schema version of tables from which on they hold it.
     since: int = OLDEST
+    # ``row``: the measuring process may tell it of a row. ``always``: every row has it.
+    # ``table``: it is computed when journal rows become a table.
     made: Literal["row", "always", "table"] = "row"
+    # Columns, and ``bytes`` and ``flop`` of the problem (NaN: unknown), to its values; all
+    # float64 of shape (rows,).
     formula: Callable[[Mapping[str, np.ndarray]], np.ndarray] | None = None
+    # Where the report shows it; None for columns that it reads by name.
     shown: Shown | None = None
 
     @property
@@ -101,20 +92,13 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class Counter(Metric):
-    """A real number that Nsight Compute counts.
+    """A real number that Nsight Compute counts."""
 
-    Parameters
-    ----------
-    source
-        Its name there.
-    scale
-        What its value there is multiplied by.
-    bounds
-        Whether it is a share of a peak of the card that may bound a kernel.
-    """
-
+    # Its name there.
     source: str
+    # What its value there is multiplied by.
     scale: float = 1.0
+    # Whether it is a share of a peak of the card that may bound a kernel.
     bounds: bool = False
 
 

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from launchwise.base.errors import unknown
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
-from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
+from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
 from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
 from launchwise.workloads.triton_functions import USUAL_WARPS, WARP_SIZE
 
+_OPTIONS = (
+    *("-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20", "-std=c++23", "-O0", "-O1", "-O2"),
+    *("-O3", "-use_fast_math", "-fmad=true", "-fmad=false", "-maxrregcount=64", "-lineinfo"),
+    *("-extra-device-vectorization", "-expt-relaxed-constexpr", "-extended-lambda"),
+)
+
+
+def compiler_option(text: str) -> str:
+    """The option itself.
+
+    Raises
+    ------
+    ValueError
+        When ``spec.yaml`` may not name it.
+    """
+    bare = re.sub(r"^--", "-", text)
+    if re.sub(r"(?<=^-maxrregcount=)\d{1,3}$", "64", bare) not in _OPTIONS:
+        raise ValueError(unknown("option", text, _OPTIONS))
+    return text
+
+
+CompilerOption = Annotated[str, AfterValidator(compiler_option)]
+"""Options that change how a kernel is compiled, and nothing else on the machine."""
+
+
 Value = int | str
+
+NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
+"""What is said of an array without elements."""
+
 GPU_NAMES = (
     *("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes"),
     "gpu_compute_capability",

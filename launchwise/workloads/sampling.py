@@ -264,9 +264,11 @@ class Draws:
             yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
 
 
-def drawn_of(spec: Spec, problem: Problem, variant: str, seed: int) -> Configuration | None:
-    """A feasible configuration of a variant on a GPU without limits; None where none is found."""
-    draws = Draws(spec.narrowed({"variant": [variant]}), problem, None, seed)
+def drawn_of(
+    spec: Spec, problem: Problem, variant: str, seed: int, gpu: Mapping[str, Any] | None = None
+) -> Configuration | None:
+    """A feasible configuration of a variant on a GPU; None where none is found."""
+    draws = Draws(spec.narrowed({"variant": [variant]}), problem, gpu, seed)
     return draws.draw(random.Random(seed), (), variant)
 
 

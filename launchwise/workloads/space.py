@@ -37,6 +37,20 @@ LENIENT_GPU = {
     "gpu_compute_capability": 121,
 }
 
+# Opt-in limits of dynamic shared memory per block by compute capability, KiB (same tables).
+_SHARED_KIB = {
+    **{70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 163, 89: 99},
+    **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
+}
+
+
+def gpu_of_architecture(arch: str) -> dict[str, int]:
+    """Limits of any GPU of an architecture such as ``sm_90``, as far as it decides them."""
+    capability = int("".join(filter(str.isdigit, arch)) or UNKNOWN_GPU["gpu_compute_capability"])
+    shared = _SHARED_KIB.get(capability)
+    known = {} if shared is None else {"gpu_shared_per_block_bytes": shared * 1024}
+    return {**UNKNOWN_GPU, **known, "gpu_compute_capability": capability}
+
 
 ONLY = "only"
 """Key of a block of problems: tunables to the values that are measured."""
@@ -83,17 +97,11 @@ def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a space.
+    """A part of a space."""
 
-    Parameters
-    ----------
-    only
-        Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
-    constraints
-        Expressions that hold in it, beside the workload's own.
-    """
-
+    # Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
     only: Mapping[str, list[Value]] = field(default_factory=dict)
+    # Expressions that hold in it, beside the workload's own.
     constraints: tuple[str, ...] = ()
 
     def of(self, spec: Spec) -> Spec:
@@ -279,7 +287,6 @@ def universe(spec: Spec) -> list[Configuration]:
 
 
 def _spans(spec: Spec, configuration: Configuration) -> bool:
-    """Whether the variants and values of a (narrowed) spec hold a configuration."""
     variant = spec.variants.get(str(configuration["variant"]))
     if variant is None:
         return False

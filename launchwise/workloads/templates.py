@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.workloads.definitions import definitions, is_macro, template_parameters
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text, without_comments
-
-if TYPE_CHECKING:
-    from launchwise.workloads.parts import Variant
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 CPP_TYPES: Mapping[str, str] = {
     **{"float16": "__half", "float32": "float", "float64": "double", "bfloat16": "__nv_bfloat16"},
@@ -113,7 +111,7 @@ def cpp_text(value: Any) -> str:
 
 
 def resolved_kernel(
-    spec: Spec, text: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+    spec: SpecFields, text: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> str:
     """A kernel as it is launched: template arguments as C++ text, ``gemm<64, 8, float>``.
 
@@ -137,7 +135,7 @@ def resolved_kernel(
 
 
 def _resolved(
-    spec: Spec, argument: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+    spec: SpecFields, argument: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> str:
     known = {*_values(spec), *spec.macros}
     names = set(_names(argument))
@@ -172,13 +170,13 @@ def _is_expression(argument: str, known: set[str]) -> bool:
         return False
 
 
-def _values(spec: Spec) -> list[str]:
+def _values(spec: SpecFields) -> list[str]:
     """Names whose values an argument may take: build tunables and listed problem parameters."""
     build = [name for name, tunable in spec.tunables.items() if tunable.kind == "build"]
     return [*build, *spec.listed_columns]
 
 
-def check_kernel_text(spec: Spec, variant: Variant, kernel: str, source: str) -> None:
+def check_kernel_text(spec: SpecFields, variant: Variant, kernel: str, source: str) -> None:
     """Insist that the template arguments of a variant's kernel can be resolved.
 
     Parameters
@@ -199,7 +197,9 @@ def check_kernel_text(spec: Spec, variant: Variant, kernel: str, source: str) ->
                 raise ValueError(f"{kernel}: {complaint}")
 
 
-def _complaint(spec: Spec, variant: Variant, name: str, values: list[str], source: str) -> str:
+def _complaint(
+    spec: SpecFields, variant: Variant, name: str, values: list[str], source: str
+) -> str:
     if name in values:
         return ""
     if name in spec.tunables:
@@ -226,7 +226,7 @@ def _complaint(spec: Spec, variant: Variant, name: str, values: list[str], sourc
     return f"unknown template argument {name!r}; allowed: {', '.join(also)}"
 
 
-def own_names(spec: Spec, variant: Variant) -> list[str]:
+def own_names(spec: SpecFields, variant: Variant) -> list[str]:
     """Build tunables of a variant."""
     return [name for name in variant.tunables if spec.tunables[name].kind == "build"]
 
@@ -246,7 +246,7 @@ def _declares(source: str, name: str) -> bool:
     return any(re.search(rf"\b{plain}\b", body) for body in enums)
 
 
-def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
+def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
     """Build tunables of a variant, and macros of the spec, that become macros of a build.
 
     All of them, except template arguments whose name the source declares as a variable or as a

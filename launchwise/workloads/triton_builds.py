@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, Argument, parameters_of, types_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.parts import Variant
+from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import own_names
 from launchwise.workloads.triton_functions import (
     OPTIONS,
@@ -23,10 +25,6 @@ from launchwise.workloads.triton_functions import (
     TritonFunction,
     triton_function,
 )
-
-if TYPE_CHECKING:
-    from launchwise.workloads.parts import Variant
-    from launchwise.workloads.spec import Spec
 
 TYPES: Mapping[str, str] = {
     **{"bool": "i1", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"},
@@ -46,7 +44,7 @@ NONE = "None"
 
 def triton_build(
     folder: Path,
-    spec: Spec,
+    spec: SpecFields,
     variant: Variant,
     problem: Mapping[str, Any],
     configuration: Mapping[str, Any],
@@ -74,7 +72,7 @@ def triton_build(
 
 
 def _specialised(
-    spec: Spec,
+    spec: SpecFields,
     variant: Variant,
     parameter: Parameter,
     name: str,
@@ -97,7 +95,7 @@ def _specialised(
     return kind if value % ALIGNMENT else f"{kind}{aligned}"
 
 
-def _is_known(spec: Spec, variant: Variant, argument: Argument) -> bool:
+def _is_known(spec: SpecFields, variant: Variant, argument: Argument) -> bool:
     """Whether the value of a number is known before a launch; a general build serves others."""
     if argument.value == GIVEN:
         return False
@@ -122,7 +120,7 @@ def constant(text: str) -> Any:
     return text
 
 
-def check_triton(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+def check_triton(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that a variant and the function of its file fit together.
 
     Raises
@@ -166,7 +164,7 @@ def _is_power_of_two(value: object) -> bool:
 
 
 def _check_given(
-    path: Path, spec: Spec, name: str, variant: Variant, function: TritonFunction
+    path: Path, spec: SpecFields, name: str, variant: Variant, function: TritonFunction
 ) -> None:
     """Insist on an argument with a type of Triton per parameter that is no constexpr."""
     named = parameters_of(variant.arguments, spec.arguments)

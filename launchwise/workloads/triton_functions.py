@@ -34,40 +34,27 @@ _GENERAL = "do_not_specialize"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function of Triton.
-
-    Parameters
-    ----------
-    is_constexpr
-        Whether its value is fixed by a compilation.
-    has_default
-        Whether the file gives it a value.
-    equals_one, is_aligned
-        Whether Triton compiles the function anew for the integer 1, and for multiples of 16.
-    """
+    """A parameter of a function of Triton."""
 
     name: str
+    # Whether its value is fixed by a compilation.
     is_constexpr: bool
+    # Whether the file gives it a value.
     has_default: bool
+    # Whether Triton compiles the function anew for the integer 1, and for multiples of 16.
     equals_one: bool = True
     is_aligned: bool = True
 
 
 @dataclass(frozen=True)
 class TritonFunction:
-    """A ``@triton.jit`` function.
-
-    Parameters
-    ----------
-    prints
-        Lines on which its file prints.
-    keys
-        Names in the ``key`` of its ``@triton.autotune``.
-    """
+    """A ``@triton.jit`` function."""
 
     name: str
     parameters: tuple[Parameter, ...]
+    # Lines on which its file prints.
     prints: tuple[int, ...] = ()
+    # Names in the ``key`` of its ``@triton.autotune``.
     keys: frozenset[str] = frozenset()
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -16,9 +16,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec_fields import SpecFields
 
 USUAL_FILE = "usual.yaml"
 
@@ -44,7 +42,7 @@ class UsualChoices(Strict, title="usual.yaml"):
     )
 
 
-def read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:
+def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
     """Usual configurations of a file that may be missing.
 
     Raises
@@ -63,7 +61,7 @@ def read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:
     return tuple(choices)
 
 
-def check_usual(rules: Sequence[Usual], spec: Spec) -> None:
+def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
     """Check that rules name what the workload has.
 
     Raises
@@ -92,7 +90,7 @@ def check_usual(rules: Sequence[Usual], spec: Spec) -> None:
 
 
 def usual_configuration(
-    rules: Sequence[Usual], problem: Mapping[str, Any], spec: Spec
+    rules: Sequence[Usual], problem: Mapping[str, Any], spec: SpecFields
 ) -> dict[str, Value] | None:
     """Usual choice for a problem, by the first rule whose condition holds; None without one.
 
@@ -115,8 +113,7 @@ def usual_configuration(
     return found
 
 
-def _is_expression(name: str, value: Value, spec: Spec) -> bool:
-    """Whether a value is a text where the tunable has numbers."""
+def _is_expression(name: str, value: Value, spec: SpecFields) -> bool:
     return (
         name != "variant"
         and isinstance(value, str)

@@ -25,16 +25,14 @@ from launchwise.workloads.device import (
     Captured,
     Closeable,
     Device,
-    LaunchFailed,
-    OutOfMemory,
-    closed_on_error,
-)
-from launchwise.workloads.launches import (
     HostRun,
     Launch,
+    LaunchFailed,
     LaunchSequence,
     LibraryRun,
+    OutOfMemory,
     Runnable,
+    closed_on_error,
 )
 from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.space import LENIENT_GPU, Narrowing, baseline, feasible

@@ -11,8 +11,10 @@ import yaml
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import checking, cpu_runs, small_runs
-from launchwise.cli.check.wide_sizes import wide_problems
+from launchwise.cli.check import checking, cpu_runs
+from launchwise.cli.check.cases import MEMORY_BYTES, Cases
+from launchwise.cli.check.sweep_files import listed_problems
+from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
@@ -93,8 +95,8 @@ def test_a_right_kernel_passes_at_odd_sizes(
         "tiled tile=8 at rows=14, cols=27",
         "tiled tile=16 at rows=14, cols=27",
         # Two blocks of the largest tile along each side.
-        "tiled tile=8 at rows=29, cols=27",
-        "tiled tile=16 at rows=29, cols=27",
+        "tiled tile=8 at rows=27, cols=29",
+        "tiled tile=16 at rows=27, cols=29",
         # One size above the 256 threads of the largest block.
         "tiled tile=8 at rows=301, cols=27",
         "tiled tile=16 at rows=301, cols=27",
@@ -257,8 +259,9 @@ def test_host_code_runs_on_the_cpu_too(
 def test_small_problems_are_small() -> None:
     for folder in sorted((ROOT / "kernels").glob("*/spec.yaml")):
         spec = load_spec(folder.parent)
-        (first, *_) = small_runs.small_problems(folder.parent, spec)
-        assert spec.value(spec.work.footprint_bytes, first) <= small_runs.MEMORY_BYTES
+        cases = Cases(spec, UNKNOWN_GPU)
+        cases.plan(listed_problems(folder.parent, spec))
+        assert spec.value(spec.work.footprint_bytes, cases.runs[0].problem) <= MEMORY_BYTES
 
 
 def test_without_a_compiler_it_says_so(
@@ -380,9 +383,9 @@ def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(
     raw["variants"]["plain"]["grid"] = [rows]
     path.write_text(yaml.safe_dump(raw, sort_keys=False))
     spec = load_spec(sums)
-    found = wide_problems(spec, small_runs.small_problems(sums, spec))
-    # Rows of a grid are apart: each is a block.
-    assert [one.problem for one in found if one.problem.get("rows", 0) < 99] == wide
+    cases = Cases(spec, UNKNOWN_GPU)
+    cases.plan()
+    assert [one.problem for one in cases.runs if one.wide] == wide
 
 
 def test_a_size_above_a_block_that_is_too_much_work_is_left_out(
@@ -500,7 +503,7 @@ def test_a_size_above_a_block_that_takes_too_long_is_left_out(
 def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_ones(
     sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_runs, "SILENCE_S", 2.0)
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 5.0)
     sizes = {"problems": [{"rows": [300], "columns": [1000]}, {"rows": [301], "columns": [1000]}]}
     (sums / "sweep.yaml").write_text(yaml.safe_dump(sizes))
     old = "    float sum = 0;\n"
@@ -508,14 +511,14 @@ def test_a_large_problem_of_a_sweep_that_takes_too_long_is_left_out_for_small_on
     (sums / "sums.cu").write_text(SUMS.replace(old, new))
     assert main(["check", str(sums), "--cpu"]) == 0
     said = capsys.readouterr().out
-    reason = "did not finish within 2 s: too much work for the CPU device"
+    reason = "did not finish within 5 s: too much work for the CPU device"
     assert f"left out cpu: plain at rows=300, columns=1000: {reason}" in said
     assert "ok       cpu: plain at rows=1, columns=4: largest error" in said
     # One that never ends does not end at the smallest size either.
     (sums / "sums.cu").write_text(SUMS.replace(old, new.replace("columns == 1000 && ", "")))
     assert main(["check", str(sums), "--cpu"]) == 2
     said = capsys.readouterr().err
-    assert "failed on the CPU: did not finish within 2 s (plain at rows=1, columns=4)" in said
+    assert "failed on the CPU: did not finish within 5 s (plain at rows=1, columns=4)" in said
 
 
 def test_a_named_problem_that_takes_too_long_is_left_out_alone(

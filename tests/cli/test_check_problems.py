@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from launchwise.cli.app import main
-from launchwise.cli.check.listed_values import listed_problems
-from launchwise.cli.check.macro_values import MOST_RUNS, macro_runs
-from launchwise.cli.check.small_runs import small_problems
-from launchwise.cli.check.wide_sizes import wide_problems
+from launchwise.cli.check.cases import MOST_OF_MACROS, Cases
+from launchwise.workloads.parts import UNKNOWN_GPU
+from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
@@ -96,6 +95,18 @@ def write(folder: Path, **changes: Any) -> Spec:
     return load_spec(folder)
 
 
+def planned(spec: Spec) -> Cases:
+    """Runs of a specification without a sweep."""
+    cases = Cases(spec, UNKNOWN_GPU)
+    cases.plan()
+    return cases
+
+
+def drawn(spec: Spec) -> list[Problem]:
+    """Small problems of a specification."""
+    return planned(spec).small.drawn()
+
+
 def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str) -> list[str]:
     """Lines of wrong runs with a mistake in the kernels; without it, none is wrong."""
     assert main(["check", str(folder), "--cpu"]) == 0, capsys.readouterr().err
@@ -108,7 +119,7 @@ def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: 
 
 def test_every_launch_has_several_blocks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = write(folder)
-    assert any(each["n"] > 64 and each["rows"] > 64 for each in small_problems(folder, spec))  # type: ignore[operator]
+    assert any(each["n"] > 64 and each["rows"] > 64 for each in drawn(spec))  # type: ignore[operator]
     wrong = wrong_runs(folder, capsys, "blockIdx.x * SIDE", "blockIdx.x * 32")
     assert all("SIDE=64" in line for line in wrong)
     assert wrong
@@ -127,11 +138,10 @@ def test_pairs_of_listed_values_run_and_the_others_are_told(
 ) -> None:
     flags = {name: {"type": "integer", "values": [0, 1]} for name in ("negate", "twice")}
     spec = write(folder, problem={**SPEC["problem"], **flags})
-    small = small_problems(folder, spec)
-    listed = listed_problems(spec, small)
-    assert listed.left_out == ""
-    larger = [each for each in (*small, *listed.problems) if each["n"] != 1]
-    assert {(each["negate"], each["twice"]) for each in larger} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    cases = planned(spec)
+    assert [one for one in cases.left_out if one.name == "listed values"] == []
+    larger = [one.problem for one in cases.runs if one.problem["n"] != 1]
+    assert {(one["negate"], one["twice"]) for one in larger} == {(0, 0), (0, 1), (1, 0), (1, 1)}
     many = {"type": "integer", "values": list(range(9))}
     write(folder, problem={**SPEC["problem"], "negate": many})
     assert main(["check", str(folder), "--cpu"]) == 0
@@ -147,14 +157,15 @@ def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(folde
         tunables={"SIDE": {"kind": "build", "values": [512, 32]}},
         baseline={"variant": "both", "SIDE": 32},
     )
-    rows = [int(each["rows"]) for each in small_problems(folder, spec)]
+    rows = [int(each["rows"]) for each in drawn(spec)]
     assert any(512 < each <= 1024 for each in rows)
 
 
 def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder: Path) -> None:
     spec = write(folder, constraints=["n >= 2 * rows"])
-    drawn = [{"n": 2, "rows": 1, "negate": 0}]
-    (wide,) = (one.problem for one in wide_problems(spec, drawn) if one.problem["rows"] != 1)
+    cases = Cases(spec, UNKNOWN_GPU)
+    cases.add_wide([{"n": 2, "rows": 1, "negate": 0}])
+    wide = next(one.problem for one in cases.runs if one.problem["rows"] != 1)
     assert int(wide["rows"]) > 64
     assert int(wide["n"]) > 2 * int(wide["rows"])
 
@@ -165,7 +176,7 @@ def test_each_value_of_a_macro_that_is_a_condition_runs_or_is_told(
     large = {"type": "integer", "minimum": 1, "maximum": 1 << 26}
     macros = {"EVEN": "1 if rows % SIDE == 0 else 0", "WHOLE": "1 - (n % 64 > 0)"}
     spec = write(folder, macros=macros, problem={**SPEC["problem"], "n": large})
-    assert not any(int(each["rows"]) % 32 == 0 for each in small_problems(folder, spec))
+    assert not any(int(each["rows"]) % 32 == 0 for each in drawn(spec))
     wrong = wrong_runs(folder, capsys, "numbers[i] = i;", "numbers[i] = i + EVEN * (i == 40);")
     # A loop over whole blocks has two steps.
     assert all(int(line.split("rows=")[1].split(",")[0]) % 32 == 0 for line in wrong)
@@ -193,11 +204,10 @@ def test_conditions_cost_few_runs_and_what_constraints_rule_out_is_no_line(folde
         macros={f"EVEN_{place}": text for place, text in enumerate(names)},
         constraints=["n % 256 == 0"],
     )
-    drawn = small_problems(folder, spec)
-    planned = [(each, {"variant": "both", "SIDE": 32}) for each in drawn]
-    found = macro_runs(spec, planned, drawn)
-    assert found.left_out == ""
-    assert 0 < len(found.runs) <= MOST_RUNS
+    cases = planned(spec)
+    assert [one for one in cases.left_out if one.name == "macros"] == []
+    few = len([one for one in planned(write(folder, constraints=["n % 256 == 0"])).runs])
+    assert 0 < len(cases.runs) - few <= MOST_OF_MACROS
     # Listed values have runs, or a line, of their own.
-    flags = write(folder, macros={"FLIP": "1 if negate else 0"})
-    assert macro_runs(flags, planned[:1], drawn).runs == []
+    plain = planned(write(folder))
+    assert planned(write(folder, macros={"FLIP": "1 if negate else 0"})).runs == plain.runs

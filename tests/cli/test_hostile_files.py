@@ -36,7 +36,7 @@ from launchwise.cli.studies import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads import corners
+from launchwise.workloads.checks import corners
 from launchwise.workloads.spec import load_spec
 
 STRANGER = ROOT / "tests" / "strangers" / "threshold_mask"
@@ -201,7 +201,7 @@ ROWS = '{"block_size": 32, "time": 2.0}\n{"block_size": 64, "time": 1.5}\n'
 
 BYTES = [
     ("--bytes", "n**n**n", "bytes: for n=4096: "),
-    ("--bytes", "n<<n", "bytes: for n=4096: "),
+    ("--bytes", "n<<n", "bytes: .* no operator here: write "),
     ("--bytes", "n,", "bytes: 'n,' is no number from 0 on for n=4096"),
     ("--flop", "-n", "flop: '-n' is no number from 0 on for n=4096"),
     ("--flop", "1 / (n - 4096)", "flop: for n=4096: "),

@@ -14,14 +14,15 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
-from launchwise.cli.check.small_runs import chosen, small_problems
+from launchwise.cli.check.small_problems import SmallProblems
 from launchwise.cli.problems import problem_of
 from launchwise.cli.tune.question import Question
 from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
-from launchwise.workloads.corners import corner_problems
+from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.space import baseline, feasible
+from launchwise.workloads.parts import UNKNOWN_GPU
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec, load_spec
 
 GUIDE = ROOT / "docs" / "how-to" / "add_a_kernel.md"
@@ -80,6 +81,16 @@ def write(folder: Path, variant: list[str] | None = None, **changes: Any) -> Spe
         raw["variants"] = {"vec": {**SPEC["variants"]["vec"], "constraints": variant}}
     (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
     return load_spec(folder)
+
+
+def drawn(spec: Spec) -> list[Problem]:
+    """Small problems that a check draws."""
+    return SmallProblems(spec, UNKNOWN_GPU).drawn()
+
+
+def chosen(spec: Spec, problem: Problem) -> list[Configuration]:
+    """Configurations of one that it runs."""
+    return SmallProblems(spec, UNKNOWN_GPU).chosen(problem)
 
 
 def sizes(**limits: tuple[int, int]) -> dict[str, Any]:
@@ -173,7 +184,7 @@ def test_nothing_runs_against_its_constraints(
 ) -> None:
     # No size is a multiple of 256: nothing is feasible at any.
     spec = write(folder, [OWN, "block_size_x == 64"], problem=sizes(n=(1025, 1100)))
-    assert [chosen(spec, problem) for problem in small_problems(folder, spec)] == [[], []]
+    assert [chosen(spec, problem) for problem in drawn(spec)] == [[], []]
     assert main(["check", str(folder), "--cpu"]) == 2
     out = capsys.readouterr()
     assert "constraints: no configuration of vec may run: " in out.err
@@ -188,7 +199,7 @@ def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> 
     spec = write(folder, variants=both)
     # The nearest size that the baseline may run stands beside the ends of the range.
     assert [problem["n"] for problem in corner_problems(spec)] == [1000, 1048576, 1024]
-    problems = small_problems(folder, spec)
+    problems = drawn(spec)
     # The odd size stays for the variant that may run it.
     assert [problem["n"] for problem in problems] == [1024, 1280, 1013]
     runs = [(problem, each) for problem in problems for each in chosen(spec, problem)]
@@ -196,7 +207,7 @@ def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> 
     assert [each["variant"] for problem, each in runs if problem["n"] == 1013] == ["scalar"] * 2
     # Not where the expected values come from a variant that may not run it.
     spec = write(folder, variants=both, reference={"variant": "vec"})
-    assert [problem["n"] for problem in small_problems(folder, spec)][:2] == [1024, 1280]
+    assert [problem["n"] for problem in drawn(spec)][:2] == [1024, 1280]
 
 
 def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder: Path) -> None:
@@ -215,7 +226,7 @@ def test_a_variant_without_a_feasible_corner_is_run_and_compiled(folder: Path) -
 
 def test_sizes_without_constraints_are_drawn_as_ever(folder: Path) -> None:
     spec = write(folder, problem=sizes(n=(1000, 1048576)))
-    assert small_problems(folder, spec) == [{"n": 1000}, {"n": 1013}]
+    assert drawn(spec) == [{"n": 1000}, {"n": 1013}]
     assert derived_sweep(spec).problems == [{"n": [1000, 5690, 32382, 184268, 1048576]}]
     assert corner_problems(spec) == [{"n": 1000}, {"n": 1048576}]
 
@@ -249,16 +260,16 @@ def test_drawn_sizes_keep_conditions_of_every_kind(
     folder: Path, problem: dict[str, Any], constraints: list[str], derived: dict[str, str]
 ) -> None:
     spec = write(folder, problem=problem, constraints=constraints, derived=derived)
-    small = small_problems(folder, spec)
-    drawn = problems_in(derived_sweep(spec).problems)
+    small = drawn(spec)
+    swept = problems_in(derived_sweep(spec).problems)
     corners = corner_problems(spec)
-    for each in (*small, *drawn, *corners):
+    for each in (*small, *swept, *corners):
         assert spec.check_problem(each) is None
         assert feasible(spec, each, baseline(spec))
     assert len(small) >= 2
     assert len(corners) >= 2
-    assert len(drawn) >= 4
-    assert derived_study(spec, drawn) is not None
+    assert len(swept) >= 4
+    assert derived_study(spec, swept) is not None
     # The second is another size than the first.
     assert any(small[0][name] != small[1][name] for name in problem)
 
@@ -266,7 +277,7 @@ def test_drawn_sizes_keep_conditions_of_every_kind(
 def test_odd_sizes_remain_odd_multiples_and_apart(folder: Path) -> None:
     limits = sizes(n=(16, 4096), k=(16, 4096))
     spec = write(folder, problem=limits, constraints=["n % 16 == 0", "k % 16 == 0"])
-    smallest, odd, *_ = small_problems(folder, spec)
+    smallest, odd, *_ = drawn(spec)
     assert smallest == {"n": 16, "k": 16}
     assert odd["n"] != odd["k"]
     assert all(int(value) % 32 == 16 and int(value) > 16 for value in odd.values())
@@ -311,7 +322,7 @@ def test_the_guide_is_right(folder: Path) -> None:
     text = GUIDE.read_text().split("## Sizes that must be multiples")[1].split("\n## ")[0]
     example = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
     spec = write(folder, **example)
-    assert [problem["n"] for problem in small_problems(folder, spec)] == [1024, 1280]
+    assert [problem["n"] for problem in drawn(spec)] == [1024, 1280]
     condition = re.findall(r'`constraints: \["(.*?)"\]`', text)[0]
     assert condition == OWN
     for other in re.findall(r"\(`(.*?)`, `(.*?)`\), and `(.*?)`", text.replace("\n", " "))[0]:
@@ -321,4 +332,4 @@ def test_the_guide_is_right(folder: Path) -> None:
             problem=sizes(**{"n": (4, 4096), **names}),
             constraints=[other],
         )
-        assert len(small_problems(folder, changed)) >= 2
+        assert len(drawn(changed)) >= 2

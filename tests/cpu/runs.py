@@ -10,7 +10,7 @@ import numpy as np
 
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.builds import Build
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch
 
 KERNELS = Path(__file__).with_name("kernels")
 

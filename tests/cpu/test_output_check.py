@@ -12,13 +12,12 @@ import pytest
 
 from launchwise.base.places import ROOT
 from launchwise.cpu.device import CpuDevice
-from launchwise.workloads.comparison import largest_difference
-from launchwise.workloads.device import Allocations, LaunchFailed
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Allocations, Launch, LaunchFailed
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
+from launchwise.workloads.results.comparison import largest_difference
+from launchwise.workloads.results.output_check import HOST_BYTES, KERNEL, OutputCheck, compare_build
+from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.untouched import DIGEST_BUILD
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 

@@ -26,8 +26,8 @@ from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
 from launchwise.workloads import space
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 GPU = stencil.GPUS[0]
 SCOPES = st.sampled_from(["problem", "global"])

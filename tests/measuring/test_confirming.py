@@ -292,7 +292,7 @@ import os
 import threading
 import time
 
-from launchwise.workloads.launches import LibraryRun
+from launchwise.workloads.device import LibraryRun
 from launchwise.workloads.space import baseline
 
 

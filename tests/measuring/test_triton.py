@@ -28,8 +28,8 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import fingerprint, source_state
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.builds import Build
+from launchwise.workloads.device import Launch
 from launchwise.workloads.launch_shapes import launch_shapes
-from launchwise.workloads.launches import Launch
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 

@@ -18,7 +18,7 @@ from launchwise.measuring.extension import named
 from launchwise.report import theme
 from launchwise.report.blocks import Figure, Fold, Notice, Table
 from launchwise.report.health import health_section, sweep_health
-from launchwise.workloads.statuses import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
 

@@ -29,7 +29,7 @@ from host_device import HostDevice
 
 from launchwise.cuda import child
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch
 from launchwise.workloads.spec import load_spec
 
 PIPE = os.dup(1)

@@ -15,7 +15,7 @@ from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
-from launchwise.workloads.launches import Launch, LibraryRun
+from launchwise.workloads.device import Launch, LibraryRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec

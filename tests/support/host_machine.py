@@ -11,8 +11,7 @@ import numpy as np
 
 from kernels.calling.driver import Argument
 from launchwise.cpu.buffers import CpuBuffer
-from launchwise.workloads.device import Buffer
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Buffer, Launch
 from tests.support.host_device import HostDevice
 
 

@@ -90,7 +90,7 @@ def small_stencil(into: Path) -> Path:
 
 
 HOST = """
-from launchwise.workloads.declared_workload import DeclaredWorkload
+from launchwise.workloads.declared.declared_workload import DeclaredWorkload
 
 {code}
 

@@ -57,7 +57,7 @@ EDITED = {
     "a script": ("scripts/data.py", {DATA}),
     "another script": ("scripts/profiles.py", {PROFILES}),
     "what a script imports inside a function": ("launchwise/learning/blind/scoring.py", {DATA}),
-    "what an import imports": ("launchwise/workloads/spec_checks.py", {DATA}),
+    "what an import imports": ("launchwise/workloads/checks/spec_checks.py", {DATA}),
     "what both scripts import": ("launchwise/base/work.py", {DATA, PROFILES}),
     "what neither imports": ("launchwise/report/site/rendering.py", set()),
     "the file with the version": ("launchwise/__init__.py", set()),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from launchwise.workloads.comparison import SERIAL, Expected, largest_difference
+from launchwise.workloads.results.comparison import SERIAL, Expected, largest_difference
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
     [math.inf, -math.inf, math.nan]

@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
-from launchwise.workloads.content import Source
+from launchwise.workloads.declared.content import Source
 from launchwise.workloads.limits import Limits
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.references import called
@@ -233,7 +233,7 @@ def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
     assert inputs["image"].dtype == np.float32
     assert np.array_equal(inputs["image"], again["image"])
     assert not np.array_equal(inputs["image"], other["image"])
-    expected = called(spec, SMALL, inputs)
+    expected = called(CONVOLUTION, spec, SMALL, inputs)
     assert expected.shape == (24, 40)
     assert expected.dtype == np.float64
     y, x = 5, 11

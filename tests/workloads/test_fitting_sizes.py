@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.base.expressions import evaluate
-from launchwise.workloads.fitting_sizes import MOST_EVALUATED, Search
+from launchwise.base.expressions import evaluate, inlined
+from launchwise.workloads.checks.fitting_sizes import Condition, Search, parts
 from launchwise.workloads.parts import ProblemParameter
-from launchwise.workloads.size_conditions import Condition, inlined, parts
 
 LARGE = (1, 1 << 20)
 
@@ -106,13 +106,6 @@ def test_listed_values_are_all_tried() -> None:
     assert Search({"n": one}, {"n": 1000}, condition).nearest() == {"n": 640}
 
 
-def test_a_further_wish_is_granted() -> None:
-    one = ProblemParameter(type="integer", minimum=256)
-    condition = [Condition.of("n % 256 == 0", {"n": one})]
-    search = Search({"n": one}, {"n": 269}, condition, lambda problem: problem["n"] != 256)
-    assert search.nearest() == {"n": 512}
-
-
 def test_derived_names_are_inlined_and_conditions_parted() -> None:
     derived = {"padded": "round_up(n, 32)", "rest": "padded - n"}
     text = inlined("rest == 0 and (n > 3 and n < 9 or n == 64)", derived)
@@ -181,16 +174,10 @@ def test_a_search_that_finds_nothing_ends_soon() -> None:
     wanted = {name: 1000 for name in "abcdef"}
     parameters = {name: ProblemParameter(type="integer") for name in wanted}
     texts = ["a * b * c * d * e * f % 7 == 9", "a % 2 == 0", "b <= a", "f % c == d"]
-    asked: list[Any] = []
-
-    def never(problem: Mapping[str, Any]) -> bool:
-        asked.append(problem)
-        return False
-
     conditions = [Condition.of(text, parameters) for text in texts]
-    assert Search(parameters, wanted, conditions, never).nearest() is None
-    assert Search(parameters, wanted, [], never).nearest() is None
-    assert len(asked) <= 2 * MOST_EVALUATED
+    begun = time.process_time()
+    assert Search(parameters, wanted, conditions).nearest() is None
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(

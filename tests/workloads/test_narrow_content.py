@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from launchwise.workloads import content
+from launchwise.workloads.declared import content
 from launchwise.workloads.element_types import element_type
 
 SHAPE = (3, content.PART // 2 + 5)

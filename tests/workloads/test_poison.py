@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from hypothesis.extra import numpy as arrays
 
 from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
-from launchwise.workloads.poison import poisoned
+from launchwise.workloads.results.output_check import poisoned
 
 NUMPYS = [name for name in TYPES if name != "bfloat16"]
 

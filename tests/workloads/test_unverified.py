@@ -28,8 +28,8 @@ from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
+from launchwise.workloads.metrics import MEASURED, STATUSES, UNVERIFIED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED, STATUSES, UNVERIFIED
 from tests.support.report_pages import page_of, visible
 from tests.support.report_study import study
 from tests.support.samples import measurements, profile

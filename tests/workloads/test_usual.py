@@ -23,8 +23,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.statuses import MEASURED
 from launchwise.workloads.usual import Usual, usual_configuration
 
 SPEC = made(

@@ -10,9 +10,7 @@ import pytest
 
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import Allocations
-from launchwise.workloads.output_check import OutputCheck
-from launchwise.workloads.poison import Poison
-from launchwise.workloads.verdicts import wrong_element
+from launchwise.workloads.results.output_check import OutputCheck, Poison, wrong_element
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, real_macro
-from launchwise.workloads.device import Allocations, Device, closed_on_error
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Allocations, Device, Launch, closed_on_error
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Finding, Session, Workload

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from launchwise.workloads.declared_session import DeclaredSession
-from launchwise.workloads.declared_workload import DeclaredWorkload
-from launchwise.workloads.device import Device
+from launchwise.workloads.declared.declared_session import DeclaredSession
+from launchwise.workloads.declared.declared_workload import DeclaredWorkload
 
 if TYPE_CHECKING:
     # Imported where it is used: how a library is called decides nothing about a sweep's rows.
     from .pytorch import PyTorch
-
-
-class ExpertProduct(DeclaredWorkload):
-    """Rows times the weights of their expert."""
-
-    peers = ("pytorch", "pytorch_compiled")
-
-    def open(
-        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
-    ) -> ExpertSession:
-        return ExpertSession(self, device, problem, dict(layout), seed)  # type: ignore[call-overload]
 
 
 class ExpertSession(DeclaredSession):
@@ -44,3 +31,10 @@ class ExpertSession(DeclaredSession):
         for each in self._peers.values():
             each.close()
         super().close()
+
+
+class ExpertProduct(DeclaredWorkload):
+    """Rows times the weights of their expert."""
+
+    peers = ("pytorch", "pytorch_compiled")
+    session = ExpertSession

@@ -17,7 +17,7 @@ from samples import ROOT
 
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
-from launchwise.workloads.content import Source
+from launchwise.workloads.declared.content import Source
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import LENIENT_GPU, feasible
 from launchwise.workloads.spec import load_spec

@@ -21,8 +21,7 @@ from kernels.sentiment.host.launches import (
 )
 from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
-from launchwise.workloads.device import Allocations
-from launchwise.workloads.launches import HostRun
+from launchwise.workloads.device import Allocations, HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec

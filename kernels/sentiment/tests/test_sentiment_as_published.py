@@ -14,7 +14,7 @@ from kernels.sentiment.host.network import EMBEDDING, read_trained
 from kernels.sentiment.host.reviews import Review
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.own_functions import import_from
 
 FOLDER = Path(__file__).resolve().parents[1]
 

@@ -21,8 +21,8 @@ from launchwise.report.answer.tunables import LOSSES, fixed_loss
 from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 VARIANTS = ("strided", "strided_scratch")
 """Variants with one thread per sub-system, from host memory in natural order."""

@@ -31,7 +31,7 @@ from kernels.tridiagonal.host.launches import (
 )
 from kernels.tridiagonal.host.plan import HOST_SOLVER_OF, Choice
 from launchwise.workloads.builds import Build, real_macro
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Launch
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline

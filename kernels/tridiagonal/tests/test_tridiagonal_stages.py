@@ -23,8 +23,7 @@ from kernels.tridiagonal.host.interface_solvers import solve_on_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
-from launchwise.workloads.device import Buffer
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Buffer, Launch
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice
 

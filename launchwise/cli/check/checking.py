@@ -16,22 +16,22 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.cli.check.compiling import CHECK, Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
-from launchwise.cli.check.idle_variants import check_idle
 from launchwise.cli.check.signatures import check_signatures
-from launchwise.cli.check.small_runs import SEED
+from launchwise.cli.check.small_problems import SEED
 from launchwise.cli.check.sweep_files import listed_problems
+from launchwise.cli.check.unused import refused_variant, unused_values
 from launchwise.cli.problems import problems_of
 from launchwise.experiment.checking import check_space
+from launchwise.experiment.cross_checks import TOO_FEW
 from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
-from launchwise.experiment.unknown_study import TOO_FEW
-from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
+from launchwise.workloads.checks import corners
+from launchwise.workloads.declared.own_functions import check_own_functions, own_error
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.own_functions import check_own_functions
-from launchwise.workloads.packages import own_error
+from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.sampling import drawn_of
-from launchwise.workloads.space import Configuration, Problem, baseline, feasible
+from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_architecture
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
@@ -59,29 +59,19 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the check, with its status and one line.
+    """A part of the check, with its status and one line."""
 
-    Parameters
-    ----------
-    name
-        ``spec``, ``expressions``, ``sweep``, ``host``, ``compile`` or ``cpu``.
-    status
-        One of :data:`OK` and those below it.
-    said
-        What was found, or the reason.
-    variant
-        Variant of a run.
-    runs
-        Runs on the CPU that it stands for.
-    again
-        Whether a run of the variant was left out for the same reason before.
-    """
-
+    # ``spec``, ``expressions``, ``sweep``, ``host``, ``compile`` or ``cpu``.
     name: str
+    # One of :data:`OK` and those below it.
     status: str
+    # What was found, or the reason.
     said: str
+    # Variant of a run.
     variant: str = ""
+    # Runs on the CPU that it stands for.
     runs: int = 1
+    # Whether a run of the variant was left out for the same reason before.
     again: bool = False
 
     def as_facts(self) -> dict[str, Any]:
@@ -128,13 +118,19 @@ def checked(
     tried = len(problems) * len(corners.corner_configurations(spec))
     yield Step("expressions", OK, f"have values at {tried} corners of the space")
     listed = listed_problems(folder, spec)
-    check_idle(folder, spec, problems)
+    if never := refused_variant(spec, problems):
+        raise UserError(folder / SPEC_FILE, *never)
+    gpu = gpu_of_architecture(arch)
+    unused = [f"{name}={value}" for name, value in unused_values(spec, problems, gpu)]
+    if unused:
+        values = f"{', '.join(unused)} {'is' if len(unused) == 1 else 'are'}"
+        yield Step("expressions", LEFT_OUT, f"{values} in no feasible configuration on {arch}")
     if listed is not None:
         _check_space(folder, spec, listed)
         yield Step("sweep", OK, _of_sweep(folder, spec, listed))
     workload = load_workload(folder, spec)
     try:
-        builds = chosen_builds(spec, workload, problems)
+        builds = chosen_builds(spec, workload, problems, gpu)
     except UserError:
         raise
     except Exception as error:
@@ -147,14 +143,13 @@ def checked(
         check_own_functions(folder, spec)
     except UserError as error:
         missing = error  # What can be compiled is compiled first.
-    on_cpu = _on_cpu(folder, spec, workload, process, given) if missing is None else ()
+    on_cpu = _on_cpu(folder, spec, workload, process, gpu, given) if missing is None else ()
     yield from _compiled_meanwhile(folder, spec, builds, arch, threads, on_cpu)
     if missing is not None:
         raise missing
 
 
 def _check_space(folder: Path, spec: Spec, listed: Sequence[Problem]) -> None:
-    """Check that the problems of ``sweep.yaml`` may be measured, with every variant for some."""
     try:
         check_space(spec, listed)
     except ValueError as error:
@@ -186,13 +181,13 @@ def _compiled_meanwhile(
         for step in on_cpu:
             waiting.append(step)
             if compiling is not None and compiling.done():
-                yield from _of_nvcc(compiling.result(), arch)
+                yield from _of_nvcc(compiling.result(), arch, spec)
                 compiling = None
             if compiling is None:
                 yield from waiting
                 waiting = []
         if compiling is not None:
-            yield from _of_nvcc(compiling.result(), arch)
+            yield from _of_nvcc(compiling.result(), arch, spec)
         yield from waiting
 
 
@@ -201,11 +196,12 @@ def _on_cpu(
     spec: Spec,
     workload: Workload,
     process: CpuProcess | None,
+    gpu: Mapping[str, Any],
     given: Sequence[Problem] | None,
 ) -> Iterator[Step]:
     if process is not None:
         known = set()
-        for run in run_on_cpu(folder, spec, workload, process, given):
+        for run in run_on_cpu(folder, spec, workload, process, gpu, given):
             key = run.status, run.variant, run.said
             again = run.status == LEFT_OUT and run.variant != "" and key in known
             known.add(key)
@@ -213,7 +209,7 @@ def _on_cpu(
             yield Step("cpu", run.status, said, run.variant, run.runs, again)
 
 
-def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
+def _of_nvcc(found: Outcome, arch: str, spec: Spec) -> Iterator[Step]:
     for source, why in found.left_out.items():
         yield Step("compile", LEFT_OUT, f"{source}: {why}")
     whole = found.taken + len(found.refused)
@@ -221,6 +217,13 @@ def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
         return
     if not found.refused:
         yield Step("compile", OK, f"{whole} builds compile for {arch}")
+        if found.crowded:
+            most = gpu_of_architecture(arch)["gpu_shared_per_block_bytes"]
+            name, needed = max(found.crowded, key=lambda each: each[1])
+            first = _named(spec, baseline(spec)) in dict(found.crowded)
+            said = f"{len(found.crowded)} of {whole} builds{', the baseline among them,' * first}"
+            limit = f"need more shared memory per block than {arch} has ({most} B)"
+            yield Step("compile", REFUSED, f"{said} {limit}: {name}: {needed} B")
         return
     yield Step("compile", SOME_REFUSED, f"{found.taken} of {whole} builds compile for {arch}")
     for name, why in found.refused.items():
@@ -286,7 +289,12 @@ def summary(steps: Sequence[Step]) -> str:
     return f"{reasons.total()} of {whole} runs are left out: {said}{more}"
 
 
-def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> dict[Build, str]:
+def chosen_builds(
+    spec: Spec,
+    workload: Workload,
+    problems: Sequence[Problem],
+    gpu: Mapping[str, Any] = UNKNOWN_GPU,
+) -> dict[Build, str]:
     """Builds of the baseline and of feasible corners, with what they are builds of.
 
     A variant none of whose corners is feasible has a drawn one, if any problem allows one.
@@ -298,9 +306,8 @@ def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> di
             found.setdefault(build, CHECK)
         for configuration in corners.corner_configurations(spec):
             variant = str(configuration["variant"])
-            if per_variant.get(variant, 0) >= MOST_BUILDS or not _allowed(
-                spec, problem, configuration
-            ):
+            allowed = configuration == baseline(spec) or feasible(spec, problem, configuration, gpu)
+            if per_variant.get(variant, 0) >= MOST_BUILDS or not allowed:
                 continue
             build = workload.build(problem, configuration)
             if build not in found:
@@ -308,14 +315,10 @@ def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> di
                 found[build] = _named(spec, configuration)
     for variant in (each for each in spec.variants if each not in per_variant):
         for problem in problems:
-            if (drawn := drawn_of(spec, problem, variant, SEED)) is not None:
+            if (drawn := drawn_of(spec, problem, variant, SEED, gpu)) is not None:
                 found.setdefault(workload.build(problem, drawn), _named(spec, drawn))
                 break
     return found
-
-
-def _allowed(spec: Spec, problem: Problem, configuration: Configuration) -> bool:
-    return configuration == baseline(spec) or feasible(spec, problem, configuration)
 
 
 def _named(spec: Spec, configuration: Mapping[str, Any]) -> str:

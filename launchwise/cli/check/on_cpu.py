@@ -6,26 +6,82 @@ answers with a JSON line per configuration.
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
+import re
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.cli.check.failure_hints import doubt, hint, unfilled_warp
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.timing import complaint
-from launchwise.workloads.device import LaunchFailed, OutOfMemory
-from launchwise.workloads.launches import HostRun
+from launchwise.workloads.device import HostRun, Launch, LaunchFailed, OutOfMemory
 from launchwise.workloads.loading import load_workload
+from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE
+from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
+_CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")
+
+
+def hint(
+    reason: str, spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> str:
+    """The key that a failure points to, to be added to its reason; '' for none."""
+    if "bytes of dynamic shared memory" in reason:
+        return f"; shared_bytes of variants.{configuration['variant']} sets them"
+    if "beyond the end of a buffer" in reason:
+        names = {**UNKNOWN_GPU, **problem, **configuration}
+        for length, block in _divisions(spec, str(configuration["variant"])):
+            try:
+                size, side = (int(spec.value(text, names)) for text in (length, block))
+            except ValueError:
+                continue
+            if side > 1 and size % side:
+                named = block if block == str(side) else f"{block} = {side}"
+                return (
+                    f"; {length} = {size} is no multiple of {named}: the kernel needs a bound, "
+                    f'or the spec constraints: ["{length} % {block} == 0"]'
+                )
+    return ""
+
+
+def unfilled_warp(launch: Launch) -> str:
+    """Remark on a block whose last warp is not full; '' for others."""
+    threads = math.prod(launch.block)
+    if threads % WARP_SIZE == 0:
+        return ""
+    return (
+        f"; the block has {threads} threads, no multiple of {WARP_SIZE}: its last warp is not full"
+    )
+
+
+def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> str:
+    """Why wrong results on the CPU say nothing about a GPU; '' where they do."""
+    names = {**configuration, **problem}
+    kinds = {argument.dtype(names).name for argument in spec.arguments.values()}
+    if spec.variants[str(configuration["variant"])].is_triton and "bfloat16" in kinds:
+        known = "Triton's interpreter does not compute in bfloat16"
+        return f"{known}: check another type, or cast to float32 in the kernel"
+    return ""
+
+
+def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
+    for text in itertools.chain(*spec.variants[variant].grids):
+        yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))
+
+
 ROUNDS = len(ORDERS)
 """Runs of each configuration: once in each order of threads and warps."""
+
+UNINITIALISED = "; written, from shared memory or a local variable that nothing wrote before?"
 
 RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
 
@@ -47,7 +103,7 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         problem, configuration = job["problem"], job["configuration"]
-        key = json.dumps(problem)
+        key, begun = json.dumps(problem), time.process_time()
         found: dict[str, Any]
         try:
             if key not in checked:
@@ -58,6 +114,7 @@ def main() -> None:
                 found = outcome(workload, spec, device, problem, configuration, seed)
         except UserError as error:
             found = {"error": [error.where, error.key, error.message]}
+        found["cpu_s"] = time.process_time() - begun
         answers.write(json.dumps(found) + "\n")
         answers.flush()
 
@@ -75,7 +132,7 @@ def outcome(
     With the largest error and what is allowed, where its results were checked.
     """
     error, tolerance = 0.0, 0.0
-    wrong, right, ragged = "", 0, ""
+    wrong, right, ragged = list[str](), 0, ""
     try:
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
@@ -91,7 +148,7 @@ def outcome(
                         device.launch(launch)
                 found = session.check()
                 if said := complaint(found):
-                    wrong = wrong or said
+                    wrong.append(said)
                     continue
                 right += 1
                 error, tolerance = max(error, found.max_error), found.tolerance
@@ -106,8 +163,20 @@ def outcome(
     if wrong:
         if not right and (blamed := doubt(spec, problem, configuration)):
             return {"status": "left out", "reason": blamed}
-        return {"status": "wrong", "reason": wrong + (RACE if right else "") + ragged}
+        return {"status": "wrong", "reason": _why(wrong, right) + ragged}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
+
+
+def _why(wrong: list[str], right: int) -> str:
+    """What is said of wrong results in all orders of threads, or in some.
+
+    Fresh shared memory holds what outputs are filled with in one order, something else in another.
+    """
+    if right:
+        return wrong[0] + RACE
+    written = [said for said in wrong if NEVER_WRITTEN not in said]
+    is_fresh = 0 < len(written) < len(wrong)
+    return written[0] + UNINITIALISED if is_fresh else wrong[0]
 
 
 if __name__ == "__main__":

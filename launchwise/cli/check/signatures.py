@@ -76,6 +76,11 @@ def check_signatures(folder: Path, spec: Spec) -> None:
             listed = ", ".join(each.name or each.written for each in takes)
             message = f"{one.name} takes {len(takes)} ({listed}), {len(one.given)} are given"
             raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(one.given)})")
+        own = [each.name for each in takes]
+        exchanged = [name for name, other in zip(one.given, own, strict=True) if name != other]
+        if one.step.arguments is None and set(own) >= set(exchanged) and exchanged:
+            message = f"{one.name} takes {', '.join(own)}, in this order; given are"
+            raise UserError(folder / SPEC_FILE, "arguments", f"{message} {', '.join(one.given)}")
         for argument, parameter in zip(one.given, takes, strict=True):
             if argument == NULL:
                 if parameter.is_pointer is False and not _may_be_pointer(spec, one, parameter):

@@ -23,7 +23,7 @@ from launchwise.cli.new.templates import (
 )
 from launchwise.cli.new.tokens import Code, at_commas, closing, is_name
 from launchwise.cli.new.types import QUALIFIERS, WORDS, Names, names_of, type_of
-from launchwise.workloads.spec_checks import MOST_NAMES
+from launchwise.workloads.checks.spec_checks import MOST_NAMES
 
 DEEPEST = 250
 """Most brackets of a kind that are open at once: compilers take 256."""

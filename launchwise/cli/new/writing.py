@@ -54,7 +54,7 @@ def spec_text(
     kernel
         Of ``source``.
     options
-        Of the compiler (:mod:`launchwise.workloads.compiler_options`).
+        Of the compiler (:mod:`launchwise.workloads.parts`).
     """
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)

@@ -17,9 +17,9 @@ from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
 from launchwise.cli.plan.overlay import as_text, settings_of
 from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
+from launchwise.experiment.cross_checks import insist_on_kernel
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.study import Blind, Range, Study
-from launchwise.experiment.unknown_study import insist_on_kernel
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design
 from launchwise.learning.design.kriging import Kriging
@@ -28,8 +28,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, asked_about
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 COMMAND = "plan"
 

@@ -22,9 +22,8 @@ from launchwise.learning.answers import Answer
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.checks.fitting_sizes import nearest_problem
 from launchwise.workloads.parts import Value
-from launchwise.workloads.problem_checks import broken
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
@@ -137,7 +136,7 @@ def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Probl
     for name, value in problem.items():
         if complaint := spec.problem[name].check(value):
             raise UserError(spec.workload, "blind.parameters", f"{name}: {complaint}")
-    if broken(spec, problem) is None:
+    if spec.broken(problem) is None:
         return problem
     nearest = nearest_problem(spec, problem) if move else None
     return nearest if nearest is not None and _within(blind, nearest) else None

@@ -16,9 +16,9 @@ from launchwise.learning.contests import configurations_in, contest_of
 from launchwise.learning.features import Domain
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.summary import WORTH_PERCENT, without_nan
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 
 def contests_of_blind(

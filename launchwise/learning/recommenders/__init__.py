@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.workloads.packages import import_from
+from launchwise.workloads.declared.own_functions import import_from
 
 if TYPE_CHECKING:
     from launchwise.learning.recommender import Recommender

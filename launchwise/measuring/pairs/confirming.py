@@ -25,7 +25,7 @@ from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
 from launchwise.measuring.telemetry import HINDERED, Telemetry, reasons_in
-from launchwise.workloads.statuses import UNKNOWN
+from launchwise.workloads.metrics import UNKNOWN
 
 VISIT, LOST, UNREPLAYED = "visit", "lost", "unreplayed"
 

@@ -26,7 +26,7 @@ from launchwise.measuring.measure import (
     times_ms,
 )
 from launchwise.measuring.timing import RESTORED, complaint
-from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
+from launchwise.workloads.device import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
 ROUND_MS = 2.0

@@ -33,7 +33,7 @@ from launchwise.report.numbers import (
 )
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, selected
-from launchwise.workloads.statuses import MEASURED, STATUSES
+from launchwise.workloads.metrics import MEASURED, STATUSES
 
 STATUS_WORDS = {
     "ok": "rows, timed",

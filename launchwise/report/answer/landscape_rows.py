@@ -15,8 +15,7 @@ import pandas as pd
 from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import IMPORTED, is_baseline, row_numbers
-from launchwise.workloads.metrics import SWEEP, Shown
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED, SWEEP, Shown
 
 FILE = "data/rows/{study}/{gpu}.js"
 """Path of the rows of a study on a GPU, below the report's folder."""

@@ -23,7 +23,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.health.sweep_health import held_back
 from launchwise.report.study import Run, StudyData
-from launchwise.workloads.statuses import STATUSES, UNKNOWN
+from launchwise.workloads.metrics import STATUSES, UNKNOWN
 
 
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:

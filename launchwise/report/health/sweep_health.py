@@ -13,9 +13,9 @@ from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.blocks import Notice
 from launchwise.report.study import StudyData, remembered
+from launchwise.workloads.metrics import UNKNOWN
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import UNKNOWN
 
 MOST_HELD_BACK = 0.05
 """Share of timed rows below full clocks (power, heat) above which a sweep is not well."""

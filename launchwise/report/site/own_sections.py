@@ -15,7 +15,7 @@ from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Section, Text
 from launchwise.report.site.rendering import check_sections, every_section
 from launchwise.report.study import StudyData
-from launchwise.workloads.packages import import_from, own_error
+from launchwise.workloads.declared.own_functions import import_from, own_error
 
 log = logging.getLogger("launchwise")
 

@@ -15,8 +15,8 @@ from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Te
 from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
-from launchwise.workloads.statuses import TIMED
 
 from .formula import Facts, span
 

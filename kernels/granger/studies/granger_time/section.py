@@ -34,8 +34,8 @@ from launchwise.report.fields import (
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
-from launchwise.workloads.statuses import TIMED
 
 from .formula import Rates, Source, size
 from .launches import launches

@@ -15,8 +15,8 @@ from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, selected
 from launchwise.tables.times import PAIRS
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 TOKENS = 256
 """Tokens of the published reviews."""

@@ -13,7 +13,7 @@ from launchwise.report.blocks import Block, Cell, Fold, Section, Table, Text
 from launchwise.report.fields import contradictions, field, of_texts, significant, table_of
 from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.study import StudyData
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED
 
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 from ...host.workload import LOOSER

@@ -13,7 +13,7 @@ from launchwise.report.blocks import Block, Text
 from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.workloads.statuses import MEASURED
+from launchwise.workloads.metrics import MEASURED
 
 from . import gains
 from .gains import CHOICE, SIZE, gain_table, largest_gain

@@ -13,8 +13,8 @@ from launchwise.learning.splits import asked_about
 from launchwise.report.figures import kinds_of
 from launchwise.report.study import StudyData
 from launchwise.tables.times import by_sweep
+from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED
 
 from ...recommenders.stream_law.choice import (
     OVERLAPPED,

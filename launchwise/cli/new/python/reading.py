@@ -20,7 +20,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.new.python.excerpt import parsed, python_text
 from launchwise.cli.new.python.facts import Code, Facts
 from launchwise.cli.new.python.limits import CPU_SECONDS
-from launchwise.workloads.compiler_options import compiler_option
+from launchwise.workloads.parts import compiler_option
 
 _WALL_SECONDS = 60
 _MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^\n\r\\]*))?")

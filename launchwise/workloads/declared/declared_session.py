@@ -7,7 +7,7 @@ element by element.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,26 +16,43 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.c_functions import FunctionRun
-from launchwise.workloads.content import nbytes_of, shape_of
-from launchwise.workloads.device import Buffer, Device, OutOfMemory, closed_on_error
-from launchwise.workloads.expected import Outputs, number
-from launchwise.workloads.launches import Launch, LaunchSequence, Restore, Runnable
-from launchwise.workloads.output_check import OutputCheck
-from launchwise.workloads.poison import BYTE, Poison
-from launchwise.workloads.steps import Planned, planned, swapped_in
+from launchwise.workloads.declared.content import Content, nbytes_of, shape_of
+from launchwise.workloads.declared.expected import Outputs, OwnReference, number
+from launchwise.workloads.device import (
+    Buffer,
+    Device,
+    Launch,
+    LaunchSequence,
+    OutOfMemory,
+    Restore,
+    Runnable,
+    closed_on_error,
+)
+from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
+from launchwise.workloads.results.output_check import (
+    BYTE,
+    OutputCheck,
+    Poison,
+    nan_in,
+    unchanged,
+    wrong_element,
+)
+from launchwise.workloads.results.untouched import Untouched, Zone, guarded
 from launchwise.workloads.templates import resolved_kernel
-from launchwise.workloads.untouched import Untouched, Zone, guarded
-from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
-from launchwise.workloads.workload import Finding, Session
-
-if TYPE_CHECKING:
-    from launchwise.workloads.declared_workload import DeclaredWorkload
+from launchwise.workloads.workload import Finding, Session, Workload
 
 Shape = tuple[int, int, int]
 
 
 class DeclaredSession(Session):
     """One problem on one device, in the layout of some configurations.
+
+    Parameters
+    ----------
+    layout
+        Tunables that arrays or the reference depend on.
+    content, wanted
+        Content of the arrays, and what the reference expects.
 
     Raises
     ------
@@ -45,22 +62,22 @@ class DeclaredSession(Session):
         When inputs or the reference do not fit the arguments.
     """
 
-    workload: DeclaredWorkload
-
     def __init__(
         self,
-        workload: DeclaredWorkload,
+        workload: Workload,
         device: Device,
         problem: Mapping[str, Any],
         layout: Mapping[str, Any],
         seed: int,
+        reference: OwnReference,
+        content: Content,
+        wanted: Outputs,
     ) -> None:
         super().__init__(workload, device, problem, seed)
         spec = workload.spec
         self.arguments = spec.arguments
-        self.names = {**problem, **layout}
-        self.content, self._wanted = workload.content_and_outputs(self.names, problem, seed)
-        self.names |= self.content.numbers
+        self.names = {**problem, **layout, **content.numbers}
+        self.content, self._wanted, self._own = content, wanted, reference
         self.working_set_bytes = int(spec.value(spec.work.bytes, problem))
         self._checks: dict[str, list[OutputCheck]] | None = None
         self._poison: dict[str, Poison] = {}
@@ -213,7 +230,6 @@ class DeclaredSession(Session):
             raise self._mistake(key, message) from error
 
     def _fill_constants(self, build: Build) -> None:
-        """Copy inputs to the constant memory of a build: each has its own."""
         if build in self._constants:
             return
         for name, argument in self.arguments.items():
@@ -273,7 +289,7 @@ class DeclaredSession(Session):
         """Compare every output with the reference, relative to its largest expected value."""
         if said := self._untouched.complaint():
             return Finding(0.0, 0.0, said)
-        if self.workload.reference.compares:
+        if self._own.compares:
             return self._compared()
         # The output that comes nearest to its limit stands for all.
         worst = Finding(0.0, 0.0)
@@ -296,7 +312,7 @@ class DeclaredSession(Session):
     def _compared(self) -> Finding:
         """The verdict of the user's own comparison."""
         found, expected = self._downloaded(), dict(self._wanted)
-        said = self.workload.reference.compared(self.names, self.content, found, expected)
+        said = self._own.compared(self.names, self.content, found, expected)
         return Finding(0.0, 0.0, said)
 
     def _downloaded(self) -> Outputs:
@@ -337,7 +353,7 @@ class DeclaredSession(Session):
                 with np.errstate(all="ignore"):
                     expected = np.ma.getdata(values).astype(dtype)
                 self._poison[name] = Poison(self.device, self.memory, self.buffers[name], expected)
-        if not checks and not self.workload.reference.compares:
+        if not checks and not self._own.compares:
             raise self._mistake("reference", "gives None for every output: nothing is verified")
         only_inout = all(self.arguments[name].role == "inout" for name in checks)
         if checks and only_inout and unchanged(self._wanted, self.content.arrays):
@@ -348,7 +364,6 @@ class DeclaredSession(Session):
         return checks
 
     def _by_variant(self, variant: str) -> Outputs:
-        """Outputs of a variant at neutral tunables."""
         spec = self.workload.spec
         neutral = spec.neutral
         own = {name: value for name, value in self.names.items() if name in spec.tunables}

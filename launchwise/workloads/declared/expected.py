@@ -7,20 +7,18 @@ import math
 import operator
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
-from launchwise.workloads.content import Content, shape_of
+from launchwise.workloads.declared.content import Content, shape_of
+from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import widened
-from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.references import called
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec
 
 Outputs = dict[str, np.ndarray]
 """Name of an output to its expected values, maybe masked; outputs that are not compared lack."""
@@ -69,7 +67,12 @@ class OwnReference:
         if self._expected is not None:
             given: Any = self._expected(self._available(self._expected, names, content))
         elif reference.call is not None:
-            given = called(self._spec, {**names, **self._numbers(names, content)}, content.arrays)
+            given = called(
+                self._folder,
+                self._spec,
+                {**names, **self._numbers(names, content)},
+                content.arrays,
+            )
         else:
             return {}
         where = reference.call or str(reference.file)

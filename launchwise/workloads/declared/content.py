@@ -6,22 +6,38 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
-from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
+from launchwise.workloads.arguments import GIVEN, Argument, Fill
+from launchwise.workloads.declared.own_functions import OwnFunction, own_function
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
-from launchwise.workloads.own_functions import OwnFunction, own_function
+from launchwise.workloads.parts import NO_ELEMENT
+from launchwise.workloads.spec import Spec
 
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
 
-NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
-"""What is said of an array without elements."""
+def uniform(count: int, seed: int, low: float = -1.0, high: float = 1.0) -> np.ndarray:
+    """The first elements of the uniform sequence of ``seed``, as in ``common/uniform.cuh``.
+
+    Element i is output i + 1 of SplitMix64 (Steele, Lea, Flood 2014), its upper 53 bits as a
+    fraction.
+
+    Returns
+    -------
+    float64, shape (count,), in [low, high).
+    """
+    with np.errstate(over="ignore"):
+        bits = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        bits += np.uint64(seed)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits ^= bits >> np.uint64(31)
+    return low + (high - low) * ((bits >> np.uint64(11)).astype(float) * 2.0**-53)
+
 
 PART = 1 << 18
 """Elements that are drawn at a time."""
@@ -29,17 +45,11 @@ PART = 1 << 18
 
 @dataclass
 class Content:
-    """Content of the arguments of one problem.
+    """Content of the arguments of one problem."""
 
-    Parameters
-    ----------
-    arrays
-        Every array that a kernel reads, by the name of its argument.
-    numbers
-        Numbers that the function ``inputs`` gives, by name.
-    """
-
+    # Every array that a kernel reads, by the name of its argument.
     arrays: dict[str, np.ndarray]
+    # Numbers that the function ``inputs`` gives, by name.
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
@@ -122,7 +132,6 @@ class Source:
         return self._last[1]
 
     def _arrays(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
-        """What the function gives, as arrays."""
         made = {}
         for name, value in self._called(problem, seed).items():
             try:

@@ -31,17 +31,11 @@ MOST_THREADS = 16
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest difference of two arrays.
+    """The largest difference of two arrays."""
 
-    Parameters
-    ----------
-    size
-        Its absolute value; NaN where a NaN stands against something else.
-    index
-        Where it is, in the flat arrays; of several, the first. 0 where there is no difference.
-    """
-
+    # Its absolute value; NaN where a NaN stands against something else.
     size: float
+    # Where it is, in the flat arrays; of several, the first. 0 where there is no difference.
     index: int = 0
 
     def exceeds(self, other: Difference) -> bool:

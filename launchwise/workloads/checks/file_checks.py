@@ -1,11 +1,10 @@
-"""Whether a spec fits the files that it names: kernels, macros, constants, functions."""
+"""Whether a spec fits the files that it names: kernels, macros, functions, configurations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, inside
@@ -17,17 +16,44 @@ from launchwise.workloads.definitions import (
     is_macro,
     overriding_line,
 )
-from launchwise.workloads.listed_functions import check_listed
-from launchwise.workloads.parts import Variant
+from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.references import check_listed
 from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
+from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
 from launchwise.workloads.triton_builds import check_triton
 
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
+
+def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:
+    """Values of each configuration in a Parquet file.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, lacks a column, or holds a value that the spec does not list.
+    """
+    # Only some workloads list their configurations: loading it takes a fifth of a second.
+    from pyarrow import ArrowException, parquet
+
+    from launchwise.base.parquet_limits import insist_on_limits
+
+    try:
+        insist_on_limits(path)
+        table = parquet.read_table(path, columns=spec.tunable_columns)
+    except FileNotFoundError as error:
+        raise UserError(path, "", "is missing") from error
+    except (OSError, ValueError, KeyError, ArrowException) as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+    if lacking := [name for name in spec.tunable_columns if name not in table.column_names]:
+        raise UserError(path, lacking[0], "is missing")
+    columns = [table[name].to_pylist() for name in spec.tunable_columns]
+    for name, values in zip(spec.tunable_columns, columns, strict=True):
+        if strange := sorted(set(values) - set(spec.values_of(name)), key=str):
+            raise UserError(path, name, unknown("value", strange[0], spec.values_of(name)))
+    return dict.fromkeys(zip(*columns, strict=True))
 
 
-def check_described(folder: Path, spec: Spec) -> None:
+def check_described(folder: Path, spec: SpecFields) -> None:
     """Check what the arguments of a spec name outside of it: kernels, macros, the reference."""
     path = folder / SPEC_FILE
     for key, named in _named_files(spec):
@@ -50,7 +76,7 @@ def check_described(folder: Path, spec: Spec) -> None:
             raise UserError(path, "reference.call", str(error)) from None
 
 
-def _named_files(spec: Spec) -> Iterator[tuple[str, str]]:
+def _named_files(spec: SpecFields) -> Iterator[tuple[str, str]]:
     """Key and path of every file that a spec names beside CUDA sources and headers."""
     for name, argument in spec.arguments.items():
         if isinstance(argument.fill, Fill) and argument.fill.file is not None:
@@ -65,7 +91,7 @@ def _named_files(spec: Spec) -> Iterator[tuple[str, str]]:
             yield key, function.partition(":")[0]
 
 
-def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that no file of a variant defines its build tunables otherwise.
 
     Raises
@@ -96,7 +122,7 @@ def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant)
                 raise UserError(*key, message)
 
 
-def _check_kernel_names(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+def _check_kernel_names(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that the source of a variant, or a header beside it, has its kernels.
 
     Raises

@@ -8,7 +8,8 @@ from typing import Any
 
 from launchwise.base.names import assigned
 from launchwise.gpus.profile import GPU_FEATURES
-from launchwise.workloads.fitting_sizes import nearest_problems
+from launchwise.workloads.checks.fitting_sizes import nearest_problems
+from launchwise.workloads.checks.spec_checks import Place, places
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
@@ -71,7 +72,10 @@ def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configurati
 
 
 def _ends_of(values: list[Value]) -> list[Value]:
-    return list(dict.fromkeys([values[0], values[-1]]))
+    """The first and the last of texts, the least and the largest of numbers, in their order."""
+    numbers = [value for value in values if isinstance(value, int)]
+    ends = {min(numbers), max(numbers)} if len(numbers) == len(values) else {values[0], values[-1]}
+    return [value for value in values if value in ends]
 
 
 def _some(choices: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
@@ -83,7 +87,6 @@ def _some(choices: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
 
 
 def _combination(choices: Sequence[Sequence[Value]], number: int) -> tuple[Value, ...]:
-    """Combination ``number`` in the order of :func:`itertools.product`."""
     found: list[Value] = []
     for values in reversed(choices):
         number, place = divmod(number, len(values))
@@ -101,33 +104,48 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
     drawn
         Whether constraints of the problem that no drawn size meets are a mistake.
     """
-    plausible = dict.fromkeys(GPU_FEATURES, PLAUSIBLE)
-    corners = corner_problems(spec)
-    if drawn and not corners:
+    problems = corner_problems(spec)
+    if drawn and not problems:
         return "constraints", nothing_fits(spec)
-    for problem in corners:
-        for key, text in _of_work(spec):
-            if said := _failure(spec, text, problem):
-                return key, f"{said} for {assigned(problem)}"
+    every = list(places(spec))
+    alone = [each for each in every if each.is_of_problem]
+    conditions = [each for each in every if each.is_condition]
+    others = [each for each in every if not each.is_condition and not each.is_of_problem]
+    for problem in problems:
+        if said := _first_failure(spec, alone, problem):
+            return said
         for configuration in corner_configurations(spec):
-            names = {**plausible, **problem, **configuration, **UNKNOWN_GPU}
-            where = assigned({**problem, **configuration})
-            variant = spec.variants[str(configuration["variant"])]
-            prefix = f"variants.{configuration['variant']}"
-            allowed = True
-            for key, text in _conditions(spec, prefix, variant):
-                if said := _failure(spec, text, names):
-                    return key, f"{said} for {where}"
+            gpu = {**dict.fromkeys(GPU_FEATURES, PLAUSIBLE), **UNKNOWN_GPU}
+            names = {**gpu, **problem, **configuration}
+            variant = ("", configuration["variant"])
+            for each in [one for one in conditions if one.variant in variant]:
+                if said := _first_failure(spec, [each], names):
+                    return said
                 # As a sweep reads them: what one rules out the next need not bear.
-                if not spec.value(text, names):
-                    allowed = False
+                if not spec.value(each.text, names):
                     break
-            if allowed:
-                for key, text in _others(spec, prefix, variant):
-                    if said := _failure(
-                        spec, text, {**dict.fromkeys(GPU_FEATURES, PLAUSIBLE), **names}
-                    ):
-                        return key, f"{said} for {where}"
+            else:
+                own = [each for each in others if each.variant in variant]
+                if said := _first_failure(spec, own, names):
+                    return said
+    return None
+
+
+def _first_failure(
+    spec: Spec, asked: Sequence[Place], names: Mapping[str, Any]
+) -> tuple[str, str] | None:
+    """Key and complaint of the first expression without a value.
+
+    What reads counters, or numbers that ``inputs`` gives, has its value only when it runs.
+    """
+    for each in asked:
+        if names.keys() >= set(spec.formulas.raw_names(each.text)):
+            try:
+                spec.value(each.text, names)
+            except ValueError as error:
+                columns = [*spec.problem, *spec.tunable_columns]
+                where = {name: names[name] for name in columns if name in names}
+                return each.key, f"{error} for {assigned(where)}"
     return None
 
 
@@ -154,63 +172,3 @@ def _limits(name: str, parameter: ProblemParameter) -> str:
     if low is not None:
         return f"{name} from {low}"
     return f"{name} up to {high}" if high is not None else f"any {name}"
-
-
-def _of_work(spec: Spec) -> Iterator[tuple[str, str]]:
-    for key in ("items", "bytes", "flop", "footprint_bytes", "host_bytes", "precision"):
-        yield f"work.{key}", getattr(spec.work, key)
-    for key, text in _of_arrays(spec):
-        if set(spec.formulas.raw_names(text)) <= set(spec.problem):
-            yield key, text
-
-
-def _of_arrays(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Shapes, contents, and what a reference is given."""
-    for name, argument in spec.arguments.items():
-        for text in argument.sizes:
-            yield f"arguments.{name}.shape", text
-    if spec.reference is not None:
-        for text in spec.reference.given or []:
-            if text not in spec.arguments:
-                yield "reference.given", text
-
-
-def _conditions(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, str]]:
-    for text in spec.constraints:
-        yield "constraints", text
-    for text in variant.constraints:
-        yield f"{prefix}.constraints", text
-
-
-def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, str]]:
-    for key in ("block", "grid"):
-        for text in getattr(variant, key) or ():
-            yield f"{prefix}.{key}", text
-    yield f"{prefix}.shared_bytes", variant.shared_bytes
-    for number, step in enumerate(variant.kernels):
-        for text in (*step.block, *step.grid, step.shared_bytes):
-            yield f"{prefix}.kernels.{number}", text
-    for key, text in _of_arrays(spec):
-        if not set(spec.formulas.raw_names(text)) <= set(spec.problem):
-            yield key, text
-    for name, argument in spec.arguments.items():
-        for text in argument.values.values():
-            yield f"arguments.{name}.value", text
-    for name, text in spec.macros.items():
-        yield f"macros.{name}", text
-    for name, text in spec.features.items():
-        yield f"features.{name}", text
-
-
-def _failure(spec: Spec, text: str, names: Mapping[str, Any]) -> str:
-    """Complaint about the value of an expression; '' if it is right.
-
-    What reads counters, or numbers that ``inputs`` gives, has its value only when it runs.
-    """
-    if not set(spec.formulas.raw_names(text)) <= set(names):
-        return ""
-    try:
-        spec.value(text, names)
-    except ValueError as error:
-        return str(error)
-    return ""

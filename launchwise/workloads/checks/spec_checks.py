@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from launchwise.base.errors import LONGEST_NAME, unknown
 from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
@@ -18,18 +19,15 @@ from launchwise.workloads.arguments import (
     parameters_of,
     types_of,
 )
-from launchwise.workloads.content import NO_ELEMENT
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
     MEASURED_COLUMNS,
+    NO_ELEMENT,
     Variant,
     Work,
 )
-
-if TYPE_CHECKING:
-    from launchwise.workloads.spec import Spec
-
+from launchwise.workloads.spec_fields import SpecFields
 
 MOST_NAMES = 250
 """Most parameters, tunables, variants or other names of one kind in a spec."""
@@ -37,7 +35,7 @@ MOST_NAMES = 250
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
-def check_spec(spec: Spec) -> None:
+def check_spec(spec: SpecFields) -> None:
     """Check that what a spec names is there, and that its expressions can be read.
 
     Raises
@@ -78,7 +76,7 @@ def check_spec(spec: Spec) -> None:
     _check_verified(spec)
 
 
-def _check_verified(spec: Spec) -> None:
+def _check_verified(spec: SpecFields) -> None:
     """Insist that something may be recommended, and that all is compared with right answers."""
     if not any(variant.verified for variant in spec.variants.values()):
         raise ValueError("variants: none is verified, so none could be recommended")
@@ -89,7 +87,7 @@ def _check_verified(spec: Spec) -> None:
         )
 
 
-def _check_arguments(spec: Spec) -> None:
+def _check_arguments(spec: SpecFields) -> None:
     """Check what :class:`Argument`, :class:`Reference` and kernels name."""
     if not spec.arguments:
         for key in ("macros", "reference", "inputs"):
@@ -98,30 +96,19 @@ def _check_arguments(spec: Spec) -> None:
         if named := [name for name, variant in spec.variants.items() if variant.is_triton]:
             raise ValueError(f"variants.{named[0]}.source: Triton belongs to a spec with arguments")
         return
-    known = {*spec.problem, *spec.derived}
-    given = [name for name, each in spec.arguments.items() if each.value == GIVEN]
     for name, argument in spec.arguments.items():
-        _check_argument(spec, name, argument, {*known, *spec.tunable_columns, *given})
+        _check_argument(spec, name, argument)
     if not any(argument.is_written for argument in spec.arguments.values()):
         raise ValueError("arguments: none has the role output or inout")
-    chosen = {"variant", *(n for n, one in spec.tunables.items() if one.kind == "build")}
-    for name, text in spec.macros.items():
-        check_names(f"macros.{name}", text, known | chosen)
+    for name in spec.macros:
         if name in spec.tunables:
             raise ValueError(f"macros.{name}: is a tunable")
     for name, variant in spec.variants.items():
         _check_kernels(spec, f"variants.{name}", variant)
-    _check_reference(spec, known)
+    _check_reference(spec)
 
 
-def _check_argument(spec: Spec, name: str, argument: Argument, known: set[str]) -> None:
-    """Check type, shape, content and value of an argument.
-
-    Parameters
-    ----------
-    known
-        Names of the problem, tunables, and numbers that ``inputs`` gives.
-    """
+def _check_argument(spec: SpecFields, name: str, argument: Argument) -> None:
     where = f"arguments.{name}"
     types_of_argument(where, argument, spec.problem, spec.tunables)
     tunable = spec.tunables.get(argument.type) if isinstance(argument.type, str) else None
@@ -130,25 +117,15 @@ def _check_argument(spec: Spec, name: str, argument: Argument, known: set[str]) 
     if argument.is_data and spec.inputs is None:
         key = "value" if argument.shape is None else "shape"
         raise ValueError(f"{where}.{key}: data is made by a function: inputs is missing")
-    for text in argument.sizes:
-        check_names(f"{where}.shape", text, known)
-        if text.strip() == "0":
-            raise ValueError(f"{where}.shape: has no element: {NO_ELEMENT}")
-    if isinstance(argument.fill, Fill):
-        for text in argument.fill.formulas:
-            check_names(f"{where}.fill", text, {*spec.problem, *spec.derived})
-    counters = {each for one in spec.variants.values() for each in _counters(one)}
-    for field, text in argument.values.items():
-        key = f"{where}.value.{field}" if field else f"{where}.value"
-        check_names(key, text, known | counters)
+    if "0" in map(str.strip, argument.sizes):
+        raise ValueError(f"{where}.shape: has no element: {NO_ELEMENT}")
 
 
 def _counters(variant: Variant) -> list[str]:
-    """Counters of a variant's repetitions."""
     return [name for part in (variant, *variant.kernels) for name in part.repeat]
 
 
-def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
+def _check_kernels(spec: SpecFields, where: str, variant: Variant) -> None:
     if (variant.kernel is None) == (not variant.kernels):
         raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
     for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
@@ -161,35 +138,15 @@ def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
             if spec.arguments[name].constant is not None:
                 raise ValueError(f"{where}.arguments: {name} lies in constant memory")
     known = {*spec.problem, *spec.derived, *spec.tunable_columns, *GPU_NAMES}
-    outer = _check_repeat(spec, where, variant, known)
+    _check_repeat(spec, where, variant, known)
     for number, step in enumerate(variant.kernels):
-        inner = _check_repeat(spec, f"{where}.kernels.{number}", step, known | outer)
-        for text in (*step.block, *step.grid, step.shared_bytes):
-            _check_launch(spec, f"{where}.kernels", text, known | outer | inner)
-    _check_launch(spec, f"{where}.shared_bytes", variant.shared_bytes, known)
+        _check_repeat(spec, f"{where}.kernels.{number}", step, known | set(variant.repeat))
 
 
-def _check_launch(spec: Spec, where: str, text: str, known: set[str]) -> None:
-    """As ``check_names``; a launch knows no arguments: those that ``inputs`` gives come later."""
-    try:
-        check_names(where, text, known)
-    except ValueError as error:
-        argument = next((each for each in spec.arguments if f"name {each!r}" in str(error)), None)
-        if argument is None:
-            raise
-        may = "problem parameters, derived names, tunables, and counters"
-        message = f"{text!r} reads the argument {argument}; it may read {may}"
-        raise ValueError(f"{where}: {message}") from None
-
-
-def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> set[str]:
-    """Check counters and swapped arrays of what is repeated; returns the counters."""
-    counters: set[str] = set()
-    for name, text in part.repeat.items():
-        _check_launch(spec, f"{where}.repeat.{name}", text, known | counters)
+def _check_repeat(spec: SpecFields, where: str, part: Repeated, known: set[str]) -> None:
+    for name in part.repeat:
         if name in known:
             raise ValueError(f"{where}.repeat.{name}: is already a name of the spec")
-        counters.add(name)
     for name in part.swap or ():
         if name not in spec.arguments:
             raise ValueError(f"{where}.swap: {unknown('argument', name, spec.arguments)}")
@@ -200,23 +157,21 @@ def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> se
         if (one.type, one.shape) != (other.type, other.shape):
             message = f"{' and '.join(part.swap)} differ in type or shape"
             raise ValueError(f"{where}.swap: {message}")
-    return counters
 
 
-def _check_reference(spec: Spec, known: set[str]) -> None:
+def _check_reference(spec: SpecFields) -> None:
     if spec.reference is None:
         raise ValueError("reference is missing: what must the outputs be?")
     for text in spec.reference.given or []:
-        if text not in spec.arguments:
-            check_names("reference.given", text, known | set(spec.tunables))
-        elif spec.arguments[text].is_array and not spec.arguments[text].is_read:
+        argument = spec.arguments.get(text)
+        if argument is not None and argument.is_array and not argument.is_read:
             raise ValueError(f"reference.given: {text} is an output")
     if spec.reference.variant is not None and spec.reference.variant not in spec.variants:
         message = unknown("variant", spec.reference.variant, spec.variants)
         raise ValueError(f"reference.variant: {message}")
 
 
-def _check_own_names(spec: Spec) -> None:
+def _check_own_names(spec: SpecFields) -> None:
     taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
     taken |= dict.fromkeys(LATER_COLUMNS, "a column of later tables")
     taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
@@ -242,42 +197,128 @@ def _check_own_names(spec: Spec) -> None:
             raise ValueError(f"findings.{name}: {name} is already {taken[name]}")
 
 
-def _check_expressions(spec: Spec) -> None:
+def _check_expressions(spec: SpecFields) -> None:
     known, extents = set(spec.problem), dict[str, Extent]()
     for name, text in spec.derived.items():
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
         extents[name] = _extent(f"derived.{name}", text, extents)
-    for key in Work.model_fields:
-        if key != "item":
-            text = getattr(spec.work, key)
-            check_names(f"work.{key}", text, known)
-            # Whatever stands behind derived names: a problem costs the same for every variant.
-            raw = spec.formulas.raw_names(text)
-            if strange := [each for each in raw if each not in spec.problem]:
-                message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
-                raise ValueError(f"work.{key}: {message}")
-    known |= {*spec.tunable_columns, *GPU_NAMES}
-    for text in spec.constraints:
-        check_names("constraints", text, known)
-        _extent("constraints", text, extents)
-    for name, variant in spec.variants.items():
-        for part in ("constraints", "block", "grid"):
-            for text in getattr(variant, part) or ():
-                _check_launch(spec, f"variants.{name}.{part}", text, known)
-                _extent(f"variants.{name}.{part}", text, extents)
-    for name, text in spec.features.items():
-        check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
+    for place in places(spec):
+        _check_place(spec, place)
+        _extent(place.key, place.text, extents)
+    for key in _WORK:
+        # Whatever stands behind derived names: a problem costs the same for every variant.
+        raw = spec.formulas.raw_names(getattr(spec.work, key))
+        if strange := [each for each in raw if each not in spec.problem]:
+            may = "it may read problem parameters only"
+            raise ValueError(f"work.{key}: {getattr(spec.work, key)!r} reads {strange[0]}; {may}")
     if spec.cost is not None:
         try:
-            spec.cost.check(known | set(GPU_FEATURES), spec.variants)
+            named = {*known, *spec.tunable_columns, *GPU_NAMES, *GPU_FEATURES}
+            spec.cost.check(named, spec.variants)
         except ValueError as error:
             raise ValueError(f"cost.{error}") from error
 
 
+def _check_place(spec: SpecFields, place: Place) -> None:
+    """As ``check_names``; a launch knows no arguments: those that ``inputs`` gives come later."""
+    try:
+        check_names(place.key, place.text, place.known)
+    except ValueError as error:
+        argument = next((each for each in spec.arguments if f"name {each!r}" in str(error)), None)
+        if argument is None or not place.variant:
+            raise
+        may = "problem parameters, derived names, tunables, and counters"
+        message = f"{place.text!r} reads the argument {argument}; it may read {may}"
+        raise ValueError(f"{place.key}: {message}") from None
+
+
+_WORK = [key for key in Work.model_fields if key != "item"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression of a spec."""
+
+    key: str
+    text: str
+    # Names that it may read.
+    known: Collection[str]
+    # Whether it says what is allowed, or has a value for each problem, whatever is allowed.
+    is_condition: bool = False
+    is_of_problem: bool = False
+    # The variant that has it; '' for all.
+    variant: str = ""
+
+
+def places(spec: SpecFields) -> Iterator[Place]:
+    """Every expression of a spec but derived names; of a configuration, conditions come first."""
+    problem = {*spec.problem, *spec.derived}
+    every = {*problem, *spec.tunable_columns, *GPU_NAMES}
+    for key in _WORK:
+        yield Place(f"work.{key}", getattr(spec.work, key), problem, is_of_problem=True)
+    for text in spec.constraints:
+        yield Place("constraints", text, every, is_condition=True)
+    for name, variant in spec.variants.items():
+        where = f"variants.{name}"
+        for text in variant.constraints:
+            yield Place(f"{where}.constraints", text, every, is_condition=True, variant=name)
+    for name, variant in spec.variants.items():
+        for key, text, counters in _of_launches(f"variants.{name}", variant):
+            yield Place(key, text, every | counters, variant=name)
+    given = [name for name, each in spec.arguments.items() if each.value == GIVEN]
+    known = {*problem, *spec.tunable_columns, *given}
+    counters = {each for one in spec.variants.values() for each in _counters(one)}
+    for name, argument in spec.arguments.items():
+        where = f"arguments.{name}"
+        for text in argument.sizes:
+            yield Place(f"{where}.shape", text, known, is_of_problem=_reads_sizes_only(spec, text))
+        for text in argument.fill.formulas if isinstance(argument.fill, Fill) else ():
+            yield Place(f"{where}.fill", text, problem)
+        for field, text in argument.values.items():
+            yield Place(f"{where}.value.{field}".rstrip("."), text, known | counters)
+    for text in (spec.reference.given if spec.reference else None) or []:
+        if text not in spec.arguments:
+            alone = _reads_sizes_only(spec, text)
+            yield Place("reference.given", text, problem | set(spec.tunables), is_of_problem=alone)
+    build = {"variant", *(n for n, one in spec.tunables.items() if one.kind == "build")}
+    for name, text in spec.macros.items():
+        yield Place(f"macros.{name}", text, problem | build)
+    for name, text in spec.features.items():
+        yield Place(f"features.{name}", text, every - set(GPU_NAMES) | set(GPU_FEATURES))
+
+
+def _reads_sizes_only(spec: SpecFields, text: str) -> bool:
+    try:
+        return spec.problem.keys() >= set(spec.formulas.raw_names(text))
+    except ValueError:
+        return False  # It is no expression, which is told with its key.
+
+
+def _of_launches(where: str, variant: Variant) -> Iterator[tuple[str, str, set[str]]]:
+    """Keys and expressions of a variant's launches, and the counters that they may read."""
+    for key in ("block", "grid"):
+        yield from ((f"{where}.{key}", text, set()) for text in getattr(variant, key) or ())
+    yield f"{where}.shared_bytes", variant.shared_bytes, set()
+    outer = set(variant.repeat)
+    yield from _of_counters(where, variant, set())
+    for number, step in enumerate(variant.kernels):
+        own = f"{where}.kernels.{number}"
+        yield from _of_counters(own, step, outer)
+        for text in (*step.block, *step.grid, step.shared_bytes):
+            yield own, text, outer | set(step.repeat)
+
+
+def _of_counters(
+    where: str, part: Repeated, known: set[str]
+) -> Iterator[tuple[str, str, set[str]]]:
+    names = [*part.repeat]
+    for place, (name, text) in enumerate(part.repeat.items()):
+        yield f"{where}.repeat.{name}", text, known | set(names[:place])
+
+
 def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
-    """As ``extent``, with the key in its message."""
     try:
         return extent(text, derived)
     except ValueError as error:

@@ -8,19 +8,22 @@ from functools import cached_property
 from typing import Any
 
 from launchwise.workloads.builds import Build
-from launchwise.workloads.content import Content, Source, nbytes_of
-from launchwise.workloads.declared_session import DeclaredSession
+from launchwise.workloads.declared.content import Content, Source, nbytes_of
+from launchwise.workloads.declared.declared_session import DeclaredSession
+from launchwise.workloads.declared.expected import Outputs, OwnReference
 from launchwise.workloads.device import Device
-from launchwise.workloads.expected import Outputs, OwnReference
-from launchwise.workloads.output_check import compare_build
+from launchwise.workloads.results.output_check import compare_build
+from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.triton_builds import triton_build
-from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
 
 
 class DeclaredWorkload(Workload):
     """A workload that its spec describes whole."""
+
+    session: type[DeclaredSession] = DeclaredSession
+    """Class of its sessions."""
 
     @cached_property
     def source(self) -> Source:
@@ -129,7 +132,6 @@ class DeclaredWorkload(Workload):
         ]
 
     def _layouts(self, problem: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-        """The problem with each value of a type that is a tunable."""
         neutral = self.spec.neutral
         if kind not in self.spec.tunables:
             return [{**neutral, **problem}]
@@ -139,7 +141,7 @@ class DeclaredWorkload(Workload):
         """Nothing to compare: inputs and reference are made on the host alone.
 
         How a device compares is checked by each session (see
-        :class:`launchwise.workloads.output_check.OutputCheck`).
+        :class:`launchwise.workloads.results.output_check.OutputCheck`).
         """
         return ""
 
@@ -148,7 +150,9 @@ class DeclaredWorkload(Workload):
     ) -> Session:
         """Make the inputs of a problem and put them on the device."""
         assert isinstance(layout, tuple)
-        return DeclaredSession(self, device, problem, dict(layout), seed)
+        values = dict(layout)
+        made = self.content_and_outputs({**problem, **values}, problem, seed)
+        return self.session(self, device, problem, values, seed, self.reference, *made)
 
     def content_and_outputs(
         self, names: Mapping[str, Any], problem: Mapping[str, Any], seed: int

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.workloads.builds import DIGEST_SOURCE, Build
-from launchwise.workloads.device import Allocations, Buffer, Device
-from launchwise.workloads.launches import Launch
+from launchwise.workloads.device import Allocations, Buffer, Device, Launch
 
 KERNEL = "digest_regions"
 DIGEST_BUILD = Build.of(DIGEST_SOURCE, {})

@@ -1,0 +1,400 @@
+"""Sizes near wanted ones that meet conditions such as ``n % 256 == 0`` or ``m <= n``.
+
+Values worth a try are read off the conditions: multiples of what they divide by, values at which
+a comparison changes sides, powers of two; then whatever is near. The search is deterministic, and
+bounded: it may miss sizes that meet unusual conditions.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from launchwise.base.expressions import evaluate, inlined
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
+from launchwise.workloads.spec_fields import SpecFields
+
+MOST_EVALUATED = 12_000
+"""Most evaluations of an expression in one search, about 0.1 s."""
+
+NEAR = 64
+"""Values on each side of a wanted one that are all tried."""
+
+FAR = 4096
+"""Values on each side that are tried, where nothing else fits the only parameter."""
+
+BRANCHES = (3, 6, 12)
+"""Values of a parameter that are tried before those of the next: few first, then more."""
+
+LARGEST = (1 << 31) - 1
+"""Largest size in place of a maximum that a spec does not give."""
+
+Problem = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An expression, without derived names, that a problem must make true."""
+
+    text: str
+    # Values that it reads beside the problem's: of a configuration, of a GPU.
+    names: Mapping[str, Any]
+    # Problem parameters that it reads.
+    reads: frozenset[str]
+    # Both sides of each comparison.
+    pairs: tuple[tuple[str, str], ...]
+    # Each divisor, and what leaves no remainder, if a comparison says so; else ''.
+    divisions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(
+        cls, text: str, parameters: Collection[str], names: Mapping[str, Any] | None = None
+    ) -> Condition:
+        """Read an expression over ``parameters`` and ``names``."""
+        return replace(_read(text, frozenset(parameters)), names=names or {})
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, parameters: frozenset[str]) -> Condition:
+    nodes = list(ast.walk(ast.parse(text.strip(), mode="eval").body))
+    pairs = [
+        pair
+        for node in nodes
+        if isinstance(node, ast.Compare)
+        for pair in itertools.pairwise([node.left, *node.comparators])
+    ]
+    divisions = [
+        (ast.unparse(side.right), ast.unparse(ast.BinOp(side.left, ast.Sub(), other)))
+        for left, right in pairs
+        for side, other in ((left, right), (right, left))
+        if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)
+    ]
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv | ast.Div):
+            divisions.append((ast.unparse(node.right), ""))
+        elif isinstance(node, ast.Call) and len(node.args) == 2:
+            divisions.append((ast.unparse(node.args[1]), ""))
+    return Condition(
+        text=text,
+        names={},
+        reads=parameters & {node.id for node in nodes if isinstance(node, ast.Name)},
+        pairs=tuple((ast.unparse(left), ast.unparse(right)) for left, right in pairs),
+        divisions=tuple(dict.fromkeys(divisions)),
+    )
+
+
+def conditions_of(
+    spec: SpecFields,
+    configurations: Iterable[Mapping[str, Any]] = (),
+    gpu: Mapping[str, Any] = UNKNOWN_GPU,
+    only: str | None = None,
+) -> list[Condition]:
+    """Constraints of the problem, and those that configurations must meet.
+
+    Parameters
+    ----------
+    configurations
+        Each with every tunable.
+    gpu
+        Limits of the GPU; those that every card allows when left out.
+    only
+        A parameter: constraints of the problem that read something else are left out.
+    """
+    own = [
+        text
+        for text in spec.problem_constraints
+        if only is None or spec.formulas.raw_names(text) == (only,)
+    ]
+    asked: list[tuple[Mapping[str, Any], Iterable[str]]] = [({}, own)]
+    for one in configurations:
+        texts = (*spec.constraints, *spec.variants[str(one["variant"])].constraints)
+        further = [text for text in texts if text not in spec.problem_constraints]
+        asked.append(({**gpu, **one}, further))
+    return [
+        Condition.of(each, spec.problem, names)
+        for names, texts in asked
+        for text in texts
+        for each in _inlined_parts(text, tuple(spec.derived.items()))
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _inlined_parts(text: str, derived: tuple[tuple[str, str], ...]) -> list[str]:
+    return parts(inlined(text, dict(derived)))
+
+
+def parts(text: str) -> list[str]:
+    """Expressions that an expression joins by ``and``."""
+    tree = ast.parse(text.strip(), mode="eval").body
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return [each for value in tree.values for each in parts(ast.unparse(value))]
+    return [ast.unparse(tree)]
+
+
+def nearest_problem(
+    spec: SpecFields,
+    wanted: Mapping[str, Value],
+    configurations: Iterable[Mapping[str, Any]] = (),
+    moving: Collection[str] | None = None,
+) -> Problem | None:
+    """The problem nearest to a wanted one that meets every constraint of the problem.
+
+    Near in size: the product over integers of (larger + 1) / (smaller + 1) is least, as in
+    :mod:`launchwise.exporting.table`; texts stay. Of equally near problems it is the smallest.
+
+    Parameters
+    ----------
+    wanted
+        A value for every parameter; integers outside their limits are moved into them.
+    configurations
+        Configurations that must be feasible for it, such as the baseline.
+    moving
+        Integers that may differ from the wanted ones; all when left out.
+
+    Returns
+    -------
+    None where none was found.
+    """
+    conditions = conditions_of(spec, configurations)
+    return Search(spec.problem, wanted, conditions, moving).nearest()
+
+
+def nearest_problems(
+    spec: SpecFields, wanted: Iterable[Problem], configurations: Sequence[Mapping[str, Any]] = ()
+) -> list[Problem]:
+    """The nearest problem to each wanted one (see :func:`nearest_problem`); those without left out.
+
+    Problems that differ only in what no constraint reads share a search.
+    """
+    conditions = conditions_of(spec, configurations)
+    read = [name for name in spec.problem if any(name in one.reads for one in conditions)]
+    known: dict[tuple[Value, ...], Problem | None] = {}
+    found = []
+    for problem in wanted:
+        key = tuple(problem[name] for name in read)
+        if key not in known:
+            known[key] = Search(spec.problem, problem, conditions).nearest()
+        if (nearest := known[key]) is not None:
+            found.append({**problem, **{name: nearest[name] for name in read}})
+    return found
+
+
+def nearest_value(spec: SpecFields, name: str, wanted: Value) -> Value | None:
+    """The value of a parameter nearest to a wanted one, by constraints that read it alone."""
+    alone = {name: spec.problem[name]}
+    found = Search(alone, {name: wanted}, conditions_of(spec, only=name)).nearest()
+    return None if found is None else found[name]
+
+
+class _Spent(Exception):
+    """No evaluation is left."""
+
+
+class Search:
+    """Search for the problem nearest to a wanted one (arguments of :func:`nearest_problem`)."""
+
+    def __init__(
+        self,
+        parameters: Mapping[str, ProblemParameter],
+        wanted: Mapping[str, Value],
+        conditions: Sequence[Condition],
+        moving: Collection[str] | None = None,
+    ) -> None:
+        self._parameters = parameters
+        self._wanted = {name: _within(parameters[name], value) for name, value in wanted.items()}
+        self._conditions = conditions
+        self._remaining = MOST_EVALUATED
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._free = [
+            name
+            for name, one in parameters.items()
+            if one.type == "integer"
+            and (moving is None or name in moving)
+            and any(name in each.reads for each in conditions)
+        ]
+        self._best: tuple[float, tuple[Value, ...]] | None = None
+
+    def nearest(self) -> Problem | None:
+        """The nearest problem; None where none was found."""
+        fixed = {name: value for name, value in self._wanted.items() if name not in self._free}
+        try:
+            if self._meets(self._wanted):
+                return dict(self._wanted)
+            if not (self._free and self._meets(fixed)):
+                return None
+            # The last round tries all values near.
+            for few in (*BRANCHES, None):
+                for order in _orders(self._free):
+                    self._down(order, fixed, 0.0, few)
+                spent = self._remaining < 0.7 * MOST_EVALUATED
+                if self._best is not None and (spent or len(self._free) == 1):
+                    break
+        except _Spent:
+            pass
+        return None if self._best is None else dict(zip(self._wanted, self._best[1], strict=True))
+
+    def _down(self, order: Sequence[str], known: Problem, cost: float, few: int | None) -> None:
+        """Try values of the first parameter of an order, then of the next, nearest first."""
+        name, *rest = order
+        for value in self._tries(name, known, few, bool(rest)):
+            total = cost + self._distance(name, value)
+            if self._best is not None and total > self._best[0]:
+                break
+            problem = {**known, name: value}
+            if not self._meets(problem, name):
+                continue
+            if rest:
+                self._down(rest, problem, total, few)
+            else:
+                found = total, tuple(problem[each] for each in self._wanted)
+                self._best = found if self._best is None else min(found, self._best)
+                break
+
+    def _distance(self, name: str, value: int) -> float:
+        """Logarithm of the ratio of two sizes, as answers are looked up by."""
+        low, high = sorted((value, int(self._wanted[name])))
+        return math.log((high + 1) / (low + 1)) if low >= 0 else math.log1p(high - low)
+
+    def _meets(self, problem: Problem, name: str | None = None) -> bool:
+        """Whether conditions hold whose parameters are all known: those that read ``name``."""
+        return all(
+            self._value(one.text, one, problem)
+            for one in self._conditions
+            if one.reads <= problem.keys() and (name is None or name in one.reads)
+        )
+
+    def _value(self, text: str, one: Condition, problem: Problem) -> Any:
+        key = (text, id(one), *(problem.get(name) for name in one.reads))
+        # Parts count each time, so that a search of many orders ends.
+        if key not in self._known or text is not one.text:
+            if self._remaining <= 0:
+                raise _Spent
+            self._remaining -= 1
+        if key not in self._known:
+            try:
+                self._known[key] = evaluate(text, {**one.names, **problem})
+            except ValueError:
+                self._known[key] = None
+        return self._known[key]
+
+    # What is worth a try
+
+    def _tries(self, name: str, known: Problem, few: int | None, more: bool) -> Iterator[int]:
+        """Values of a parameter, nearest first.
+
+        Where ``more`` parameters are still to be chosen, a few that fit so far, some of them far;
+        for the last one all, and in the last round whatever lies near after these.
+        """
+        wanted, one = int(self._wanted[name]), self._parameters[name]
+
+        def nearest_first(values: Iterable[int]) -> list[int]:
+            return sorted(values, key=lambda value: (self._distance(name, value), value))
+
+        if one.values is not None:
+            yield from nearest_first(map(int, one.values))
+            return
+        low = one.minimum if one.minimum is not None else min(1, wanted)
+        high = one.maximum if one.maximum is not None else max(LARGEST, wanted)
+        offered = {each for each in self._offered(name, known, low, high) if low <= each <= high}
+        if more:
+            kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
+            first = math.ceil((few or BRANCHES[-1]) * 2 / 3)
+            step = max(1, 2 * len(kept[first:]) // first)
+            ends = [min(kept), max(kept)] if kept else []
+            yield from nearest_first({*kept[:first], *kept[first::step], *ends})
+            return
+        yield from nearest_first(offered)
+        if few is None:
+            far = FAR if len(self._free) == 1 else 2 * NEAR
+            near = {*range(max(low, wanted - far), min(high, wanted + far) + 1)}
+            yield from nearest_first(near - offered)
+
+    def _offered(self, name: str, known: Problem, low: int, high: int) -> Iterator[int]:
+        wanted = int(self._wanted[name])
+        readable = [one for one in self._conditions if one.reads - known.keys() <= {name}]
+        crossings = [
+            each
+            for one in readable
+            for pair in one.pairs
+            for each in self._crossing(one, pair, name, known, low, high)
+        ]
+        yield from range(wanted - NEAR, wanted + NEAR + 1)
+        for centre in dict.fromkeys((wanted, *crossings, low, high)):
+            yield from range(centre - 2, centre + 3)
+            for start, step in self._steps(readable, name, {**known, name: centre}):
+                yield from range(start - 2 * step, start + 4 * step, step)
+        for power in range(64):
+            yield from (1 << power, 3 << power, wanted >> power)
+
+    def _steps(
+        self, readable: Sequence[Condition], name: str, problem: Problem
+    ) -> list[tuple[int, int]]:
+        """Where multiples begin below a size, and their step: of each divisor, and of all."""
+        centre, steps, found = int(problem[name]), set[int](), list[tuple[int, int]]()
+        for one in readable:
+            for divisor, dividend in one.divisions:
+                step = _whole(self._value(divisor, one, problem))
+                if step is None or not 2 <= abs(step) <= LARGEST:
+                    continue
+                steps.add(abs(step))
+                value = _whole(self._value(dividend, one, problem)) if dividend else None
+                if value is not None:
+                    found.append((centre - value % abs(step), abs(step)))
+        every = {*steps, math.lcm(*steps)}
+        return [*found, *((centre // step * step, step) for step in every if step <= LARGEST)]
+
+    def _crossing(
+        self,
+        one: Condition,
+        pair: tuple[str, str],
+        name: str,
+        known: Problem,
+        low: int,
+        high: int,
+    ) -> tuple[int, ...]:
+        """Values at which the two sides of a comparison change places, if they do so once."""
+
+        def is_less(value: int) -> bool | None:
+            left, right = (self._value(text, one, {**known, name: value}) for text in pair)
+            if not all(isinstance(side, int | float) for side in (left, right)):
+                return None
+            return bool(left < right)
+
+        first, last = is_less(low), is_less(high)
+        if first is None or last is None or first == last:
+            return ()
+        while high - low > 1:
+            middle = (low + high) // 2
+            here = is_less(middle)
+            if here is None:
+                return ()
+            low, high = (middle, high) if here == first else (low, middle)
+        return low, high
+
+
+def _within(parameter: ProblemParameter, value: Value) -> Value:
+    if parameter.type != "integer" or isinstance(value, str):
+        return value
+    if parameter.values is not None:
+        listed = map(int, parameter.values)
+        return min(listed, key=lambda each: (abs(each - int(value)), each))
+    if parameter.minimum is not None:
+        value = max(value, parameter.minimum)
+    return value if parameter.maximum is None else min(value, parameter.maximum)
+
+
+def _whole(value: Any) -> int | None:
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole else None
+
+
+def _orders(names: Sequence[str]) -> list[list[str]]:
+    """Orders in which values are chosen: each parameter comes last in one of them."""
+    turned = [[*names[place:], *names[:place]] for place in range(len(names))]
+    every = [*turned, *([*reversed(order)] for order in turned)] if len(names) > 2 else turned
+    return list(map(list, dict.fromkeys(map(tuple, every))))

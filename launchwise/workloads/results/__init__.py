@@ -1,0 +1,1 @@
+"""What is right about a launch: outputs beside expected ones, memory that must stay."""
