@@ -15,6 +15,7 @@ GENERAL = {"base", "gpus", "workloads", "tables", "experiment"}
 BELOW: dict[str, set[str]] = {
     "base": set(),
     "gpus": {"base"},
+    "cuda_text": set(),
     "workloads": {"base", "gpus"},
     "cpu": {"base", "gpus", "workloads"},
     "tables": {"base", "gpus", "workloads"},
@@ -29,7 +30,17 @@ BELOW: dict[str, set[str]] = {
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
     "cli": GENERAL
-    | {"comparing", "cpu", "exporting", "importing", "measuring", "learning", "report", "workflow"},
+    | {
+        "comparing",
+        "cpu",
+        "cuda_text",
+        "exporting",
+        "importing",
+        "measuring",
+        "learning",
+        "report",
+        "workflow",
+    },
 }
 """Room to the rooms that it may import, beside itself."""
 

@@ -366,7 +366,7 @@ def test_of_several_kernels_all_are_listed_and_the_first_is_taken(
     listed = capsys.readouterr().out.splitlines()
     assert listed[0].startswith("kernel general: its template parameter")
     assert listed[1:3] == ["kernel first: chosen", "kernel second: take it with --kernel second"]
-    assert listed[3].startswith("kernel third: 'float * * y' is a pointer to pointers")
+    assert listed[3].startswith("kernel third: 'float **y' is a pointer to pointers")
     other = written(tmp_path, SEVERAL, "--kernel", "second", name="other")
     assert other["variants"]["second"]["kernel"] == "second"
     assert set(other["tunables"]) == {"block_size_x"}
@@ -377,11 +377,11 @@ def test_of_several_kernels_all_are_listed_and_the_first_is_taken(
     [
         (SEVERAL, ["--kernel", "frst"], "--kernel: unknown kernel 'frst', did you mean 'first'?"),
         (SEVERAL, ["--kernel", "general"], "general: its template parameter"),
-        (SEVERAL, ["--kernel", "third"], "third: 'float * * y' is a pointer to pointers"),
+        (SEVERAL, ["--kernel", "third"], "third: 'float **y' is a pointer to pointers"),
         ("int main() {}", [], "has no kernel"),
         ("// __global__ void k(float *x) {}", [], "has no kernel"),
         ("__global__ void KERNEL(k)(float *x) {}", [], "KERNEL(k): its name is made by a macro"),
-        ("__global__ void k(float &x) {}", [], "k: 'float & x' is neither"),
+        ("__global__ void k(float &x) {}", [], "k: 'float &x' is neither"),
         ("__global__ void k(int a) {} __global__ void k(float a) {}", [], "k: is defined several"),
         (
             "struct S { int a[2]; }; __global__ void k(S s) {}",

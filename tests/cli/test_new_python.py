@@ -101,7 +101,7 @@ REFUSED = {
     "a half of a character": (f"k = cp.RawKernel({KERNEL} '\\ud800', 'k')", "line 1: code holds"),
     "a kernel that is none": (
         "\n\nk = cp.RawKernel('__global__ void k(float **x) {}', 'k')",
-        "line 3: 'float * * x' is a pointer to pointers",
+        "line 3: 'float **x' is a pointer to pointers",
     ),
     "deep brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
     "deep operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),

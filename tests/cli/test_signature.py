@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.cli.new.directives import split
 from launchwise.cli.new.macros import needed_macros, used_constants
 from launchwise.cli.new.roles import role_in
 from launchwise.cli.new.signature import Parameter, Source, choose, read_source
-from launchwise.cli.new.tokens import tokenised
-from launchwise.cli.new.types import type_of
 from launchwise.cli.new.writing import spec_text
+from launchwise.cuda_text.preprocessor import expanded, without_comments
+from launchwise.cuda_text.syntax import tokens_of
+from launchwise.cuda_text.types import elements
 
 Read = Callable[[str], Source]
 
@@ -145,9 +145,9 @@ def test_constant_memory(read: Read) -> None:
 
 
 def test_comments_texts_and_continued_lines() -> None:
-    code = split('a /* b\n c */ d // e \\\n f\n"g // h" \'"\' i\n#define J K \\\n L\n')
-    assert code.tokens == ("a", "d", '"g // h"', "'\"'", "i")
-    assert code.macros["J"].value == ("K", "L")
+    text = 'a /* b\n c */ d // e \\\n f\n"g // h" \'"\' i J\n#define J K \\\n L\nJ\n'
+    tokens = tokens_of(expanded(without_comments(text)).text)
+    assert tokens == ["a", "d", '"g // h"', "'\"'", "i", "J", "K", "L"]
 
 
 def test_macros_are_names_that_nothing_declares(read: Read) -> None:
@@ -234,7 +234,7 @@ def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
 )
 def test_roles_of_arrays_that_are_not_const(body: str, role: str) -> None:
     array = Parameter("x", "float", "float32", 1, True, False)
-    found, question = role_in(tokenised(body), array)
+    found, question = role_in(tokens_of(body), array)
     assert found == role
     # Only what is written and never read is beyond doubt.
     assert bool(question) == (role != "output" or ("x[" not in body and "*x" not in body))
@@ -242,13 +242,13 @@ def test_roles_of_arrays_that_are_not_const(body: str, role: str) -> None:
 
 def test_a_const_array_is_an_input() -> None:
     array = Parameter("x", "float", "float32", 1, True, True)
-    assert role_in(tokenised("f(x);"), array) == ("input", "")
+    assert role_in(tokens_of("f(x);"), array) == ("input", "")
 
 
 def test_types_of_several_words() -> None:
-    assert type_of(["long", "unsigned", "int"], {}) == ("uint64", 1)
-    assert type_of(["short", "int"], {}) == ("int16", 1)
-    assert type_of(["a"], {"a": "b", "b": "a"}) == ("", 1)
+    assert elements("long unsigned int", {}) == ("uint64", 1)
+    assert elements("short int", {}) == ("int16", 1)
+    assert elements("a", {"a": "b", "b": "a"}) == ("", 1)
 
 
 PIECES = st.sampled_from(

@@ -10,16 +10,11 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
-from launchwise.cli.check.parameters import (
-    CppType,
-    Declared,
-    Signature,
-    aliases_of,
-    cpp_type,
-    signatures,
-)
-from launchwise.cli.new.directives import split
-from launchwise.cli.new.tokens import is_name, tokenised
+from launchwise.cuda_text.declarations import Item, Parameter, items
+from launchwise.cuda_text.preprocessor import expanded, without_comments
+from launchwise.cuda_text.structures import type_names
+from launchwise.cuda_text.syntax import declarators, has_word, parse, tokens_of
+from launchwise.cuda_text.types import BYTES, elements
 from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.parts import Variant
@@ -30,9 +25,6 @@ from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_
 MAX_CHOICES = 64
 """Most combinations of types that are compared."""
 
-PACK = ". . ."
-"""Tokens of a pack of template parameters."""
-
 
 @dataclass(frozen=True)
 class Launched:
@@ -41,10 +33,10 @@ class Launched:
     variant: str
     step: Step
     name: str
-    signature: Signature
+    item: Item
     given: tuple[str, ...]
-    aliases: Mapping[str, Sequence[str]]
-    words: frozenset[str]
+    aliases: Mapping[str, str]
+    spaces: frozenset[str]
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:
@@ -65,12 +57,12 @@ def check_signatures(folder: Path, spec: Spec) -> None:
     writable = {
         (one.variant, argument)
         for one in launched
-        for argument, parameter in zip(one.given, one.signature.parameters, strict=False)
+        for argument, parameter in zip(one.given, one.item.parameters, strict=False)
         if not parameter.is_const
     }
     for one in launched:
         _check_template(folder, spec, one)
-        takes = one.signature.parameters
+        takes = one.item.parameters
         key = f"variants.{one.variant}.arguments"
         if len(one.given) != len(takes):
             listed = ", ".join(each.name or each.written for each in takes)
@@ -83,7 +75,7 @@ def check_signatures(folder: Path, spec: Spec) -> None:
             raise UserError(folder / SPEC_FILE, "arguments", f"{message} {', '.join(one.given)}")
         for argument, parameter in zip(one.given, takes, strict=True):
             if argument == NULL:
-                if parameter.is_pointer is False and not _may_be_pointer(spec, one, parameter):
+                if is_pointer(parameter) is False and not _may_be_pointer(spec, one, parameter):
                     message = f"nullptr is given, the kernel takes a number: {one.name}"
                     raise UserError(folder / SPEC_FILE, key, f"{message}({parameter.name})")
                 continue
@@ -98,25 +90,31 @@ def _check_constants(folder: Path, spec: Spec) -> None:
     """Insist that each ``__constant__`` array is named in some source, as it is by those that read
     it."""
     sources = {str(one.source) for one in spec.variants.values() if not one.is_triton}
-    text = sources_text(folder, [*sorted(sources), *spec.headers])
-    tokens = split(text).tokens
+    declared = _declared(folder, [*sorted(sources), *spec.headers], spec)
+    known = [
+        each.name
+        for item in declared
+        if has_word(item.inner, "__constant__")
+        for each in declarators(item.inner)
+    ]
     for name, argument in spec.arguments.items():
-        if argument.constant is None or argument.constant.split("::")[-1] in tokens:
-            continue
-        known = [
-            next((each for each in reversed(tokens[place:end]) if is_name(each)), "")
-            for place, token in enumerate(tokens)
-            if token == "__constant__"
-            for end in [_declarator(tokens, place)]
-        ]
-        message = unknown("__constant__ array", argument.constant, filter(None, known))
-        raise UserError(folder / SPEC_FILE, f"arguments.{name}.constant", message)
+        if argument.constant is not None and argument.constant.split("::")[-1] not in known:
+            message = unknown("__constant__ array", argument.constant, known)
+            raise UserError(folder / SPEC_FILE, f"arguments.{name}.constant", message)
 
 
-def _declarator(tokens: Sequence[str], place: int) -> int:
-    """Where the name of what a declaration declares ends."""
-    ends = (number for number in range(place, len(tokens)) if tokens[number] in ("[", "=", ";"))
-    return next(ends, len(tokens))
+def _declared(folder: Path, files: Sequence[str], spec: Spec) -> list[Item]:
+    """Declarations of files; what a build sets stands for itself."""
+    names = [*spec.tunables, *spec.macros]
+    macros = {"KERNEL(name)": "name", **{name: name for name in names}}
+    text = expanded(without_comments(sources_text(folder, files)), macros).text
+    return items(parse(text))
+
+
+def is_pointer(parameter: Parameter) -> bool | None:
+    """Whether a parameter points to elements; None where that cannot be told."""
+    unknown_kind = parameter.is_reference or parameter.is_other or "..." in parameter.text
+    return None if unknown_kind or parameter.pointers > 1 else parameter.pointers > 0
 
 
 def _check_template(folder: Path, spec: Spec, launched: Launched) -> None:
@@ -126,15 +124,16 @@ def _check_template(folder: Path, spec: Spec, launched: Launched) -> None:
     several = bool(spec.variants[launched.variant].kernels)
     key = f"variants.{launched.variant}.{f'kernels.{number}.' if several else ''}kernel"
     spaces = [each.strip() for each in split_kernel(kernel)[0].split("::")[:-1]]
-    if strange := [each for each in spaces if each not in launched.words]:
+    if strange := [each for each in spaces if each not in launched.spaces]:
         source = spec.variants[launched.variant].source
         raise UserError(folder / SPEC_FILE, key, f"{source} has no namespace {strange[0]}")
-    template = launched.signature.template
-    given, least = template_arguments(kernel), sum(not default for _, default in template)
+    template = launched.item.template
+    given, least = template_arguments(kernel), sum(not one.default for one in template)
     # Those of a pack are any number.
-    if PACK in launched.words or not given or least <= len(given) <= len(template):
+    pack = any(one.kind == "pack" for one in template)
+    if pack or not given or least <= len(given) <= len(template):
         return
-    listed = ", ".join(name for name, _ in template)
+    listed = ", ".join(one.name for one in template)
     message = f"{launched.name} takes {len(template)} template arguments ({listed})"
     raise UserError(folder / SPEC_FILE, key, f"{message}, {len(given)} are given")
 
@@ -143,28 +142,34 @@ def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
     for variant, one in spec.variants.items():
         if one.is_triton:
             continue  # Types follow from the arguments.
-        text = sources_text(folder, [str(one.source), *spec.headers])
-        known, aliases = signatures(text), aliases_of(text)
-        tokens = split(text).tokens
-        words = frozenset([*tokens, *([PACK] if PACK in " ".join(tokens) else [])])
+        declared = _declared(folder, [str(one.source), *spec.headers], spec)
+        kernels: dict[str, dict[tuple[object, ...], Item]] = {}
+        for item in declared:
+            if item.is_kernel and not item.instantiates and item.is_function:
+                same = kernels.setdefault(item.declarator.name, {})
+                same.setdefault((item.parameters, item.template), item)
+        root = declared[0].node.parent if declared else None
+        aliases = type_names(root).aliases if root is not None else {}
+        spaces = frozenset(name for item in declared for name in item.scope)
         for step in one.steps:
             name = split_kernel(step.kernel)[0].split("::")[-1]
-            defined = known.get(name, [])
+            defined = list(kernels.get(name, {}).values())
             # Several definitions belong to branches of #if, or are overloads.
             if len(defined) == 1:
                 listed = parameters_of(step.arguments, spec.arguments)
                 given = tuple(each for each in listed if each == NULL or each in spec.arguments)
-                yield Launched(variant, step, name, defined[0], given, aliases, words)
+                yield Launched(variant, step, name, defined[0], given, aliases, spaces)
 
 
 def _difference(
-    spec: Spec, launched: Launched, name: str, parameter: Declared, read_only: bool
+    spec: Spec, launched: Launched, name: str, parameter: Parameter, read_only: bool
 ) -> str:
     """Complaint about an argument; '' if it fits."""
     argument = spec.arguments[name]
-    if parameter.is_pointer is None:
+    pointer = is_pointer(parameter)
+    if pointer is None:
         return ""
-    if argument.is_array != parameter.is_pointer:
+    if argument.is_array != pointer:
         if argument.is_array and _may_be_pointer(spec, launched, parameter):
             return ""
         own, other = ("an array", "a number") if argument.is_array else ("a number", "an array")
@@ -175,28 +180,32 @@ def _difference(
     for problem, configuration in _choices(spec, launched.variant):
         wanted = _parameter_type(spec, launched, parameter, problem, configuration)
         named = _type_name(argument, problem, configuration)
-        given = None if named is None else _given_type(named)
-        if wanted is None or given is None or _fits(given, wanted, argument.is_array):
+        given = elements(CPP_TYPES.get(named or "", ""), {})
+        if not wanted[0] or not given[0] or _fits(given, wanted, argument.is_array):
             continue
         return f"is {named}, the kernel takes {parameter.written}"
     return ""
 
 
-def _may_be_pointer(spec: Spec, launched: Launched, parameter: Declared) -> bool:
+def _may_be_pointer(spec: Spec, launched: Launched, parameter: Parameter) -> bool:
     """Whether a type without ``*`` may stand for a pointer: by an alias, a template or a macro."""
-    named = {*spec.macros, *(name for name, _ in launched.signature.template)}
-    aliased = [launched.aliases.get(word, ()) for word in parameter.words]
-    return bool(named & set(parameter.words)) or any("*" in words for words in aliased)
+    words = tokens_of(parameter.written)
+    named = {*spec.macros, *(one.name for one in launched.item.template)}
+    aliased = [launched.aliases.get(word, "") for word in words]
+    return bool(named & {*words}) or any("*" in text for text in aliased)
 
 
-def _fits(given: CppType, wanted: CppType, is_array: bool) -> bool:
-    if is_array:
-        # A kernel may read an array in vectors, or complex numbers as pairs.
-        alike = given.nbytes == wanted.nbytes
-    else:
-        alike = (given.nbytes, given.width) == (wanted.nbytes, wanted.width)
-    # A sign makes no difference to the bytes.
-    return alike and (given.kind == wanted.kind or {given.kind, wanted.kind} <= {"i", "u"})
+def _fits(given: tuple[str, int], wanted: tuple[str, int], is_array: bool) -> bool:
+    """Whether elements of a type, and of a number their width, are those of another."""
+    # A kernel may read an array in vectors, or complex numbers as pairs.
+    widths_agree = is_array or given[1] == wanted[1]
+    kinds = {_kind(given[0]), _kind(wanted[0])}
+    return BYTES[given[0]] == BYTES[wanted[0]] and widths_agree and len(kinds) == 1
+
+
+def _kind(element: str) -> str:
+    """Kind of a number; a sign makes no difference to the bytes."""
+    return "integer" if "int" in element or element == "bool" else element.rstrip("0123456789")
 
 
 def _type_name(
@@ -206,10 +215,6 @@ def _type_name(
     if not isinstance(argument.type, str):
         return None
     return str({**configuration, **problem}.get(argument.type, argument.type))
-
-
-def _given_type(name: str) -> CppType | None:
-    return cpp_type(tokenised(CPP_TYPES[name]), {}) if name in CPP_TYPES else None
 
 
 def _choices(spec: Spec, variant: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -229,26 +234,25 @@ def _choices(spec: Spec, variant: str) -> Iterator[tuple[dict[str, Any], dict[st
 def _parameter_type(
     spec: Spec,
     launched: Launched,
-    parameter: Declared,
+    parameter: Parameter,
     problem: Mapping[str, Any],
     configuration: Mapping[str, Any],
-) -> CppType | None:
-    """Type of a parameter, with template arguments and macros of the spec in place."""
-    aliases = {name: list(words) for name, words in launched.aliases.items()}
+) -> tuple[str, int]:
+    """Elements of a parameter and their number, with template arguments and macros in place."""
+    aliases = dict(launched.aliases)
     variant = spec.variants[launched.variant]
-    for name, value in _macros(spec, variant, problem, configuration).items():
-        aliases[name] = tokenised(value)
+    aliases |= _macros(spec, variant, problem, configuration)
     try:
         kernel = resolved_kernel(spec, launched.step.kernel, problem, configuration)
         given = template_arguments(kernel)
     except ValueError:
-        return None  # It reads what no listed value is.
-    for number, (name, default) in enumerate(launched.signature.template):
-        text = given[number] if number < len(given) else default
-        aliases.pop(name, None)
-        if text and text != name:
-            aliases[name] = tokenised(text)
-    return cpp_type(parameter.words, aliases)
+        return "", 1  # It reads what no listed value is.
+    for number, one in enumerate(launched.item.template):
+        text = given[number] if number < len(given) else one.default
+        aliases.pop(one.name, None)
+        if text and text != one.name:
+            aliases[one.name] = text
+    return elements(parameter.written, aliases)
 
 
 def _macros(

@@ -75,7 +75,7 @@ def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
     structure = reading.source.names.structure(one.written)
     if structure is not None and structure.fields:
         return dict(structure.fields), ""
-    if reading.source.names.resolved(one.written) in reading.source.names.enums:
+    if reading.source.names.resolved(one.written).rpartition("::")[2] in reading.source.names.enums:
         return "int32", "an enumeration"
     opaque = structure is not None or one.written.startswith(("curand", "cuda"))
     return ("uint8" if opaque else "float32"), f"the file says {one.written}"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+from tree_sitter import Node
 
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.launches import Launch
-from launchwise.cli.new.macros import reached_by
+from launchwise.cli.new.macros import needed_items
 from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tokens import closing, is_name
 from launchwise.cli.new.tunables import AXES
-from launchwise.cli.new.types import BYTES, type_of
 from launchwise.cli.new.yaml_lines import Line
+from launchwise.cuda_text.names import on_device
+from launchwise.cuda_text.syntax import child, has_word, text_of, walk
+from launchwise.cuda_text.types import BYTES, bare
 
 _OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "//", "%": "%", "(": "(", ")": ")"}
 
@@ -31,7 +35,7 @@ def shared_bytes(
     an element per thread, with a question.
     """
     array = _declaration(source, kernel)
-    if not array:
+    if array is None:
         return []
     if own := _as_on_host(source, kernel, launch, sizes, host, macros):
         return [Line("shared_bytes", own)]
@@ -40,29 +44,20 @@ def shared_bytes(
     return [Line("shared_bytes", f"{size} * {threads}", "bytes of the extern __shared__ array")]
 
 
-def _declaration(source: Source, kernel: Kernel) -> list[str]:
-    """Tokens of the declaration; empty where there is none that the kernel uses."""
-    own = (*kernel.body, ";", *reached_by(source, kernel))
-    for tokens in (own, source.code.tokens):
-        for place, token in enumerate(tokens):
-            if token != "extern" or "__shared__" not in tokens[place : place + 6]:
-                continue
-            end = next((at for at in range(place, len(tokens)) if tokens[at] == ";"), len(tokens))
-            found = list(tokens[place:end])
-            name = found[found.index("[") - 1] if "[" in found else found[-1]
-            if tokens is own or name in own:
-                return found
-    return []
+def _declaration(source: Source, kernel: Kernel) -> Node | None:
+    """The declaration; None where there is none that the kernel uses."""
+    items = needed_items(source, kernel)
+    own = [node for item in items for node in on_device(item)]
+    for node in (*(item.node for item in kernel.items), *own):
+        for each in walk(node, "declaration"):
+            if has_word(each, "extern") and has_word(each, "__shared__"):
+                return each
+    return None
 
 
-def _item_bytes(array: Sequence[str], source: Source, kernel: Kernel) -> int | str:
+def _item_bytes(array: Node, source: Source, kernel: Kernel) -> int | str:
     """Bytes of an element of the array, by its type; 4 where that is unknown."""
-    words = [word for word in array[array.index("__shared__") + 1 :] if is_name(word)]
-    for word in words:
-        if word in kernel.types:
-            return f"(8 if {kernel.types[word]} == 'float64' else 4)"
-    kind, width = type_of(words[:-1], source.names.aliases)
-    return BYTES[kind] * width if kind in BYTES else 4
+    return _bytes_of(text_of(child(array, "type")), source, kernel) or 4
 
 
 def _as_on_host(
@@ -89,7 +84,7 @@ def _as_on_host(
         token = tokens[place]
         if token == "sizeof" and tokens[place + 1 : place + 2] == ["("]:
             end = closing(tokens, place + 1)
-            found.append(_bytes_of(tokens[place + 2 : end], source, kernel))
+            found.append(_bytes_of(" ".join(tokens[place + 2 : end]), source, kernel))
             place = end
         elif tokens[place + 1 : place + 2] == ["."]:
             found.append(known.get("".join(tokens[place : place + 3]), ""))
@@ -106,10 +101,9 @@ def _as_on_host(
     return "" if text in ("", "0") else text
 
 
-def _bytes_of(written: Sequence[str], source: Source, kernel: Kernel) -> str:
+def _bytes_of(written: str, source: Source, kernel: Kernel) -> str:
     """``sizeof`` of a type; '' where that is unknown."""
-    words = [word for word in written if word != "unsigned"]
-    if len(words) == 1 and words[0] in kernel.types:
-        return f"(8 if {kernel.types[words[0]]} == 'float64' else 4)"
-    kind, width = type_of(list(written), source.names.aliases)
+    if bare(written) in kernel.types:
+        return f"(8 if {kernel.types[bare(written)]} == 'float64' else 4)"
+    kind, width = source.names.spec_type(written)
     return str(BYTES[kind] * width) if kind in BYTES else ""

@@ -1,36 +1,43 @@
-"""The body of a kernel as one list of tokens: macros expanded, functions of the device in place."""
+"""The body of a kernel as one list of tokens, functions of the device in place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from launchwise.cli.new.signature import Function, Kernel, Source
-from launchwise.cli.new.templates import angle
-from launchwise.cli.new.tokens import Macro, at_commas, closing
+from launchwise.cli.new.tokens import angle, at_commas, closing
 
 MOST_TOKENS = 60_000
 _DEEPEST = 6
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 
 
+@dataclass(frozen=True)
+class Inline:
+    """A number, or a function of one expression with its parameters."""
+
+    text: tuple[str, ...]
+    parameters: tuple[str, ...] | None = None
+
+
 def expanded(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
     """Tokens of a kernel for the analysis of its indices.
 
-    Macros that the file fixes are replaced by their text, casts and the words of cooperative
-    groups by plain arithmetic; ``fixed`` are constants. The bodies of functions that the kernel
-    calls follow at the end, after assignments of their parameters.
+    Casts and the words of cooperative groups become plain arithmetic; ``fixed`` are constants. The
+    bodies of functions that the kernel calls follow at the end, after assignments of their
+    parameters.
     """
-    macros = {name: one for name, one in source.code.macros.items() if not one.replaceable}
-    macros |= {name: Macro((), False, (str(number),)) for name, number in fixed.items()}
-    macros["warpSize"] = Macro((), False, ("32",))
-    macros |= {
-        name: Macro((), False, ("(", *one.body[1:-1], ")"), one.parameters)
+    texts = {name: Inline((str(number),)) for name, number in fixed.items()}
+    texts["warpSize"] = Inline(("32",))
+    texts |= {
+        name: Inline(("(", *one.body[1:-1], ")"), one.parameters)
         for name, one in source.functions.items()
         if one.body[:1] == ("return",) and one.body.count(";") == 1
     }
-    functions = {name: one for name, one in source.functions.items() if name not in macros}
-    tokens = _replaced(_plain(kernel.body), macros, 0)
-    return _called(_grouped(tokens), functions, macros, 0)
+    functions = {name: one for name, one in source.functions.items() if name not in texts}
+    tokens = _replaced(_plain(kernel.body), texts, 0)
+    return _called(_grouped(tokens), functions, texts, 0)
 
 
 def _plain(tokens: Sequence[str]) -> list[str]:
@@ -46,35 +53,30 @@ def _plain(tokens: Sequence[str]) -> list[str]:
     return found
 
 
-def _replaced(tokens: Sequence[str], macros: Mapping[str, Macro], depth: int) -> list[str]:
-    """Tokens with macros replaced by their texts."""
+def _replaced(tokens: Sequence[str], texts: Mapping[str, Inline], depth: int) -> list[str]:
+    """Tokens with numbers and functions of one expression in place."""
     found: list[str] = []
     place = 0
     while place < len(tokens):
         token = tokens[place]
-        macro = macros.get(token) if depth < _DEEPEST else None
-        if found[-1:] in (["."], ["->"]) or len(found) > MOST_TOKENS:
-            macro = None
-        if macro is None:
+        known = texts.get(token) if depth < _DEEPEST and len(found) < MOST_TOKENS else None
+        if known is None or found[-1:] in (["."], ["->"]):
             found.append(token)
-        elif macro.parameters is None:
-            rest = {name: one for name, one in macros.items() if name != token}
-            found += _replaced(macro.text, rest, depth + 1) or []
+        elif known.parameters is None:
+            found += known.text
         else:
             start = place + 1
-            if tokens[start : start + 1] in (["<"], ("<",)):
+            if tokens[start : start + 1] == ["<"]:
                 start = angle(tokens, start) + 1
-            if tokens[start : start + 1] not in (["("], ("(",)):
+            if tokens[start : start + 1] != ["("]:
                 found.append(token)
             else:
                 end = closing(tokens, start)
-                given = [
-                    _replaced(part, macros, depth + 1)
-                    for part in at_commas(tokens[start + 1 : end])
-                ]
-                named = dict(zip(macro.parameters, given, strict=False))
-                text = [each for one in macro.text for each in named.get(one, [one])]
-                rest = {name: one for name, one in macros.items() if name != token}
+                parts = at_commas(tokens[start + 1 : end])
+                given = [_replaced(part, texts, depth + 1) for part in parts]
+                named = dict(zip(known.parameters, given, strict=False))
+                text = [each for one in known.text for each in named.get(one, [one])]
+                rest = {name: one for name, one in texts.items() if name != token}
                 found += _replaced(text, rest, depth + 1)
                 place = end
         place += 1
@@ -84,7 +86,7 @@ def _replaced(tokens: Sequence[str], macros: Mapping[str, Macro], depth: int) ->
 def _called(
     tokens: Sequence[str],
     functions: Mapping[str, Function],
-    macros: Mapping[str, Macro],
+    texts: Mapping[str, Inline],
     depth: int,
 ) -> list[str]:
     """Tokens with the bodies of called functions at the end."""
@@ -105,8 +107,8 @@ def _called(
         for name, part in zip(function.parameters, parts, strict=False):
             found += [name, "=", *part, ";"] if name and [name] != part else []
         rest = {name: one for name, one in functions.items() if name != token}
-        body = _grouped(_replaced(_plain(function.body), macros, 0))
-        found += _called(body, rest, macros, depth + 1)
+        body = _grouped(_replaced(_plain(function.body), texts, 0))
+        found += _called(body, rest, texts, depth + 1)
     return found
 
 

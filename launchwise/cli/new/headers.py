@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.cli.new.tokens import cleaned
-from launchwise.cli.new.types import words
+from launchwise.cuda_text.preprocessor import without_comments
+from launchwise.cuda_text.types import word_list
 from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
 _INCLUDE = re.compile(
@@ -27,21 +27,20 @@ _TOOLKIT = re.compile(
     r"|std\w+\.h$|(math|assert|float|limits|string)\.h$"
 )
 """Headers of the CUDA toolkit and of C: no local files, although some include them in quotes."""
-_STANDARD = words(
-    "algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv",
-    "cfloat charconv chrono cinttypes ciso646 climits clocale cmath codecvt compare complex",
-    "complex.h concepts condition_variable coroutine csetjmp csignal cstdalign cstdarg",
-    "cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime ctype.h cuchar cwchar",
-    "cwctype deque errno.h exception execution expected fenv.h filesystem format forward_list",
-    "fstream functional future generator initializer_list inttypes.h iomanip ios iosfwd",
-    "iostream iso646.h istream iterator latch limits list locale locale.h map mdspan memory",
-    "memory_resource mutex new numbers numeric optional ostream print queue random ranges",
-    "ratio regex scoped_allocator semaphore set setjmp.h shared_mutex signal.h",
-    "source_location span sstream stack stacktrace stdexcept stop_token streambuf string",
-    "string_view strings.h syncstream system_error tgmath.h thread time.h tuple type_traits",
-    "typeindex typeinfo uchar.h unistd.h unordered_map unordered_set utility valarray variant",
-    "vector version wchar.h wctype.h malloc.h memory.h omp.h sys/time.h sys/types.h",
-    "sys/stat.h",
+_STANDARD = word_list(
+    "algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat",
+    "charconv chrono cinttypes ciso646 climits clocale cmath codecvt compare complex complex.h",
+    "concepts condition_variable coroutine csetjmp csignal cstdalign cstdarg cstdbool cstddef",
+    "cstdint cstdio cstdlib cstring ctgmath ctime ctype.h cuchar cwchar cwctype deque errno.h",
+    "exception execution expected fenv.h filesystem format forward_list fstream functional",
+    "future generator initializer_list inttypes.h iomanip ios iosfwd iostream iso646.h istream",
+    "iterator latch limits list locale locale.h map mdspan memory memory_resource mutex new",
+    "numbers numeric optional ostream print queue random ranges ratio regex scoped_allocator",
+    "semaphore set setjmp.h shared_mutex signal.h source_location span sstream stack stacktrace",
+    "stdexcept stop_token streambuf string string_view strings.h syncstream system_error",
+    "tgmath.h thread time.h tuple type_traits typeindex typeinfo uchar.h unistd.h unordered_map",
+    "unordered_set utility valarray variant vector version wchar.h wctype.h malloc.h memory.h",
+    "omp.h sys/time.h sys/types.h sys/stat.h",
 )
 """Headers of the standard libraries of C and C++, and common ones of systems."""
 _GUARD = re.compile(
@@ -98,7 +97,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
         total += len(text)
         if total > MOST_BYTES:
             raise UserError(path, "", f"and its headers are longer than {MOST_BYTES:,} bytes")
-        text = cleaned(text)
+        text = without_comments(text)
         if file != path and (guarded := _GUARD.match(text)):
             text = guarded[2]
         return _INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)

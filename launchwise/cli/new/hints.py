@@ -26,13 +26,13 @@ def tuning_hints(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> li
     """
     tokens = (*kernel.head, ";", *kernel.body, ";", *reached_by(source, kernel))
     sides = _sides(tokens)
-    declared = constants(source)
+    declared = {name: number for name, (number, _) in constants(source).items()}
     hints = []
     for name, number in {**declared, **fixed}.items():
         named = role_of(name) in ("block", "tile", "side", "unroll")
         if name not in tokens or name in FIXED or not (named or name in sides):
             continue
-        if name in source.code.macros:
+        if name in source.expanded.numbers:
             hints.append(f"To tune {name}, write #ifndef {name} before its #define.")
         elif name in declared and SMALLEST <= number <= LARGEST:
             lines = f"#ifndef {name}, #define {name} {number} and #endif"

@@ -18,7 +18,8 @@ from launchwise.cli.new.polynomials import (
     written,
 )
 from launchwise.cli.new.scopes import changed_names, loop_places, scope_ends
-from launchwise.cli.new.tokens import closing, is_name, tokenised
+from launchwise.cli.new.tokens import closing, is_name
+from launchwise.cuda_text.syntax import tokens_of
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 _DEEPEST = 40
@@ -285,8 +286,8 @@ def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomi
             return one, bound
         match = re.fullmatch(r"\? ([^?]+) / ([\w.]+)", term[0])
         if match:
-            inner = read(tokenised(match[1]), lambda name: None)
-            divisor = read(tokenised(match[2]), lambda name: None)
+            inner = read(tokens_of(match[1]), lambda name: None)
+            divisor = read(tokens_of(match[2]), lambda name: None)
             return inner, multiply(bound, divisor)
     return one, bound
 

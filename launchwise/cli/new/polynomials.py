@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from launchwise.cli.new.tokens import closing, is_name
-from launchwise.cli.new.types import QUALIFIERS, TYPES, WORDS
+from launchwise.cuda_text.types import is_type
 
 Term = tuple[str, ...]
 Polynomial = dict[Term, int]
@@ -216,4 +216,4 @@ class _Reader:
 
 
 def _is_type_word(token: str) -> bool:
-    return token in WORDS or token in TYPES or token in QUALIFIERS
+    return token in ("const", "volatile", "unsigned") or is_type(token)

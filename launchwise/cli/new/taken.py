@@ -56,7 +56,7 @@ def taken_from(file: Path, name: str | None) -> Taken:
     """
     if file.suffix == ".py":
         return _taken_from_python(file, name)
-    source = read_source(file)
+    source = read_source(file, wanted=name)
     kernel = choose(source, name, file)
     content = read_bytes(file, MOST_BYTES)
     return Taken(str(file), file.name, content, source, kernel, source.kernels)
@@ -94,7 +94,7 @@ def _kernels(
     for code in codes:
         names = list(dict.fromkeys(each.partition("<")[0] for each in code.names))
         if code.refused:
-            named += [(Kernel(one, (), (), (), code.refused), code) for one in names or [""]]
+            named += [(Kernel(one, (), (), code.refused), code) for one in names or [""]]
             continue
         for one in sources[code.text, _macro_lines(code)].kernels:
             (named if one.name in names else others).append((one, code))

@@ -106,9 +106,7 @@ def compiled_in(needs: Sequence[Need], reserved: Collection[str] = ()) -> dict[s
     for need in needs:
         if need.in_template or need.is_type or need.only_tested:
             continue
-        if need.switch:
-            found[need.name] = "1"
-        elif need.name in reserved or need.is_size or _is_size(need):
+        if need.name in reserved or need.is_size or _is_size(need):
             usual = 1024 if "max" in need.name.lower() else 5
             found[need.name] = str(usual if need.default is None else need.default)
     return found

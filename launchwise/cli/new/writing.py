@@ -18,14 +18,12 @@ from launchwise.cli.new.hints import left_undefined, tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, draft_launch
-from launchwise.cli.new.macros import fixed_numbers, needed_macros, reached_by
+from launchwise.cli.new.macros import Need, fixed_numbers, needed_macros, reached_by
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cli.new.templates import launched_with
-from launchwise.cli.new.tokens import is_name, tokenised
+from launchwise.cli.new.tokens import is_name
 from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, draft_tunables
-from launchwise.cli.new.types import type_of
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
@@ -59,12 +57,11 @@ def spec_text(
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)
     needs = needed_macros(source, kernel)
-    macros = compiled_in(needs, RESERVED) | _objects(source, kernel)
+    macros = compiled_in(needs, RESERVED) | _objects(source, kernel) | _switches(source, needs)
     indices = Indices(expanded(source, kernel, fixed))
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
     read = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
-    template = [one.name for one in kernel.template]
-    host = host_launch(source.code, kernel.name, fixed, template, len(source.kernels) == 1)
+    host = host_launch(source, kernel, fixed)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
     launch = draft_launch(indices, read, draft_tunables(needs, RESERVED), known, host)
@@ -139,12 +136,12 @@ def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
 
 def _types(source: Source, kernel: Kernel) -> list[Line]:
     """Problem parameters that choose the types of a template, those of the file first."""
-    given = launched_with(source.code.tokens, kernel.name)
+    given = source.host.template_arguments(kernel.name)
     lines = []
     for place, one in enumerate(kernel.template):
         if one.name in kernel.types:
             texts = [each[place] for each in given if place < len(each)]
-            found = [type_of(tokenised(text), source.names.aliases) for text in texts]
+            found = [source.names.spec_type(text) for text in texts]
             own = [kind for kind, width in found if kind and width == 1]
             usual = [] if own and not any("float" in kind for kind in own) else _FLOATS
             value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
@@ -208,13 +205,25 @@ def _object(name: str) -> str:
 
 def _objects(source: Source, kernel: Kernel) -> dict[str, str]:
     """Macros for the types of a template that no parameter of the kernel has."""
-    given = launched_with(source.code.tokens, kernel.name)
+    given = source.host.template_arguments(kernel.name)
     functions = [name for name, one in source.names.structures.items() if one.is_function]
     found = {}
     for place, one in enumerate(kernel.template):
         if one.kind == "type" and one.name not in kernel.types:
             text = given[0][place] if given and place < len(given[0]) else one.default
             found[_object(one.name)] = f"'{text or (functions or ['float'])[0]}'"
+    return found
+
+
+def _switches(source: Source, needs: Sequence[Need]) -> dict[str, str]:
+    """Macros that must be there for the kernel, and the others of groups whose macros are tuned."""
+    made, found = source.expanded, dict.fromkeys(source.defined, "1")
+    if any(need.name in made.free for need in needs):
+        found |= {
+            name: (text if text.isdigit() else f"'{text}'") if text else "1"
+            for name, text in made.beside.items()
+            if "'" not in text
+        }
     return found
 
 

@@ -1,0 +1,203 @@
+"""Launches of kernels in the host code of a CUDA text, and instantiations of templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tree_sitter import Node
+
+from launchwise.cuda_text.declarations import Item
+from launchwise.cuda_text.syntax import (
+    above,
+    child,
+    declarator,
+    declarators,
+    plain,
+    text_of,
+    walk,
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """``kernel<template><<<grid, block, shared>>>(arguments)``, its parts as text."""
+
+    kernel: str
+    template: tuple[str, ...]
+    configuration: tuple[Node, ...]
+    arguments: tuple[str, ...]
+    node: Node
+
+
+_TAKEN = (
+    *("template_function", "pointer_expression", "init_declarator", "assignment_expression"),
+    *("conditional_expression", "return_statement"),
+)
+"""What holds the name of a function whose address is taken."""
+
+
+@dataclass(frozen=True)
+class _Set:
+    """A place where host code gives a name a value: ``=``, ``+=``, or ``(`` for a constructor."""
+
+    place: int
+    operator: str
+    values: tuple[str, ...]
+
+
+class HostCode:
+    """Host code of a text."""
+
+    def __init__(self, root: Node, items: Sequence[Item]) -> None:
+        self._root, self._items = root, items
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        """In the order of the text."""
+        found = []
+        for call in walk(self._root, "call_expression"):
+            given = next(
+                (each for each in call.children if each.type == "kernel_call_syntax"), None
+            )
+            if given is not None:
+                name, template = named(child(call, "function"))
+                sizes = tuple(given.named_children)
+                arguments = _listed(child(call, "arguments"))
+                found.append(Launch(name, template, sizes, arguments, call))
+        return found
+
+    def template_arguments(self, kernel: str) -> list[tuple[str, ...]]:
+        """Those with which the text launches or instantiates a kernel, in its order."""
+        return [template for _, template in self._templates(kernel)]
+
+    def _templates(self, kernel: str) -> list[tuple[Node, tuple[str, ...]]]:
+        """Launches and instantiations of a kernel that is a template."""
+        named = [one for one in self.launches if one.kernel == kernel and one.template]
+        found = [(one.node, one.template) for one in named]
+        for item in self._items:
+            own = item.declarator
+            if item.inner.type == "template_instantiation" and own.name == kernel:
+                found.append((item.node, _listed(child(own.node, "arguments"))))
+        return sorted(found, key=lambda each: each[0].start_byte)
+
+    def template_values(self, kernel: str, place: int) -> list[str]:
+        """Texts that the host gives a parameter of a kernel's template, each once.
+
+        Also through a function of its own that is a template: ``launch<64>(...)``.
+        """
+        found: list[str] = []
+        for at, template in self._templates(kernel):
+            text = template[place] if place < len(template) else ""
+            found += self._through(at, text) if text.isidentifier() else [text]
+        return list(dict.fromkeys(found))
+
+    def _through(self, node: Node, name: str) -> list[str]:
+        """What is given to the template parameter ``name`` of the function around a node."""
+        for item in self._items:
+            names = [one.name for one in item.template]
+            if name in names and item.node in list(above(node)):
+                own, place = item.declarator.name, names.index(name)
+                calls = [named(each) for each in walk(self._root, "template_function")]
+                return [each[place] for one, each in calls if one == own and place < len(each)]
+        return self.value(name, node.start_byte) or [name]
+
+    @cached_property
+    def _sets(self) -> dict[str, list[_Set]]:
+        found: dict[str, list[_Set]] = {}
+        for node in walk(self._root, "init_declarator", "assignment_expression", "declaration"):
+            for name, one in _values(node):
+                found.setdefault(name, []).append(one)
+        return found
+
+    def value(self, name: str, before: int) -> list[str]:
+        """Texts that add up to a variable where it is set before a place; none where it is not."""
+        found: list[str] = []
+        for one in self._sets.get(name, ()):
+            if one.place < before and (one.operator in ("=", "+=") or len(one.values) == 1):
+                begins = one.operator != "+=" or found in ([], ["0"])
+                found = [*([] if begins else found), *one.values]
+        return found
+
+    def pointers_to(self, kernel: str) -> int | None:
+        """Where the text first takes the address of a kernel; None where it does not."""
+        for node in walk(self._root, "identifier"):
+            parents = ("template_function", "pointer_expression", "init_declarator")
+            taken = (
+                *parents,
+                "assignment_expression",
+                "conditional_expression",
+                "return_statement",
+            )
+            if text_of(node) == kernel and node.parent is not None and node.parent.type in taken:
+                holder = node.parent.parent
+                if holder is None or holder.type != "call_expression":
+                    return node.start_byte
+        return None
+
+    def sides(self, node: Node, before: int) -> list[str]:
+        """Sizes in x, y and z of an expression: a number, a ``dim3``, or the name of one."""
+        text = plain(node)
+        if text.isidentifier():
+            earlier = [one for one in self._sets.get(text, ()) if one.place < before]
+            if earlier and earlier[-1].operator == "(" and earlier[-1].values:
+                return list(earlier[-1].values)
+            if earlier and earlier[-1].operator == "(":
+                return self._members(text, before)
+        return _constructed(node) or [text]
+
+    def _members(self, name: str, before: int) -> list[str]:
+        """Sizes of a ``dim3`` that is set member by member: ``block.x = 32;``."""
+        found = {axis: self.value(f"{name}.{axis}", before) for axis in "xyz"}
+        last = max(("xyz".index(axis) + 1 for axis in found if found[axis]), default=0)
+        return [" + ".join(found[axis]) or "1" for axis in "xyz"[:last]]
+
+
+def named(node: Node | None) -> tuple[str, tuple[str, ...]]:
+    """Name of a function without namespaces, and its template arguments."""
+    while node is not None and node.type in ("qualified_identifier", "parenthesized_expression"):
+        node = child(node, "name") or node.named_children[0]
+    if node is not None and node.type == "template_function":
+        return text_of(child(node, "name")), _listed(child(node, "arguments"))
+    return text_of(node), ()
+
+
+def _listed(node: Node | None) -> tuple[str, ...]:
+    return tuple(plain(each) for each in node.named_children) if node is not None else ()
+
+
+def _constructed(node: Node | None) -> list[str]:
+    """Parts of ``dim3(a, b)``, ``dim3{a, b}`` or ``{a, b}``; none of anything else."""
+    if node is None:
+        return []
+    kind = text_of(child(node, "function") or child(node, "type"))
+    if node.type in ("initializer_list", "argument_list"):
+        return list(_listed(node))
+    if node.type in ("call_expression", "compound_literal_expression") and kind == "dim3":
+        return list(_listed(child(node, "arguments") or child(node, "value")))
+    return []
+
+
+def _values(node: Node) -> list[tuple[str, _Set]]:
+    """Names that a node gives a value."""
+    if node.type == "assignment_expression":
+        value, operator = child(node, "right"), text_of(child(node, "operator"))
+        parts = tuple(_constructed(value))
+        name = plain(child(node, "left"))
+        return [(name, _Set(node.start_byte, "(" if parts else operator, parts or (plain(value),)))]
+    if node.type == "init_declarator":
+        value = child(node, "value")
+        parts = tuple(_constructed(value))
+        made = _Set(node.start_byte, "(" if parts else "=", parts or (plain(value),))
+        return [(declarator(node).name, made)]
+    if text_of(child(node, "type")) != "dim3":
+        return []
+    # `dim3 block(A, B);` reads like a function that takes types.
+    return [
+        (one.name, _Set(node.start_byte, "(", _listed(one.arguments)))
+        for part, one in zip(
+            node.children_by_field_name("declarator"), declarators(node), strict=True
+        )
+        if part.type != "init_declarator"
+    ]

@@ -1,0 +1,390 @@
+"""CUDA C++ after the preprocessor, with the macros that a build may set left as names.
+
+g++ expands macros and takes branches. Names that stand for themselves stay: those that a file
+defines only where nothing else did (``#ifndef``), and integers. Of an ``#if`` that reads a name
+which the file does not define, every branch stays, since each belongs to a value of that name.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+_LITERAL = re.compile(
+    r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
+      | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
+      | //(?:\\\n|[^\n])* | /\*.*?\*/
+      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)")
+_DEFINED = re.compile(r"\bdefined\s*\(?\s*(\w+)\s*\)?")
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
+_MACRO = re.compile(r"\w+(\([^)]*\))?")
+_INTEGER = re.compile(r"\(*\s*(\d+)[uUlL]*\s*\)*")
+_GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
+_PLATFORM = re.compile(r"_|(CUDA|NV|WIN|NDEBUG|HIP|GLIBC|UNIX|LINUX|APPLE|MSC)[A-Z\d_]*$")
+"""Names that compilers and systems define."""
+
+PRELUDE = """\
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDA_ARCH__ 900
+#define CUDART_VERSION 13000
+#define CUDA_VERSION 13000
+#define __align__(n) alignas(n)
+#define __builtin_align__(n) alignas(n)
+#define __maxnreg__(n) __launch_bounds__(n)
+#define __cluster_dims__(...) __launch_bounds__(__VA_ARGS__)
+#define __forceinline__
+#define __noinline__
+"""
+_HEAD = re.compile(r"(\b__(?:global|device)__[^;{}()]*?)\b(?!__)\w+(\s*\([^()]*\)\s*\w+\s*\()")
+"""A head with a macro that nothing defines, such as ``__global__ void BOUNDS(128) name(``."""
+
+_MARK, _VALUE = "#pragma launchwise", "launchwise_value_of_"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An ``#if`` that reads names which the file does not define.
+
+    ``compared`` are names to the integers that they are compared with; ``first`` and ``last`` the
+    lines of :attr:`Expanded.text` between it and its ``#endif``, from 0.
+    """
+
+    names: frozenset[str]
+    compared: Mapping[str, frozenset[int]]
+    first: int
+    last: int
+
+
+@dataclass
+class Expanded:
+    """A CUDA text without directives, its macros expanded.
+
+    ``numbers`` are macros that it sets to an integer; ``free`` those that a build may set, to the
+    integer which the text sets otherwise. ``beside`` are other macros of their groups, to their
+    texts: whoever sets one sets all. ``tested`` are undefined names that ``#ifdef`` and
+    ``defined()`` alone read; ``unrolled`` are lines with ``#pragma unroll`` to the names there.
+    """
+
+    text: str = ""
+    numbers: dict[str, int] = field(default_factory=dict)
+    free: dict[str, int] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
+    conditions: list[Condition] = field(default_factory=list)
+    tested: list[str] = field(default_factory=list)
+    unrolled: dict[int, list[str]] = field(default_factory=dict)
+
+
+def without_comments(text: str) -> str:
+    """A C++ text whose comments are blank; every line keeps its number. Raw texts are empty."""
+    text = re.sub(r"\r\n?", "\n", text)
+
+    def plain(match: re.Match[str]) -> str:
+        said = match[0]
+        if said[0] not in "/R":
+            return said
+        return ('""' if said[0] == "R" else " ") + "\n" * said.count("\n")
+
+    return _LITERAL.sub(plain, text)
+
+
+def joined(text: str) -> list[str]:
+    """Lines of a text, with those that end with a backslash in one and blank lines behind."""
+    lines: list[str] = []
+    blank = 0
+    for line in text.split("\n"):
+        if blank:
+            lines[-blank] = lines[-blank].rstrip()[:-1] + " " + line
+            lines.append("")
+        else:
+            lines.append(line)
+        blank = blank + 1 if lines[-1 - blank].rstrip().endswith("\\") else 0
+    return lines
+
+
+def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:
+    """A CUDA text without comments as g++ preprocesses it, without any header.
+
+    Parameters
+    ----------
+    macros
+        What a build defines, such as ``SIDE`` or ``KERNEL(name)``, to its text; a name that stands
+        for itself may have any value.
+    """
+    return _Marked(joined(text), macros or {}).expanded()
+
+
+@dataclass
+class _Guarded:
+    """An ``#ifndef`` with nothing but definitions of its name and of others, to their texts."""
+
+    line: int
+    guard: str
+    members: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether whoever sets one name must set the others: what guards a header is alone."""
+        names = list(self.members)
+        header = _GUARD_OF_HEADER.search(self.guard.upper())
+        return not any("(" in name for name in names) and (
+            names[:1] == [self.guard] and len(names) > 1 and not header
+        )
+
+
+class _Marked:
+    """A text with marks for g++, by which its output says what is live."""
+
+    def __init__(self, lines: list[str], macros: Mapping[str, str]) -> None:
+        self._lines, self._macros = lines, macros
+        self._defined = {name.partition("(")[0] for name in macros}
+        self._free, self._groups, self._within = _guarded(lines)
+        self._plain = self._defines()
+        self._conditions: list[tuple[set[str], dict[str, set[int]]]] = []
+
+    def _defines(self) -> dict[str, list[str]]:
+        """Names of macros that are not free to the texts that the file gives them."""
+        found: dict[str, list[str]] = {}
+        for number, line in enumerate(self._lines):
+            word, rest = _condition(line)
+            name = _NAME.match(rest)
+            if word == "define" and name and number not in self._within:
+                found.setdefault(name[0], []).append(rest[name.end() :].strip())
+        return found
+
+    def expanded(self) -> Expanded:
+        names = {*self._free, *(group.guard for group in self._groups.values())} - self._defined
+        head = [PRELUDE, *(f"#define {name} {name}" for name in names)]
+        head += [f"#define {name} {text}" for name, text in self._macros.items()]
+        made = "\n".join([*head, f"{_MARK} text", *self._marked()]) + "\n"
+        return self._read(_preprocessed(made))
+
+    def _marked(self) -> Iterator[str]:
+        spans = _spans(self._lines)
+        ends: dict[int, int] = {}
+        dropped: set[int] = set()
+        for number, line in enumerate(self._lines):
+            word, rest = _condition(line)
+            if not word and not line.lstrip().startswith("#"):
+                yield line
+                continue
+            if number in spans:
+                branches = spans[number]
+                yield from self._asked(branches)
+                names, compared = self._read_values(branches)
+                if names:
+                    yield f"{_MARK} if {len(self._conditions)}"
+                    ends[branches[-1]] = len(self._conditions)
+                    self._conditions.append((names, compared))
+                    if _balanced(self._lines, branches):
+                        dropped |= {*branches}
+            if number in dropped:
+                yield ""
+            elif word == "define":
+                yield from self._define(line, rest)
+            elif word in ("if", "elif"):
+                yield self._with_values(line)
+            elif word in ("ifdef", "ifndef", "else", "endif", "undef", "pragma"):
+                yield line
+            else:
+                yield ""
+            if number in ends:
+                yield f"{_MARK} end {ends[number]}"
+
+    def _define(self, line: str, rest: str) -> Iterator[str]:
+        name = _NAME.match(rest)
+        value = _INTEGER.fullmatch(rest[name.end() :].strip()) if name else None
+        if name is None or value is None or name[0] in self._defined:
+            yield line
+        elif name[0] not in self._free:
+            yield f"#define {name[0]} {name[0]}"
+            yield f"#define {_VALUE}{name[0]} {value[1]}"
+
+    def _asked(self, branches: list[int]) -> Iterator[str]:
+        """Marks for names that an ``#ifndef`` guards, and that need not be defined."""
+        name = _missing(*_condition(self._lines[branches[0]]))
+        group = self._groups.get(branches[0])
+        for each in group.members if group else [name]:
+            if each in self._free or group:
+                yield f"{_MARK} free {each}"
+        if group:
+            texts = {each: text for each, text in group.members.items() if each not in self._free}
+            yield from (f"#define {each} {text}" for each, text in texts.items() if text)
+        for number in branches:
+            word, condition = _condition(self._lines[number])
+            asked = [condition] if word in ("ifdef", "ifndef") else _DEFINED.findall(condition)
+            for each in asked:
+                if each and self._is_unset(each):
+                    yield f"{_MARK} tested {each}"
+
+    def _is_unset(self, name: str) -> bool:
+        guards = {group.guard for group in self._groups.values()}
+        known = {*self._plain, *self._free, *self._defined, *guards}
+        return name not in known and not _is_of_platform(name)
+
+    def _read_values(self, branches: list[int]) -> tuple[set[str], dict[str, set[int]]]:
+        """Names without a value that conditions read, and the integers beside them."""
+        names: set[str] = set()
+        compared: dict[str, set[int]] = {}
+        for number in branches:
+            word, condition = _condition(self._lines[number])
+            asked = re.match(r"defined\s*\(?\s*(\w+)", condition)
+            never = asked and "||" not in condition and self._is_unset(asked[1])
+            if word not in ("if", "elif") or never:
+                continue
+            found = set(_NAME.findall(_DEFINED.sub(" ", condition))) - {"true", "false"}
+            own = {name for name in self._defined if self._macros.get(name) == name}
+            unknown = {name for name in found if name in self._free or self._is_unset(name)}
+            unknown |= found & own
+            names |= unknown
+            for name, value in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
+                if name in unknown:
+                    compared.setdefault(name, set()).add(int(value))
+        return names, compared
+
+    def _with_values(self, line: str) -> str:
+        """A condition over the values of integers that stand for themselves elsewhere."""
+        asked = {match.start(1) for match in _DEFINED.finditer(line)}
+
+        def value(match: re.Match[str]) -> str:
+            texts = self._plain.get(match[0], []) if match[0] not in self._defined else []
+            whole = match.start() not in asked and any(map(_INTEGER.fullmatch, texts))
+            return f"{_VALUE}{match[0]}" if whole else match[0]
+
+        return _NAME.sub(value, line)
+
+    def _read(self, output: str) -> Expanded:
+        """What the output of g++ says behind the mark where the text begins."""
+        found, lines, begun = Expanded(), list[str](), dict[str, int]()
+        live: set[str] = set()
+        for line in output.partition(f"{_MARK} text\n")[2].split("\n"):
+            words = line.split()
+            if not line.startswith("#"):
+                lines.append(line)
+            elif line.startswith(f"#define {_VALUE}"):
+                found.numbers.setdefault(words[1].removeprefix(_VALUE), int(words[2]))
+            elif words[:2] == ["#pragma", "unroll"]:
+                found.unrolled[len(lines)] = _NAME.findall(line)[2:]
+            elif line.startswith(_MARK):
+                kind, said = words[2:]
+                if kind == "if":
+                    begun[said] = len(lines)
+                elif kind == "end" and said in begun:
+                    names, compared = self._conditions[int(said)]
+                    fixed = {name: frozenset(each) for name, each in compared.items()}
+                    condition = Condition(frozenset(names), fixed, begun[said], len(lines))
+                    found.conditions.append(condition)
+                elif kind == "free" and said not in found.numbers:
+                    live.add(said)
+                elif kind == "tested" and said not in found.tested:
+                    found.tested.append(said)
+        found.text = _HEAD.sub(r"\1__launch_bounds__\2", "\n".join(lines))
+        found.free = {name: value for name, value in self._free.items() if name in live}
+        for group in self._groups.values():
+            for name, text in group.members.items():
+                if name in live and name not in self._free:
+                    found.beside[name] = text
+        return found
+
+
+def _preprocessed(text: str) -> str:
+    """Output of g++; the text itself where there is no g++."""
+    path = shutil.which("g++")
+    if path is None:
+        return text
+    command = [path, "-E", "-dD", "-undef", "-nostdinc", "-w", "-x", "c++", "-"]
+    done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _is_of_platform(name: str) -> bool:
+    return _PLATFORM.match(name) is not None and (name.startswith("__") or name.isupper())
+
+
+def _condition(line: str) -> tuple[str, str]:
+    match = _DIRECTIVE.match(line)
+    return (match[1], match[2].strip()) if match else ("", "")
+
+
+def _missing(word: str, condition: str) -> str:
+    """The name that a branch finds undefined."""
+    if word == "ifndef":
+        return condition.split()[0] if condition else ""
+    match = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition) if word == "if" else None
+    return match[1] if match else ""
+
+
+def _spans(lines: list[str]) -> dict[int, list[int]]:
+    """Lines with ``#if`` to those of the branches of it, that with ``#endif`` included."""
+    found: dict[int, list[int]] = {}
+    opened: list[list[int]] = []
+    for number, line in enumerate(lines):
+        word = _condition(line)[0]
+        if word in ("if", "ifdef", "ifndef"):
+            opened.append([number])
+        elif word in ("elif", "else") and opened:
+            opened[-1].append(number)
+        elif word == "endif" and opened:
+            branches = opened.pop()
+            found[branches[0]] = [*branches, number]
+    return found
+
+
+def _balanced(lines: list[str], branches: list[int]) -> bool:
+    """Whether each branch closes the brackets that it opens."""
+    for start, end in pairwise(branches):
+        text = "\n".join(lines[start + 1 : end])
+        for opening, closing in ("{}", "()", "[]"):
+            if text.count(opening) != text.count(closing):
+                return False
+    return True
+
+
+def _guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, _Guarded], set[int]]:
+    """Macros that are defined only where nothing else did, to their integers.
+
+    Returns
+    -------
+    Also groups by the line of their ``#ifndef``, and the lines of their definitions.
+    """
+    free: dict[str, int] = {}
+    groups: dict[int, _Guarded] = {}
+    within: set[int] = set()
+    missing: list[str] = []
+    group, members = _Guarded(0, ""), set[int]()
+    for number, line in enumerate(lines):
+        word, rest = _condition(line)
+        if word in ("if", "ifdef", "ifndef"):
+            missing.append(_missing(word, rest))
+            group, members = _Guarded(number, missing[-1]), set()
+        elif word in ("elif", "else") and missing:
+            missing[-1], group = "", _Guarded(0, "")
+        elif word == "endif" and missing:
+            if group.is_group:
+                groups[group.line] = group
+                within |= members
+                values = {name: _INTEGER.fullmatch(text) for name, text in group.members.items()}
+                free |= {name: int(each[1]) for name, each in values.items() if each}
+            group = _Guarded(0, "")
+            missing.pop()
+        elif word == "define" and (name := _MACRO.match(rest)):
+            text = rest[name.end() :].strip()
+            group.members[name[0]] = text
+            members.add(number)
+            value = _INTEGER.fullmatch(text)
+            if value and name[0] in missing:
+                free.setdefault(name[0], int(value[1]))
+                within.add(number)
+        elif line.strip():
+            group = _Guarded(0, "")
+    return free, groups, within
