@@ -8,8 +8,109 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
-from launchwise.workloads.declarations import CALLS, Item, declarations
+from tree_sitter import Node
+
+from launchwise.cuda_text.declarations import Item, is_clear, items
+from launchwise.cuda_text.launches import CALLS
+from launchwise.cuda_text.names import IDENTIFIERS, declared_names, identifiers
+from launchwise.cuda_text.syntax import child, has_word, parse, text_of, walk
+
+_KEPT = frozenset(
+    (
+        *("using_declaration", "alias_declaration", "type_definition", "template_instantiation"),
+        *("static_assert_declaration", "friend_declaration", "enum_specifier"),
+    )
+)
+_LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_DEVICE = re.compile(r"\b__(?:device|global|constant|shared|managed)__\b")
+
+
+class _Part:
+    """A declaration, with the names that it gives and uses."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.start, self.end = item.node.start_byte, item.node.end_byte
+        if item.body is None or not item.is_function:
+            self.end += text_of(item.node.next_sibling) == ";"
+        self.text = _LITERAL.sub('""', text_of(item.node))
+
+    @cached_property
+    def kind(self) -> str:
+        """``function`` (with its body), ``class`` or ``declaration``."""
+        if self.item.is_function and self.item.body is not None:
+            return "function"
+        kind = self.item.structure
+        return "class" if kind is not None and kind.type != "enum_specifier" else "declaration"
+
+    @cached_property
+    def name(self) -> str:
+        """Of a function or class."""
+        own = self.item.structure if self.kind == "class" else None
+        return text_of(child(own, "name")) if own is not None else self.item.declarator.name
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that it declares outside of its body."""
+        return self.item.names
+
+    @property
+    def of_device(self) -> bool:
+        """Whether any of it is marked for the GPU."""
+        if self.kind == "function":
+            return self.item.of_device
+        return _DEVICE.search(self.text) is not None
+
+    @cached_property
+    def words(self) -> set[str]:
+        """Every identifier in it."""
+        return identifiers([self.item.node])
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """Variables that it declares inside."""
+        return declared_names([self.item.node]) - self.names
+
+    @cached_property
+    def foreign(self) -> set[str]:
+        """Its identifiers without those of its own variables."""
+        return self.words - (set() if self.kind == "class" else self._own)
+
+    @cached_property
+    def functions(self) -> set[str]:
+        """Identifiers that may mean a function: no members, and no variables of its own."""
+        plain = {text_of(each) for each in walk(self.item.node, *IDENTIFIERS[:2])}
+        calls = (child(each, "function") for each in walk(self.item.node, "call_expression"))
+        called = {text_of(_innermost(each)) for each in calls if each is not None}
+        return plain - (self._own - called)
+
+    @property
+    def droppable(self) -> bool:
+        """Whether it may be left out when nothing names it."""
+        if self.item.of_class or self.of_device or self.item.inner.type in _KEPT:
+            return False
+        if self.kind == "declaration":
+            return not self.item.template and not has_word(self.item.inner, "constexpr")
+        plain = re.fullmatch(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", self.name)
+        special = has_word(self.item.inner, "constexpr") or self.item.instantiates
+        return plain is not None and not special
+
+    def used_by(self, named: set[str], functions: set[str]) -> bool:
+        """Whether one of these names may mean it; ``functions`` are those that may mean one."""
+        if self.kind == "declaration":
+            return bool((self.names | self._own) & named)
+        *outer, name = self.name.split("::")
+        # A method is named as a member.
+        return name in (functions if self.kind == "function" and not outer else named)
+
+
+def _innermost(node: Node) -> Node:
+    """The last name of a function that is called, without namespaces and template arguments."""
+    while (inner := child(node, "name")) is not None:
+        node = inner
+    return node
 
 
 def other_code(
@@ -30,72 +131,71 @@ def other_code(
     refused
         What cannot run.
     """
-    every = declarations(text)
+    root = parse(text)
+    every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
     unasked = _unasked(every, set(asked), refused) if asked and refused else set()
-    items = [item for item in every if id(item) not in unasked]
-    host = [item for item in items if not item.of_device]
-    calling = {id(item) for item in host if CALLS.search(item.text) and item.kind != "class"}
-    calling |= {id(item) for item in host if item.kind == "function" and item.name == "main"}
+    parts = [part for part in every if part not in unasked]
+    host = [part for part in parts if not part.of_device]
+    calling = {part for part in host if CALLS.search(part.text) and part.kind != "class"}
+    calling |= {part for part in host if part.kind == "function" and part.name == "main"}
     while True:
         names = {
-            item.name
-            for item in host
-            if id(item) in calling and not item.of_class and item.kind != "declaration"
+            part.name for part in calling if not part.item.of_class and part.kind != "declaration"
         } - {""}
         # A class that is kept keeps its methods' bodies, so they need what they name.
         more = {
-            id(item)
-            for item in host
-            if item.kind != "class" and id(item) not in calling and names & item.functions
+            part
+            for part in host
+            if part.kind != "class" and part not in calling and names & part.functions
         }
         if not more:
             break
         calling |= more
-    dropped = unasked | calling | _unused([item for item in items if id(item) not in calling])
-    found = [(item.start, item.end, item.name) for item in every if id(item) in dropped]
-    return _outermost(found)
+    dropped = unasked | calling | _unused([part for part in parts if part not in calling])
+    return _outermost((part.start, part.end, part.name) for part in every if part in dropped)
 
 
-def _unasked(items: list[Item], asked: set[str], refused: re.Pattern[str]) -> set[int]:
+def _unasked(parts: list[_Part], asked: set[str], refused: re.Pattern[str]) -> set[_Part]:
     """Device functions that cannot run, or use one such, and that no kernel of those asked uses."""
-    functions = [item for item in items if item.kind == "function" and item.of_device]
-    used, waiting = set(), asked
+    functions = [part for part in parts if part.kind == "function" and part.of_device]
+    used, waiting = set[str](), asked
     while waiting:
         used |= waiting
-        words = [item.words for item in functions if item.name in waiting]
-        waiting = set().union(*words) - used
-    unused = [item for item in functions if item.name not in used]
-    dropped = {id(item): item for item in unused if refused.search(item.text)}
-    while more := [
-        item
-        for item in unused
-        if id(item) not in dropped and item.words & {each.name for each in dropped.values()}
-    ]:
-        dropped |= {id(item): item for item in more}
-    return set(dropped)
+        words = [part.words for part in functions if part.name in waiting]
+        waiting = set[str]().union(*words) - used
+    unused = [part for part in functions if part.name not in used]
+    dropped = {part for part in unused if refused.search(part.text)}
+    while more := {
+        part
+        for part in unused
+        if part not in dropped and part.words & {each.name for each in dropped}
+    }:
+        dropped |= more
+    return dropped
 
 
-def _unused(items: list[Item]) -> set[int]:
+def _unused(parts: list[_Part]) -> set[_Part]:
     """Functions and classes of the host that nothing of the rest names."""
-    open_items = {id(item): item for item in items if item.droppable}
-    classes = [item for item in open_items.values() if item.kind == "class"]
+    unused = {part for part in parts if part.droppable}
+    classes = [part for part in unused if part.kind == "class"]
     named: set[str] = set()
     functions: set[str] = set()
 
-    def use(item: Item) -> None:
+    def use(part: _Part) -> None:
         # A prototype does not use what it declares.
-        own = {item.name} if item.kind == "declaration" and not item.of_device else set()
-        named.update(item.foreign - own)
-        functions.update(item.functions - own)
+        own = part.names if part.kind == "declaration" and not part.of_device else set()
+        named.update(part.foreign - own)
+        functions.update(part.functions - own)
 
-    for item in items:
-        inside = any(each.start <= item.start and item.end <= each.end for each in classes)
-        if id(item) not in open_items and not inside:
-            use(item)
-    while used := [key for key, item in open_items.items() if item.used_by(named, functions)]:
-        for key in used:
-            use(open_items.pop(key))
-    return set(open_items)
+    for part in parts:
+        inside = any(each.start <= part.start and part.end <= each.end for each in classes)
+        if part not in unused and not inside:
+            use(part)
+    while used := {part for part in unused if part.used_by(named, functions)}:
+        unused -= used
+        for part in used:
+            use(part)
+    return unused
 
 
 def _outermost(parts: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

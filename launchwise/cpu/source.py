@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from launchwise.cpu.other_code import other_code
+from launchwise.cuda_text.declarations import items
+from launchwise.cuda_text.syntax import parse
 
 REFUSED = {
     r"\b(?:asm|__asm__|__asm)\b": "inline PTX (asm)",
@@ -68,13 +70,6 @@ _UNSIZED = re.compile(
     r"^(?P<type>.*?[\s*&>])(?P<name>\w+)\s*\[\s*\](?P<rest>(?:\s*\[.*\])?)\s*$", re.S
 )
 _DECLARATOR = re.compile(r"(\w+)\s*(?:\[.*\])?\s*$", re.DOTALL)
-_KERNEL = re.compile(
-    r"__global__\b(?P<head>[^;{}()]*?)\b(?P<name>\w+)\s*(?P<given><[^;{}()]*>)?\s*\("
-)
-_TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:(?:static|inline|extern)\s+)*$")
-_SCOPE = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|\bnamespace\s+(?P<name>[\w:]+)\s*\{|[{}]'
-)
 _WAITS = re.compile(r"\blaunchwise_cpu::Place\b")
 
 
@@ -138,15 +133,10 @@ class Source:
         start, line, file, system = self._markers[index]
         return Place(unquoted(file), line + self.text.count("\n", start, position), system)
 
-    def needed(self, kernels: Iterable[str] = ()) -> Source:
-        """The same source with blanks for what no launch needs; its lines stay where they are.
-
-        Parameters
-        ----------
-        kernels
-            Names of the kernels to launch; without any, all of them.
-        """
-        starts, pieces, places, total = [], [], [], 0
+    @cached_property
+    def _of_user(self) -> tuple[str, list[int], list[int]]:
+        """Text of the user's files; where its pieces begin in the whole text, and in itself."""
+        starts, pieces, places, total = list[int](), list[str](), list[int](), 0
         ends = [marker[0] for marker in self._markers[1:]] + [len(self.text)]
         # What a macro of a system header stands for is marked as the system's, in the user's file.
         users = {file for _, _, file, system in self._markers if not system}
@@ -157,14 +147,25 @@ class Source:
                 # A piece ends with the line of the next marker, which is no code.
                 pieces.append(_MARKING.sub(lambda line: " " * len(line[0]), self.text[start:end]))
                 total += end - start
-        own, names, kept, done = "".join(pieces), set(), [], 0
+        return "".join(pieces), starts, places
+
+    def needed(self, kernels: Iterable[str] = ()) -> Source:
+        """The same source with blanks for what no launch needs; its lines stay where they are.
+
+        Parameters
+        ----------
+        kernels
+            Names of the kernels to launch; without any, all of them.
+        """
+        own, starts, places = self._of_user
+        names, kept, done = set[str](), list[str](), 0
         for begin, stop, name in other_code(own, kernels, _REFUSED):
             names.add(name)
             first = bisect.bisect_right(places, begin) - 1
             for index in range(first, bisect.bisect_left(places, stop)):
                 shift = starts[index] - places[index]
-                at = shift + max(begin, places[index])
-                to = shift + min(stop, places[index] + len(pieces[index]))
+                end = places[index + 1] if index + 1 < len(places) else len(own)
+                at, to = shift + max(begin, places[index]), shift + min(stop, end)
                 kept += [self.text[done:at], re.sub(r"(?m)^(?!#).+$", "", self.text[at:to])]
                 done = to
         return Source("".join([*kept, self.text[done:]]), frozenset(names - {""}))
@@ -198,26 +199,17 @@ class Source:
 
     def kernels(self) -> list[Kernel]:
         """The kernels of the source, and the explicit instantiations of templates."""
+        own, starts, places = self._of_user
         found: dict[Kernel, None] = {}
-        text = re.sub(_ALIGNED, lambda match: " " * len(match[0]), self.text)
-        for match in _KERNEL.finditer(text):
-            template = not match["given"] and _TEMPLATE.search(
-                text, max(0, match.start() - 2000), match.start()
-            )
-            scope = tuple(self._scope(match.start()))
-            place = self.place(match.start("name"))
-            found[Kernel(match["name"], match["given"] or "", scope, bool(template), place)] = None
+        for item in items(parse(own)):
+            named = item.declarator
+            if item.is_kernel and item.is_function and named.node is not None:
+                at = named.node.start_byte
+                index = bisect.bisect_right(places, at) - 1
+                place = self.place(at - places[index] + starts[index])
+                scope = tuple(filter(None, item.scope))
+                found[Kernel(named.name, named.given, scope, item.is_template, place)] = None
         return list(found)
-
-    def _scope(self, position: int) -> Iterator[str]:
-        """Named namespaces around a character, the outermost first."""
-        open_braces: list[str] = []
-        for match in _SCOPE.finditer(self.text, 0, position):
-            if match[0].endswith("{"):
-                open_braces.append(match["name"] or "")
-            elif match[0] == "}" and open_braces:
-                open_braces.pop()
-        return (name for joined in open_braces if joined for name in joined.split("::"))
 
     def translated(self) -> str:
         """The text as g++ compiles it.

@@ -61,12 +61,14 @@ class TemplateParameter:
 class Item:
     """A declaration outside of functions, with its ``template <...>``.
 
-    ``scope`` are the namespaces around it, '' for one without a name.
+    ``scope`` are the namespaces around it, '' for one without a name; ``of_class`` says that it is
+    a member of a class.
     """
 
     node: Node
     inner: Node
     scope: tuple[str, ...]
+    of_class: bool = False
 
     @property
     def is_function(self) -> bool:
@@ -210,25 +212,43 @@ _INSIDE = ("namespace_definition", "linkage_specification", "declaration_list", 
 _ITEMS = (
     *("function_definition", "declaration", "template_instantiation", "alias_declaration"),
     *("type_definition", "using_declaration", "static_assert_declaration", *_TYPES),
+    *("field_declaration", "friend_declaration", "expression_statement"),
 )
 
 
-def items(root: Node) -> list[Item]:
-    """Declarations outside of functions, in the order of the text, those of namespaces included."""
-    return list(_items(root, ()))
+def items(root: Node, members: bool = False) -> list[Item]:
+    """Declarations outside of functions, in the order of the text, those of namespaces included.
+
+    Parameters
+    ----------
+    members
+        Whether members of classes count, behind their class.
+    """
+    return list(_items(root, (), False, members))
 
 
-def _items(node: Node, scope: tuple[str, ...]) -> Iterator[Item]:
+def _items(node: Node, scope: tuple[str, ...], of_class: bool, members: bool) -> Iterator[Item]:
     for each in node.children:
         if each.type in _INSIDE:
             inner = scope
             if each.type == "namespace_definition":
                 inner = (*scope, *text_of(child(each, "name")).replace(" ", "").split("::"))
-            yield from _items(each, inner)
-        elif each.type == "template_declaration":
+            yield from _items(each, inner, of_class, members)
+        elif each.type in _ITEMS or each.type == "template_declaration":
             own = each
             while own.type == "template_declaration":
                 own = own.named_children[-1]
-            yield Item(each, own, scope)
-        elif each.type in _ITEMS:
-            yield Item(each, each, scope)
+            found = Item(each, own, scope, of_class)
+            yield found
+            if members and found.structure is not None and found.structure.type in _TYPES[:3]:
+                body = child(found.structure, "body")
+                if body is not None:
+                    yield from _items(body, scope, True, members)
+
+
+def is_clear(root: Node) -> bool:
+    """Whether no declaration outside of functions and classes is unreadable."""
+    return not root.has_error or not any(
+        each.type == "ERROR" or (each.type in _INSIDE and each.has_error and not is_clear(each))
+        for each in root.children
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,11 @@ from launchwise.cuda_text.syntax import (
     text_of,
     walk,
 )
+
+CALLS = re.compile(
+    r"<<<|\bcuda[A-Z]\w*\s*\(|\b(?:cublas|cufft|curand|cusparse|cusolver|cudnn|nvtx)[A-Z]\w*\s*\("
+)
+"""A launch, or a call of the CUDA runtime or of a library of CUDA's."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ def _parser() -> Parser:
 def parse(text: str) -> Node:
     """Root of the tree of a text without directives."""
     # The grammar does not know packs of pointers, `T *...x`.
-    text = re.sub(r"[*&]+\s*\.\.\.", "...", text)
-    return _parser().parse(text.encode("utf-8", "replace")).root_node
+    text = re.sub(r"[*&](?=\s*[*&]?\s*\.\.\.)", " ", text)
+    # Places in bytes are those of characters.
+    return _parser().parse(text.encode("ascii", "replace")).root_node
 
 
 def text_of(node: Node | None) -> str:

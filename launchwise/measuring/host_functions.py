@@ -11,7 +11,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from launchwise.workloads.declarations import CALLS, Item, declarations
+from launchwise.cuda_text.declarations import Item, is_clear, items
+from launchwise.cuda_text.launches import CALLS
+from launchwise.cuda_text.syntax import parse, text_of
 
 _COMMENT = re.compile(
     r'//(?:\\\r?\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
@@ -55,17 +57,37 @@ def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collec
     if "{" not in content or _UNREADABLE.search(content):
         return content
     file = _File.of(content)
-    functions = [each for each in declarations(file.code) if each.kind == "function"]
+    root = parse(file.code)
+    every = items(root, members=True) if is_clear(root) else []
+    functions = [_Body.of(each) for each in every if each.is_function and each.body is not None]
     if not all(file.is_whole(each) for each in functions):
         return content
     launching = _launching(macros, kernels)
     pieces, done = [], 0
     for each in functions:
         body = file.code[each.body : each.end]
-        if _launches(body, launching) and _is_of_host(each, file, macros):
+        if each.body >= done and _launches(body, launching) and _is_of_host(each, file, macros):
             pieces += [content[done : each.body], file.emptied(each)]
             done = each.end
     return "".join([*pieces, content[done:]])
+
+
+@dataclass(frozen=True)
+class _Body:
+    """Places of a function, and of the brace that opens its body; its text before that."""
+
+    start: int
+    body: int
+    end: int
+    head: str
+
+    @classmethod
+    def of(cls, item: Item) -> _Body:
+        """The places of a function with a body."""
+        node, body = item.node, item.body
+        opening = body.start_byte if body is not None else node.end_byte
+        head = text_of(item.inner)[: opening - item.inner.start_byte]
+        return cls(node.start_byte, opening, node.end_byte, head)
 
 
 @dataclass(frozen=True)
@@ -89,11 +111,11 @@ class _File:
         directives = list(_DIRECTIVE.finditer(bare))
         return cls(bare, _DIRECTIVE.sub(lambda found: _blank(found[0]), code), directives)
 
-    def inside(self, item: Item) -> list[re.Match[str]]:
+    def inside(self, item: _Body) -> list[re.Match[str]]:
         """Lines of the preprocessor in a function's body."""
         return [each for each in self.directives if item.body <= each.start() < item.end]
 
-    def is_whole(self, item: Item) -> bool:
+    def is_whole(self, item: _Body) -> bool:
         """Whether every branch of ``#if`` in a body closes the braces that it opens."""
         depths: list[int] = []
         for each in self.inside(item):
@@ -108,7 +130,7 @@ class _File:
                     depths.pop()
         return not depths
 
-    def emptied(self, item: Item) -> str:
+    def emptied(self, item: _Body) -> str:
         """A body that does nothing, with the macros that it defines for what follows it."""
         kept = [each for each in self.inside(item) if each["name"] != "pragma"]
         if not any(each["name"] in ("define", "undef") for each in kept):
@@ -140,7 +162,7 @@ def _launches(text: str, launching: Collection[str]) -> bool:
     return not set(launching).isdisjoint(_WORD.findall(text))
 
 
-def _is_of_host(item: Item, file: _File, macros: Mapping[str, str]) -> bool:
+def _is_of_host(item: _Body, file: _File, macros: Mapping[str, str]) -> bool:
     """Whether the GPU never runs a function, and its type does not depend on its body."""
     before = file.code[item.start : item.body]
     if _GPU_ATTRIBUTE.search(before) or _GPU.search(file.code[item.start : item.end]):
