@@ -17,11 +17,9 @@ from launchwise.cuda_text.launches import CALLS
 from launchwise.cuda_text.names import IDENTIFIERS, declared_names, identifiers
 from launchwise.cuda_text.syntax import child, has_word, parse, text_of, walk
 
-_KEPT = frozenset(
-    (
-        *("using_declaration", "alias_declaration", "type_definition", "template_instantiation"),
-        *("static_assert_declaration", "friend_declaration", "enum_specifier"),
-    )
+_KEPT = (
+    *("using_declaration", "template_instantiation", "static_assert_declaration"),
+    "friend_declaration",
 )
 _LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _DEVICE = re.compile(r"\b__(?:device|global|constant|shared|managed)__\b")

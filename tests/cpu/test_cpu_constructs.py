@@ -303,6 +303,35 @@ __global__ void f(int *out) {{ {text}
         launch(device, Build.of("f.cu", {}, ["f"]), "f", ONE, (32, 1, 1), [np.zeros(1, np.int32)])
 
 
+COPY = """
+__global__ void copy(float *out, const float *in, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct __builtin_align__(8) Pair { float x; int y; }; __device__ Pair first;",
+        "struct alignas(8) Pair { float x; int y; }; __device__ Pair first;",
+        "#include <cooperative_groups/reduce.h>\n__device__ __nv_bfloat162 a; __device__ half2 b;",
+        '#include "cublas_v2.h"\ncublasHandle_t handle;',
+        '#include "cublas_v2.h"\nstatic cublasHandle_t *own[2]; enum Kept { A = sizeof(own) };',
+        '#include "cublas_v2.h"\nclass Solver { cublasHandle_t own; public: void run(); };',
+        '#include "cublas_v2.h"\nusing Handle = cublasHandle_t; void run(Handle handle) {}',
+    ],
+)
+def test_what_nvcc_compiles_beside_a_kernel_is_compiled_or_left_out(
+    tmp_path: Path, text: str
+) -> None:
+    header = "struct cublasContext;\ntypedef struct cublasContext *cublasHandle_t;\n"
+    device = device_for(tmp_path, {"k.cu": f"{text}\n{COPY}", "cublas_v2.h": header})
+    device.prepare(Build.of("k.cu", {}, ["copy"]))
+
+
 def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path: Path) -> None:
     source = "__global__ void f(int *out) { *out = threadIdx.x; }"
     device = device_for(tmp_path, {"f.cu": source})

@@ -24,6 +24,7 @@
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __align__(bytes)
 #define CUDART_INF_F HUGE_VALF
 #define CUDART_INF HUGE_VAL
 #define CUDART_NAN_F __builtin_nanf("")
