@@ -8,8 +8,10 @@ which the file does not define, every branch stays, since each belongs to a valu
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -48,6 +50,14 @@ PRELUDE = """\
 """
 _HEAD = re.compile(r"(\b__(?:global|device)__[^;{}()]*?)\b(?!__)\w+(\s*\([^()]*\)\s*\w+\s*\()")
 """A head with a macro that nothing defines, such as ``__global__ void BOUNDS(128) name(``."""
+
+MOST_BYTES, MOST_SECONDS, MOST_MEMORY = 8 << 20, 5, 1 << 30
+"""Most that macros may expand to, and what g++ may take for it."""
+
+
+class ExpandsTooFar(ValueError):
+    """A text whose macros expand to more than any kernel has."""
+
 
 _MARK, _VALUE = "#pragma launchwise", "launchwise_value_of_"
 
@@ -298,13 +308,31 @@ class _Marked:
 
 
 def _preprocessed(text: str) -> str:
-    """Output of g++; the text itself where there is no g++."""
+    """Output of g++, under limits of time and memory; the text itself where there is no g++."""
     path = shutil.which("g++")
     if path is None:
         return text
     command = [path, "-E", "-dD", "-undef", "-nostdinc", "-w", "-x", "c++", "-"]
-    done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True)
-    return done.stdout.decode("utf-8", "replace")
+    with tempfile.TemporaryFile() as given:
+        given.write(text.encode("utf-8", "replace"))
+        given.seek(0)
+        with subprocess.Popen(
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_limited,
+        ) as process:
+            output = process.stdout.read(MOST_BYTES + 1) if process.stdout is not None else b""
+            process.kill()
+    if len(output) > MOST_BYTES or (process.returncode < 0 and not output):
+        raise ExpandsTooFar(f"its macros expand to more than {MOST_BYTES:,} bytes")
+    return output.decode("utf-8", "replace")
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 
 def _is_of_platform(name: str) -> bool:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
+from launchwise.cli.new.accesses import Accesses
+from launchwise.cli.new.body import Body
 from launchwise.cli.new.macros import needed_macros, used_constants
-from launchwise.cli.new.roles import role_in
-from launchwise.cli.new.signature import Parameter, Source, choose, read_source
+from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
 from launchwise.cuda_text.preprocessor import expanded, without_comments
 from launchwise.cuda_text.syntax import tokens_of
@@ -36,6 +37,12 @@ def read(tmp_path: Path) -> Read:
 def parameters(source: Source) -> list[tuple[str, str, bool, bool]]:
     """Name, type, whether an array, whether const, of the first kernel."""
     return [(one.name, one.type, one.pointer, one.const) for one in source.kernels[0].parameters]
+
+
+def role_of(source: Source) -> tuple[str, str]:
+    """Role of the first array of the first kernel, and a question."""
+    kernel = source.kernels[0]
+    return Accesses(Body(source, kernel, {})).role(kernel.parameters[0])
 
 
 def macros(source: Source, name: str | None = None) -> set[str]:
@@ -232,17 +239,15 @@ def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
         ("a.x = 1;", "output"),
     ],
 )
-def test_roles_of_arrays_that_are_not_const(body: str, role: str) -> None:
-    array = Parameter("x", "float", "float32", 1, True, False)
-    found, question = role_in(tokens_of(body), array)
+def test_roles_of_arrays_that_are_not_const(read: Read, body: str, role: str) -> None:
+    found, question = role_of(read(f"__global__ void k(float *x) {{ {body} }}"))
     assert found == role
     # Only what is written and never read is beyond doubt.
     assert bool(question) == (role != "output" or ("x[" not in body and "*x" not in body))
 
 
-def test_a_const_array_is_an_input() -> None:
-    array = Parameter("x", "float", "float32", 1, True, True)
-    assert role_in(tokens_of("f(x);"), array) == ("input", "")
+def test_a_const_array_is_an_input(read: Read) -> None:
+    assert role_of(read("__global__ void k(const float *x) { f(x); }")) == ("input", "")
 
 
 def test_types_of_several_words() -> None:

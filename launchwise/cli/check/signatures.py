@@ -11,7 +11,7 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.cuda_text.declarations import Item, Parameter, items
-from launchwise.cuda_text.preprocessor import expanded, without_comments
+from launchwise.cuda_text.preprocessor import ExpandsTooFar, expanded, without_comments
 from launchwise.cuda_text.structures import type_names
 from launchwise.cuda_text.syntax import declarators, has_word, parse, tokens_of
 from launchwise.cuda_text.types import BYTES, elements
@@ -107,7 +107,10 @@ def _declared(folder: Path, files: Sequence[str], spec: Spec) -> list[Item]:
     """Declarations of files; what a build sets stands for itself."""
     names = [*spec.tunables, *spec.macros]
     macros = {"KERNEL(name)": "name", **{name: name for name in names}}
-    text = expanded(without_comments(sources_text(folder, files)), macros).text
+    try:
+        text = expanded(without_comments(sources_text(folder, files)), macros).text
+    except ExpandsTooFar as error:
+        raise UserError(folder / files[0], "", str(error)) from error
     return items(parse(text))
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from launchwise.base.expressions import evaluate
 from launchwise.cli.new import draft
-from launchwise.cli.new.counters import is_counted
+from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.problem import Sizes
-from launchwise.cli.new.roles import atomics_on, role_in
-from launchwise.cli.new.shapes import draft_shape, is_single, shape_at, shape_of_atomics
+from launchwise.cli.new.shapes import draft_shape, shape_at, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.yaml_lines import Line
 
@@ -42,6 +41,7 @@ class Reading:
     source: Source
     kernel: Kernel
     indices: Indices
+    accesses: Accesses
     sizes: Sizes
     dimensions: int
     title: str
@@ -83,37 +83,29 @@ def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
 
 def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
     kind, unclear = _type(one, reading)
-    tokens = reading.indices.tokens
-    role, question = role_in(tokens, one, reading.source.functions)
-    atomics = atomics_on(tokens, one)
+    accesses, sizes, blocks = reading.accesses, reading.sizes, reading.blocks
+    role, question = accesses.role(one)
+    atomics = accesses.atomics(one.name)
     ask = "shape"
-    if atomics.functions and not one.const:
-        shape, ask = shape_of_atomics(atomics, reading.sizes, reading.fixed)
-        if known_shape := shape_at(atomics.index, reading.indices, reading.sizes, reading.blocks):
+    if atomics and not one.const:
+        shape, ask = shape_of_atomics(accesses, one.name, sizes, reading.fixed)
+        if known_shape := shape_at(atomics[0], accesses, reading.indices, sizes, blocks):
             shape, ask = known_shape, "shape"
         fill = "zeros"
-        if any(re.search("min|cas|and", name.lower()) for name in atomics.functions):
+        if any(re.search("min|cas|and", each.atomic.lower()) for each in atomics):
             question = "what does the array hold before an atomic operation?"
     else:
-        shape = draft_shape(
-            one,
-            role,
-            reading.title,
-            reading.sizes,
-            reading.dimensions,
-            reading.indices,
-            reading.blocks,
-        )
+        title, dimensions = reading.title, reading.dimensions
+        shape = draft_shape(one, role, title, sizes, dimensions, accesses, reading.indices, blocks)
         fill = draft.draft_fill(one) if isinstance(kind, str) else ""
         fill = "uniform" if kind == "uint8" else fill
-        functions = reading.source.functions
-        if is_single(tokens, one.name):
+        if accesses.is_single(one.name):
             shape, ask = [one.width] if one.width > 1 else [1], "shape: one element?"
             if role == "output":
                 ask = f"{ask} Where not every launch writes it, it is inout"
         if fill == "iota" and role != "output":
             ask = f"{ask}; fill: what do the indices reach?"
-        if role != "input" and is_counted(tokens, one.name, functions):
+        if role != "input" and accesses.is_counted(one.name):
             ask = f"{ask}; a counter gives the places: length: data, and compare in any order?"
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)

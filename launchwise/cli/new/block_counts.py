@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from launchwise.cli.new.indices import MOST_TOKENS, Indices
+from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch
 from launchwise.cli.new.polynomials import Polynomial, names_of
 from launchwise.cli.new.problem import Sizes
-from launchwise.cli.new.tokens import closing
 from launchwise.cli.new.tunables import AXES
 
 
@@ -50,8 +49,4 @@ def _plain(index: Polynomial) -> Iterator[tuple[str]]:
 def _indices(indices: Indices, keep: frozenset[str]) -> Iterator[Polynomial]:
     """Values of variables, and what stands in brackets."""
     yield from indices.definitions(keep)
-    for place, token in enumerate(indices.tokens[:MOST_TOKENS]):
-        if token == "[":
-            inside = indices.tokens[place + 1 : closing(indices.tokens, place)]
-            if 0 < len(inside) < 60:
-                yield indices.value(inside, place, keep)
+    yield from (index for _, index in indices.subscripts(keep))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from launchwise.cli.new.guards import guards_writes
+from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch
@@ -17,10 +17,10 @@ from launchwise.cli.new.tunables import AXES
 
 
 def draft_grid(
-    kernel: Kernel, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
+    accesses: Accesses, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
 ) -> tuple[list[str], str]:
     """Blocks per dimension, and a question unless the kernel's bounds say all of them."""
-    arrays = [one.name for one in kernel.parameters if one.pointer and not one.const]
+    kernel = indices.body.kernel
     grid, questions = [], []
     for axis, extent in zip(AXES, launch.extent, strict=False):
         if extent == "0":
@@ -30,7 +30,7 @@ def draft_grid(
             grid.append("1")
             questions.append(f"{axis}: goes on where the other axis ends")
             continue
-        length, question = _length(indices, axis, launch, sizes, arrays)
+        length, question = _length(indices, axis, launch, sizes, accesses)
         unbounded = question == _UNBOUNDED
         if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
             grid.append(own)
@@ -64,17 +64,17 @@ def _as_multiple(length: str, extent: str) -> str:
 
 
 def _length(
-    indices: Indices, axis: str, launch: Launch, sizes: Sizes, arrays: Sequence[str]
+    indices: Indices, axis: str, launch: Launch, sizes: Sizes, accesses: Accesses
 ) -> tuple[str, str]:
     """Elements along an axis, and a question unless all bounds agree."""
+    parameters = indices.body.kernel.parameters
+    arrays = [one.name for one in parameters if one.pointer and not one.const]
     known = [(one.bound, length_of(one.bound, sizes)) for one in indices.bounds(axis)]
     shorter = [
         one for one in indices.bounds(axis) if any(factor < 0 for factor in one.bound.values())
     ]
     # `i < n - 1` around less than all that is written is that of a neighbour.
-    neighbours = [
-        one.bound for one in shorter if not guards_writes(indices.tokens, one.place, arrays)
-    ]
+    neighbours = [one.bound for one in shorter if not accesses.guards_writes(one, arrays)]
     texts = [text for bound, text in known if text and bound not in neighbours]
     if not texts:
         return _unbounded(indices, axis, launch, sizes), _UNBOUNDED

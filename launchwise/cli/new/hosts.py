@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launchwise.cli.new.polynomials import Polynomial, read
+from tree_sitter import Node
+
+from launchwise.cli.new.polynomials import Polynomial, expression, read
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.launches import HostCode, Launch
-from launchwise.cuda_text.syntax import plain, tokens_of
+from launchwise.cuda_text.syntax import plain, text_of, tokens_of
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,12 @@ def _launch(host: HostCode, one: Launch, kernel: Kernel, fixed: Mapping[str, int
 
 
 def _number(text: str, host: HostCode, place: int, fixed: Mapping[str, int]) -> int | None:
-    def expand(name: str) -> Polynomial | None:
+    def expand(node: Node, divides: bool) -> Polynomial | None:
+        name = text_of(node)
         if name in fixed:
             return {(): fixed[name]}
         values = host.value(name, place)
         return {(): int(values[0])} if len(values) == 1 and values[0].isdigit() else None
 
-    found = read(tokens_of(text), expand)
+    found = read(expression(text), expand)
     return found.get((), 0) if set(found) <= {()} else None

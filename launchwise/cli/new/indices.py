@@ -3,127 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from launchwise.cli.new.expansion import reads
+from tree_sitter import Node
+
+from launchwise.cli.new.body import Body, Frame
 from launchwise.cli.new.polynomials import (
-    Expand,
     Polynomial,
     add,
     coefficient,
+    expression,
     multiply,
     names_of,
     read,
     written,
 )
-from launchwise.cli.new.scopes import changed_names, loop_places, scope_ends
-from launchwise.cli.new.tokens import closing, is_name
-from launchwise.cuda_text.syntax import tokens_of
+from launchwise.cuda_text.syntax import child, text_of
 
-_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
-_DEEPEST = 40
+_MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 MOST_COMPARISONS = 2_000
-MOST_TOKENS = 20_000
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of an index with a bound: ``index < bound``.
 
-    Parameters
-    ----------
-    name
-        The index where it is one name; else empty.
-    index
-        What the index stands for, with everything expanded.
-    bound
-        The first value that it may not have.
-    length
-        The same for ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n.
-    place
-        Of the operator in the kernel's tokens.
+    ``name`` is the index where it is one name, else empty; ``index`` what it stands for, with
+    everything expanded; ``bound`` the first value that it may not have; ``length`` the same for
+    ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n.
     """
 
     name: str
     index: Polynomial
     bound: Polynomial
     length: Polynomial
-    place: int = 0
+    node: Node
+    frame: Frame
 
 
-@dataclass
 class Indices:
     """Indices of a kernel.
 
-    Parameters
-    ----------
-    axes
-        Axes of ``blockIdx`` and of ``threadIdx`` that the kernel reads.
-    comparisons
-        Bounds of indices, in order.
-    steps
-        Variables that a loop increases, to their step.
-    tokens
-        Of the kernel, expanded.
+    ``axes`` are those of ``blockIdx``, ``threadIdx`` and ``blockDim`` that it reads;
+    ``comparisons`` the bounds of indices, in order; ``steps`` the variables that a loop
+    increases, to their step.
     """
 
-    tokens: list[str]
-    axes: dict[str, set[str]] = field(default_factory=dict)
-    comparisons: list[Comparison] = field(default_factory=list)
-    steps: dict[str, Polynomial] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._definitions: dict[str, list[tuple[int, list[str]]]] = {}
-        self._ends = scope_ends(self.tokens)
-        self._known: dict[int, Polynomial] = {}
-        self._depth = 0
-        self._changed = changed_names(self.tokens)
-        for place, name, text in _assigned(self.tokens):
-            self._definitions.setdefault(name, []).append((place, text))
-        for variable in ("blockIdx", "threadIdx", "blockDim"):
-            self.axes[variable] = reads(self.tokens, variable)
-        self._read_steps()
-        for place, left, operator, right in _compared(self.tokens):
-            self._compare(place, left, operator, right)
-
-    def value(
-        self, tokens: Sequence[str], place: int, keep: frozenset[str] = frozenset()
-    ) -> Polynomial:
-        """What an expression at a place stands for; names in ``keep`` stand for themselves."""
-
-        def expand(name: str) -> Polynomial | None:
-            if name in keep:
-                return None
-            earlier = [each for each in self._definitions.get(name, ()) if each[0] < place]
-            if not earlier or self._depth > _DEEPEST:
-                return None
-            # A variable of a loop hides an outer one only there.
-            visible = [each for each in earlier if place <= self._ends.get(each[0], place)]
-            start, text = (visible or earlier)[-1]
-            if keep:
-                self._depth += 1
-                found = self.value(text, start, keep)
-                self._depth -= 1
-                return found
-            if start not in self._known:
-                self._depth += 1
-                self._known[start] = self.value(text, start)
-                self._depth -= 1
-            return self._known[start]
-
-        return read(tokens, expand, divisors=self._unchanged(expand))
-
-    def _unchanged(self, expand: Expand) -> Expand:
-        """The same for names that have one value: a sum divides by its end, not by its start."""
-        return lambda name: None if name in self._changed else expand(name)
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.axes = {name: body.axes(name) for name in ("blockIdx", "threadIdx", "blockDim")}
+        self.steps: dict[str, Polynomial] = {}
+        self.comparisons: list[Comparison] = []
+        for frame, node in body.nodes("assignment_expression", "update_expression"):
+            self._read_step(frame, node)
+        for frame, node in body.nodes("binary_expression"):
+            operator = text_of(child(node, "operator"))
+            left, right = child(node, "left"), child(node, "right")
+            if left is None or right is None or len(self.comparisons) > MOST_COMPARISONS:
+                continue
+            if operator in _MIRROR:
+                self._compare(frame, node, left, operator, right)
 
     def definitions(self, keep: frozenset[str] = frozenset()) -> Iterator[Polynomial]:
         """What variables of the kernel are set to; names in ``keep`` stand for themselves."""
-        for starts in self._definitions.values():
-            for place, text in starts:
-                if len(text) < 200:
-                    yield self.value(text, place, keep)
+        return self.body.definitions(keep)
 
     def side(self, name: str) -> str:
         """Axis of the threads for whose index blocks are ``name`` elements apart; or ''."""
@@ -157,7 +101,7 @@ class Indices:
 
     def started_by(self, name: str) -> set[str]:
         """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
-        starts = [self.value(text, place) for place, text in self._definitions.get(name, ())]
+        starts = self.body.values_of(name)
         return {axis for one in starts for axis in "xyz" if (f"threadIdx.{axis}",) in one}
 
     def placed(self, axis: str) -> Iterator[tuple[Polynomial, Polynomial]]:
@@ -181,11 +125,13 @@ class Indices:
         yield from self.definitions()
         yield from (one.index for one in self.comparisons)
         yield from self.steps.values()
-        for place, token in list(enumerate(self.tokens))[:MOST_TOKENS]:
-            if token == "[" and place and is_name(self.tokens[place - 1]):
-                inside = self.tokens[place + 1 : closing(self.tokens, place)]
-                if len(inside) < 60:
-                    yield self.value(inside, place)
+        yield from (index for _, index in self.subscripts())
+
+    def subscripts(self, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, Polynomial]]:
+        """Names of what is indexed, and the index."""
+        for frame, array, index in self.body.subscripts():
+            if len(text_of(index)) < 240:
+                yield text_of(array), self.body.value(index, frame, keep)
 
     def per_block(self, axis: str) -> list[Polynomial]:
         """Factors of ``blockIdx`` along an axis in indices, the most frequent first."""
@@ -222,28 +168,31 @@ class Indices:
             f"gridDim.{axis}" in name for step in self.steps.values() for name in names_of(step)
         )
 
-    def _read_steps(self) -> None:
-        for place, token in enumerate(self.tokens[:-1]):
-            if self.tokens[place + 1] == "+=" and is_name(token):
-                text = _until(self.tokens, place + 2, (";", ")", ","))
-                self.steps[token] = self.value(text, place)
-            elif "++" in (self.tokens[place + 1], self.tokens[place - 1] if place else ""):
-                if is_name(token):
-                    self.steps.setdefault(token, {(): 1})
-            elif self.tokens[place + 1 : place + 4] == ["=", token, "+"] and is_name(token):
-                text = _until(self.tokens, place + 4, (";", ")", ","))
-                self.steps[token] = self.value(text, place)
+    def _read_step(self, frame: Frame, node: Node) -> None:
+        name = text_of(child(node, "left") or child(node, "argument"))
+        if not name.isidentifier():
+            return
+        right, operator = child(node, "right"), text_of(child(node, "operator"))
+        if node.type == "update_expression":
+            if operator == "++":
+                self.steps.setdefault(name, {(): 1})
+        elif right is not None and operator == "+=":
+            self.steps[name] = self.body.value(right, frame)
+        elif right is not None and operator == "=" and right.type == "binary_expression":
+            step = child(right, "right")
+            is_sum = text_of(child(right, "operator")) == "+"
+            if is_sum and text_of(child(right, "left")) == name and step is not None:
+                self.steps[name] = self.body.value(step, frame)
 
-    def _compare(self, place: int, left: list[str], operator: str, right: list[str]) -> None:
-        one, other = self.value(left, place), self.value(right, place)
+    def _compare(self, frame: Frame, node: Node, left: Node, operator: str, right: Node) -> None:
+        one, other = self.body.value(left, frame), self.body.value(right, frame)
         if _depends(other) and not _depends(one):
             left, right, one, other = right, left, other, one
             operator = _MIRROR[operator]
         elif _depends(other):
             return
-        if not _depends(one) and not (len(left) == 1 and left[0] in self.steps):
-            return
-        if operator in ("==", "!="):
+        name = text_of(left) if left.type == "identifier" else ""
+        if not _depends(one) and name not in self.steps:
             return
         # `i <= last` and `i > last` exclude what comes after last.
         bound = dict(other)
@@ -252,13 +201,16 @@ class Indices:
         length = {term: factor for term, factor in bound.items() if factor}
         # `i + width < n` as `i < n - width`.
         offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
-        if len(left) > 1 or set(offset) == {()}:
+        if not name or set(offset) == {()}:
             one = {term: factor for term, factor in one.items() if term not in offset}
             bound = add(bound, offset, -1)
         bound = {term: factor for term, factor in bound.items() if factor}
-        name = left[0] if len(left) == 1 else ""
         one, bound = _undivided(one, bound)
-        self.comparisons.append(Comparison(name, one, bound, length, place))
+        self.comparisons.append(Comparison(name, one, bound, length, node, frame))
+
+
+def _itself(node: Node, divides: bool) -> None:
+    """A name that stands for itself."""
 
 
 def _on_grid(term: tuple[str, ...]) -> bool:
@@ -286,99 +238,6 @@ def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomi
             return one, bound
         match = re.fullmatch(r"\? ([^?]+) / ([\w.]+)", term[0])
         if match:
-            inner = read(tokens_of(match[1]), lambda name: None)
-            divisor = read(tokens_of(match[2]), lambda name: None)
+            inner, divisor = (read(expression(text), _itself) for text in match.groups())
             return inner, multiply(bound, divisor)
     return one, bound
-
-
-def _until(tokens: Sequence[str], start: int, ends: Sequence[str]) -> list[str]:
-    """Tokens up to the first of some that no bracket holds."""
-    place = start
-    while place < len(tokens) and tokens[place] not in ends and tokens[place] not in ")]}":
-        place = closing(tokens, place) + 1 if tokens[place] in ("(", "[", "{") else place + 1
-    return list(tokens[start:place])
-
-
-def _assigned(tokens: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Places where a variable gets a value: place, name, expression.
-
-    One that is computed from itself is left out, unless a thread's place is added outside of loops:
-    ``i = i * blockDim.x + threadIdx.x``.
-    """
-    loops = loop_places(tokens)
-    for place, token in enumerate(tokens[:-1]):
-        if not is_name(token) or (place and tokens[place - 1] in (".", "->", "]", "*")):
-            continue
-        if tokens[place + 1] == "=":
-            text = _until(tokens, place + 2, (";", ","))
-            adds = place not in loops and "threadIdx" in text
-            if text and "?" not in text and (adds or not _reads(text, token)):
-                yield place, token, text
-        elif tokens[place + 1] in ("*=", "+=") and place not in loops:
-            # `i *= blockDim.x; i += threadIdx.x;`
-            text = _until(tokens, place + 2, (";", ","))
-            if {*text} & {"threadIdx", "blockIdx", "blockDim"} and "?" not in text:
-                yield place, token, [token, tokens[place + 1][0], "(", *text, ")"]
-        elif tokens[place + 1] in ("(", "{") and place and tokens[place - 1] in _INTEGERS:
-            inside = list(tokens[place + 2 : closing(tokens, place + 1)])
-            if inside:
-                yield place, token, inside
-
-
-def _reads(tokens: Sequence[str], name: str) -> bool:
-    """Whether an expression reads a variable, not only a member of its name."""
-    return any(
-        token == name and (not place or tokens[place - 1] not in (".", "->"))
-        for place, token in enumerate(tokens)
-    )
-
-
-_INTEGERS = ("int", "unsigned", "size_t", "long", "auto", "int64_t", "uint32_t")
-_BREAKS = ("&&", "||", ";", ",", "!", "?", ":", "{", "}", "return", "=", "and", "or", "not")
-
-
-def _compared(tokens: Sequence[str]) -> Iterator[tuple[int, list[str], str, list[str]]]:
-    """Comparisons: place, left side, operator, right side."""
-    count = 0
-    for place in range(1, len(tokens) - 1):
-        token = tokens[place]
-        if token not in _MIRROR or count > MOST_COMPARISONS:
-            continue
-        if token in "<>" and token in (tokens[place - 1], tokens[place + 1]):
-            continue  # A shift.
-        left, right = _left(tokens, place), _right(tokens, place)
-        if left and right and len(left) + len(right) < 120:
-            count += 1
-            yield place, left, token, right
-
-
-def _left(tokens: Sequence[str], place: int) -> list[str]:
-    start, depth = place, 0
-    while start > 0:
-        token = tokens[start - 1]
-        depth += (token in (")", "]")) - (token in ("(", "["))
-        if depth < 0 or (depth == 0 and (token in _BREAKS or token in _MIRROR)):
-            break
-        start -= 1
-    found = list(tokens[start:place])
-    return found[1:] if found[:1] in (["if"], ["while"]) else found
-
-
-def _right(tokens: Sequence[str], place: int) -> list[str]:
-    end, depth = place + 1, 0
-    while end < len(tokens):
-        token = tokens[end]
-        depth += (token in ("(", "[")) - (token in (")", "]"))
-        if depth < 0 or (depth == 0 and (token in _BREAKS or token in _MIRROR)):
-            break
-        end += 1
-    return list(tokens[place + 1 : end])
-
-
-def accesses(indices: Indices, array: str) -> Iterator[tuple[int, list[str]]]:
-    """Places and index expressions of an array; several brackets give several."""
-    tokens = indices.tokens
-    for place, token in enumerate(tokens[:-1]):
-        if token == array and tokens[place + 1] == "[":
-            yield place, list(tokens[place + 2 : closing(tokens, place + 1)])

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from launchwise.cli.new.tokens import closing, is_name
+from tree_sitter import Node
+
+from launchwise.cuda_text.syntax import child, parse, text_of, walk
 from launchwise.cuda_text.types import is_type
 
 Term = tuple[str, ...]
 Polynomial = dict[Term, int]
 """Product of names, sorted, to its factor; the empty product is the constant."""
 
-Expand = Callable[[str], "Polynomial | None"]
-"""What a name stands for; None where it stands for itself."""
+Expand = Callable[[Node, bool], "Polynomial | None"]
+"""What a name, a member or a call stands for; None where it stands for itself.
 
-_MOST_TERMS = 64
+The second argument says whether it stands in a divisor or in the distance of a shift.
+"""
+
+_MOST_TERMS, _MOST_FACTORS = 64, 16
 _DEEPEST = 40
 _LONGEST = 2_000
-
-
-def read(
-    tokens: Sequence[str], expand: Expand, depth: int = 0, divisors: Expand | None = None
-) -> Polynomial:
-    """Polynomial of an expression; what is no sum or product becomes one name of its own.
-
-    ``divisors`` is what names stand for in divisors and in distances of shifts; the same if None.
-    """
-    return _Reader(list(tokens), expand, depth, divisors).sum()
+_CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 
 
 def add(one: Polynomial, other: Polynomial, sign: int = 1) -> Polynomial:
@@ -90,130 +86,89 @@ def written(one: Polynomial) -> str:
     return text or "0"
 
 
-class _Reader:
-    """A reader of one expression."""
-
-    def __init__(
-        self, tokens: list[str], expand: Expand, depth: int, divisors: Expand | None = None
-    ) -> None:
-        self.tokens, self.at = tokens, 0
-        self.expand, self.depth = expand, depth
-        self.divisors = divisors or expand
-
-    def peek(self, ahead: int = 0) -> str:
-        place = self.at + ahead
-        return self.tokens[place] if place < len(self.tokens) else ""
-
-    def sum(self) -> Polynomial:
-        found = self.product()
-        while self.peek() in ("+", "-"):
-            sign = 1 if self.peek() == "+" else -1
-            self.at += 1
-            found = add(found, self.product(), sign)
-        if self.at < len(self.tokens) or len(found) > _MOST_TERMS:
-            self.at = len(self.tokens)
-            return {(self.whole(),): 1}
-        return found
-
-    def whole(self) -> str:
-        """The expression as one name, with what its own names stand for."""
-        parts = []
-        for token in self.tokens:
-            known = self.expand(token) if is_name(token) else None
-            parts.append(f"( {written(known)} )" if known else token)
-        return " ".join(["?", *parts])[:_LONGEST]
-
-    def product(self) -> Polynomial:
-        found = self.factor()
-        while True:
-            operator = self.peek()
-            shift = operator in ("<", ">") and self.peek(1) == operator
-            if operator == "*":
-                self.at += 1
-                found = multiply(found, self.factor())
-                if len(found) > _MOST_TERMS:
-                    found = {(self.whole(),): 1}
-            elif operator in ("/", "%") or shift:
-                self.at += 2 if shift else 1
-                found = self.opaque(operator, found, self.divisor())
-            else:
-                return found
-
-    def divisor(self) -> Polynomial:
-        """The factor that divides, or by which is shifted."""
-        outside, self.expand = self.expand, self.divisors
-        found = self.factor()
-        self.expand = outside
-        return found
-
-    def opaque(self, operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
-        """Quotient, remainder or shift."""
-        constant = other.get((), 0) if set(other) <= {()} else 0
-        if operator == "<" and 0 <= constant < 32:
-            return multiply(one, {(): 1 << constant})
-        if operator == ">" and 0 < constant < 32:
-            other, operator = {(): 1 << constant}, "/"
-        exact = divided(one, other) if operator == "/" and other else None
-        return (
-            exact if exact is not None else {(f"? {written(one)} {operator} {written(other)}",): 1}
-        )
-
-    def factor(self) -> Polynomial:
-        token = self.peek()
-        if token in ("-", "+"):
-            self.at += 1
-            return multiply(self.factor(), {(): -1 if token == "-" else 1})
-        if token == "(":
-            end = closing(self.tokens, self.at)
-            inside = self.tokens[self.at + 1 : end]
-            self.at = end + 1
-            if inside and all(_is_type_word(each) for each in inside) and self.starts():
-                return self.factor()
-            return self.nested(inside)
-        if token[:1].isdigit():
-            self.at += 1
-            text = token.rstrip("uUlL").replace("'", "")
-            return {(): int(text)} if text.isdigit() else {(f"? {token}",): 1}
-        if token and is_name(token):
-            return self.name()
-        self.at += 1
-        return {(f"? {token}",): 1}
-
-    def starts(self) -> bool:
-        """Whether a factor follows, so that what came before is a cast."""
-        token = self.peek()
-        return token == "(" or token[:1].isdigit() or (bool(token) and is_name(token))
-
-    def nested(self, inside: Sequence[str]) -> Polynomial:
-        if self.depth > _DEEPEST or not inside:
-            return {("? " + " ".join(inside),): 1}
-        return read(inside, self.expand, self.depth + 1, self.divisors)
-
-    def name(self) -> Polynomial:
-        """A name with its members, calls and brackets."""
-        start = self.at
-        token = self.peek()
-        self.at += 1
-        if _is_type_word(token) and self.peek() == "(":
-            return self.factor()
-        if self.peek() == "." and is_name(self.peek(1) or "0"):
-            member = self.peek(1)
-            self.at += 2
-            if self.peek() not in ("(", "[", "."):
-                return {(f"{token}.{member}",): 1}
-        simple = self.at == start + 1
-        while self.peek() in ("(", "[", ".", "->", "::"):
-            simple = False
-            if self.peek() in ("(", "["):
-                self.at = closing(self.tokens, self.at) + 1
-            else:
-                self.at += 2
-        if not simple:
-            part = self.tokens[start : self.at]
-            return {(_Reader(part, self.expand, self.depth, self.divisors).whole(),): 1}
-        known = self.expand(token)
-        return {(token,): 1} if known is None else known
+def expression(text: str) -> Node:
+    """The tree of an expression of C++."""
+    root = parse(f"auto value = {text};")
+    found = next(iter(walk(root, "init_declarator")), root)
+    return child(found, "value") or root
 
 
-def _is_type_word(token: str) -> bool:
-    return token in ("const", "volatile", "unsigned") or is_type(token)
+def uncast(node: Node) -> Node:
+    """What stands in brackets, casts and constructors of numbers."""
+    while True:
+        inner: Node | None = None
+        if node.type == "parenthesized_expression" and node.named_child_count == 1:
+            inner = node.named_children[0]
+        elif node.type == "cast_expression":
+            inner = child(node, "value")
+        elif node.type == "call_expression":
+            called, given = child(node, "function"), child(node, "arguments")
+            by_name = called is not None and called.type == "template_function"
+            name = text_of(child(called, "name")) if by_name else text_of(called)
+            casts = (by_name and name in _CASTS) or is_type(name)
+            if casts and given is not None and given.named_child_count == 1:
+                inner = given.named_children[0]
+        if inner is None:
+            return node
+        node = inner
+
+
+def read(node: Node, expand: Expand, in_divisor: bool = False, depth: int = 0) -> Polynomial:
+    """Polynomial of an expression; what is no sum or product becomes one name of its own."""
+    node = uncast(node)
+
+    def of(part: Node | None, divides: bool = in_divisor) -> Polynomial:
+        return read(part, expand, divides, depth + 1) if part is not None else {}
+
+    def whole() -> Polynomial:
+        return {(_whole(node, expand, in_divisor),): 1}
+
+    if depth > _DEEPEST:
+        return {(f"? {text_of(node)[:_LONGEST]}",): 1}
+    operator = text_of(child(node, "operator"))
+    if node.type == "number_literal":
+        text = text_of(node).rstrip("uUlL").replace("'", "")
+        return {(): int(text)} if text.isdigit() else {(f"? {text_of(node)}",): 1}
+    if node.type == "unary_expression" and operator in ("+", "-"):
+        return multiply(of(child(node, "argument")), {(): -1 if operator == "-" else 1})
+    if node.type == "binary_expression" and operator in ("+", "-", "*", "/", "%", "<<", ">>"):
+        left = of(child(node, "left"))
+        if operator in ("+", "-"):
+            found = add(left, of(child(node, "right")), 1 if operator == "+" else -1)
+        elif operator == "*":
+            found = multiply(left, of(child(node, "right")))
+        else:
+            return _opaque(operator, left, of(child(node, "right"), True))
+        large = len(found) > _MOST_TERMS or max(map(len, found), default=0) > _MOST_FACTORS
+        return whole() if large else found
+    if node.type in ("identifier", "field_expression", "call_expression"):
+        known = expand(node, in_divisor)
+        if known is not None:
+            return known
+        if node.type == "identifier":
+            return {(text_of(node),): 1}
+        argument = child(node, "argument")
+        if argument is not None and argument.type == "identifier" and "->" not in text_of(node):
+            return {("".join(text_of(node).split()),): 1}
+    return whole()
+
+
+def _whole(node: Node, expand: Expand, in_divisor: bool) -> str:
+    """An expression as one name, with what its own names stand for."""
+    parts = []
+    for each in walk(node):
+        if each.child_count == 0:
+            known = expand(each, in_divisor) if each.type == "identifier" else None
+            parts.append(f"( {written(known)} )" if known else text_of(each))
+    return " ".join(["?", *parts])[:_LONGEST]
+
+
+def _opaque(operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
+    """Quotient, remainder or shift."""
+    constant = other.get((), 0) if set(other) <= {()} else 0
+    if operator == "<<" and 0 <= constant < 32:
+        return multiply(one, {(): 1 << constant})
+    if operator == ">>" and 0 < constant < 32:
+        other, operator = {(): 1 << constant}, "/"
+    exact = divided(one, other) if operator == "/" and other else None
+    return exact if exact is not None else {(f"? {written(one)} {operator} {written(other)}",): 1}

@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 from launchwise.base.expressions import names_in
+from launchwise.cli.new.accesses import Access, Accesses
 from launchwise.cli.new.draft import SMALL_ARRAY
-from launchwise.cli.new.indices import Indices, accesses
+from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.problem import Sizes, default_shape
-from launchwise.cli.new.roles import Atomics, aliases_of
 from launchwise.cli.new.signature import Parameter
-from launchwise.cli.new.tokens import is_name
+from launchwise.cuda_text.syntax import text_of
 
 _BINS = re.compile(r"bins?$|^n?_?bins|num_?bins|buckets|classes|levels|histogram_size|hist_size")
 
@@ -25,8 +25,9 @@ def draft_shape(
     title: str,
     sizes: Sizes,
     dimensions: int,
-    indices: Indices | None = None,
-    blocks: Mapping[str, str] | None = None,
+    accesses: Accesses,
+    indices: Indices,
+    blocks: Mapping[str, str],
 ) -> list[Any]:
     """Shape of an array argument, outermost first.
 
@@ -38,11 +39,11 @@ def draft_shape(
     first = lower.strip("_").removeprefix("d_")[:1]
     if {"m", "n", "k"} <= by_name.keys() and first in {*"abc"}:
         shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[first]]
-    elif indices is not None and (found := _by_index(indices, parameter.name, sizes, blocks or {})):
+    elif found := _by_index(indices, accesses, parameter.name, sizes, blocks):
         shape = found
-    elif indices is not None and len({*shape}) == 1 and _reaches_next(indices, parameter.name):
+    elif len({*shape}) == 1 and accesses.reaches_next(parameter.name):
         shape = [f"{shape[0]} + 1" if isinstance(shape[0], str) else shape[0] + 1]
-    elif indices is not None and len({*shape}) == 1 and _is_flat(indices, parameter.name, sizes):
+    elif len({*shape}) == 1 and _is_flat(accesses, parameter.name, sizes):
         shape = shape[:1]
     elif SMALL_ARRAY.search(lower):
         shape = [5] * min(dimensions, 2)
@@ -51,34 +52,13 @@ def draft_shape(
     return [*shape, parameter.width] if parameter.width > 1 else shape
 
 
-def _reaches_next(indices: Indices, array: str) -> bool:
-    """Whether a kernel reads a range of an array's elements: ``x[v + 1] - x[v]``."""
-    found = {tuple(text) for _, text in accesses(indices, array)}
-    return any(text[1:] == ("+", "1") and text[:1] in found for text in found)
-
-
-def is_single(tokens: Sequence[str], array: str) -> bool:
-    """Whether a kernel reaches the first element of an array only: ``*flag = 1``, ``x[0]``."""
-    names, definitions = aliases_of(tokens, array)
-    found = False
-    for place, token in enumerate(tokens):
-        if token not in names or place in definitions or tokens[place - 1] in (".", "->"):
-            continue
-        after = list(tokens[place + 1 : place + 4])
-        pointed = tokens[place - 1] == "*" and after[:1] not in (["++"], ["--"], ["["])
-        if not pointed and after != ["[", "0", "]"]:
-            return False
-        found = True
-    return found
-
-
 def shape_of_atomics(
-    atomics: Atomics, sizes: Sizes, fixed: Mapping[str, int]
+    accesses: Accesses, array: str, sizes: Sizes, fixed: Mapping[str, int]
 ) -> tuple[list[Any], str]:
     """Shape of an array with atomic operations, and a question."""
-    index = [token for token in atomics.index if token not in ("(", ")")]
-    if len(index) == 1 and index[0].isdigit():
-        return [int(index[0]) + 1], "shape"
+    index = accesses.index(accesses.atomics(array)[0]) or {}
+    if set(index) <= {()}:
+        return [index.get((), 0) + 1], "shape"
     for name in sizes.names:
         if _BINS.search(name.lower()):
             return [name], "shape: one element per bin?"
@@ -115,7 +95,7 @@ def _over_sizes(name: str, sizes: Sizes) -> str:
         return ""
     words = [sizes.renamed.get(word, word) for word in match[1].split()]
     divisor = sizes.renamed.get(match[2], match[2])
-    unknown = [word for word in (*words, divisor) if is_name(word) and word not in sizes.names]
+    unknown = [word for word in (*words, divisor) if word[0].isalpha() and word not in sizes.names]
     if unknown:
         return ""
     inside = " ".join(words)
@@ -130,11 +110,11 @@ def _unwrapped(text: str) -> str:
 
 
 def shape_at(
-    index: Sequence[str], indices: Indices, sizes: Sizes, blocks: Mapping[str, str]
+    one: Access, accesses: Accesses, indices: Indices, sizes: Sizes, blocks: Mapping[str, str]
 ) -> list[Any]:
-    """Shape that an index at the end of a kernel walks through; empty where it does not say."""
+    """Shape that an index walks through; empty where it does not say."""
     bounds = _bounds(indices, sizes, blocks)
-    value = indices.value(index, len(indices.tokens), frozenset(bounds))
+    value = accesses.index(one, frozenset(bounds)) or {}
     return _written(_lengths(value, bounds, sizes), sizes) if names_of(value) else []
 
 
@@ -150,58 +130,39 @@ def _bounds(indices: Indices, sizes: Sizes, blocks: Mapping[str, str]) -> dict[s
     return bounds
 
 
-def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, str]) -> list[Any]:
+def _by_index(
+    indices: Indices, accesses: Accesses, array: str, sizes: Sizes, blocks: Mapping[str, str]
+) -> list[Any]:
     """Shape by the accesses of an array; empty where they do not say."""
     bounds = _bounds(indices, sizes, blocks)
     keep = frozenset(bounds)
-    names, _ = aliases_of(indices.tokens, array)
     best: list[Polynomial] = []
     per_block: list[Any] = []
-    for name in names:
-        offset = {} if name == array else _offset(indices, name, array, keep)
-        for place, text in accesses(indices, name):
-            if len(text) > 80:
+    for one in accesses.of(array):
+        if one.index is None or len(text_of(one.index)) > 320:
+            continue
+        index = accesses.index(one, keep)
+        if index is None:
+            return []
+        if len(index) == 1 and next(iter(index))[:1] in [(name,) for name in blocks]:
+            # One element per block: `sums[blockIdx.x]`.
+            ((term, factor),) = index.items()
+            if len(term) == factor == 1 and term[0] not in bounds:
+                per_block = [blocks[term[0]]]
                 continue
-            if offset is None:
-                return []
-            index = add(indices.value(text, place, keep), offset)
-            if len(index) == 1 and next(iter(index))[:1] in [(one,) for one in blocks]:
-                # One element per block: `sums[blockIdx.x]`.
-                ((term, factor),) = index.items()
-                if len(term) == factor == 1 and term[0] not in bounds:
-                    per_block = [blocks[term[0]]]
-                    continue
-            found = _lengths(index, bounds, sizes)
-            if not found:
-                return []
-            best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
+        found = _lengths(index, bounds, sizes)
+        if not found:
+            return []
+        best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
     return _written(best, sizes) if best or not per_block else per_block
 
 
-def _is_flat(indices: Indices, array: str, sizes: Sizes) -> bool:
+def _is_flat(accesses: Accesses, array: str, sizes: Sizes) -> bool:
     """Whether no index of an array is multiplied by a size: it has one dimension."""
-    values = [indices.value(text, place) for place, text in accesses(indices, array)]
-    terms = [term for one in values for term in one if term]
+    every = [accesses.index(one) for one in accesses.of(array) if one.index is not None]
+    terms = [term for one in every if one for term in one if term]
     plain = all(not name.startswith("?") and "[" not in name for term in terms for name in term)
     return bool(terms) and plain and not any({*term} & sizes.renamed.keys() for term in terms)
-
-
-def _offset(indices: Indices, name: str, array: str, keep: frozenset[str]) -> Polynomial | None:
-    """Place in an array to which a pointer is set, ``row = x + i * n``; None where unclear."""
-    tokens = indices.tokens
-    found: list[Polynomial] = []
-    for place in range(1, len(tokens) - 1):
-        if tokens[place] == name and tokens[place + 1] == "=":
-            end = tokens.index(";", place) if ";" in tokens[place:] else len(tokens)
-            text = tokens[place + 2 : end]
-            if text[:3] == ["&", array, "["]:
-                text = [array, "+", "(", *text[3:-1], ")"]
-            found.append(indices.value(text, place, keep | {array}))
-        elif tokens[place] == name and tokens[place + 1] in ("+=", "-=", "++"):
-            return None
-    if len(found) != 1 or found[0].get((array,)) != 1:
-        return None
-    return {term: factor for term, factor in found[0].items() if term != (array,)}
 
 
 def _lengths(index: Polynomial, bounds: Mapping[str, Polynomial], sizes: Sizes) -> list[Polynomial]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+
+from tree_sitter import Node
 
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial
-from launchwise.cli.new.tokens import at_commas, closing, is_name
+from launchwise.cuda_text.syntax import child, text_of
 
 
 def most_threads(indices: Indices) -> dict[str, tuple[int, str]]:
@@ -16,19 +18,31 @@ def most_threads(indices: Indices) -> dict[str, tuple[int, str]]:
     """
     found: dict[str, tuple[int, str]] = {}
     bounded = [one.index for one in indices.comparisons if set(one.bound) <= {()}]
-    for name, lengths in _arrays(indices):
-        for place, token in enumerate(indices.tokens[:-1]):
-            if token != name:
-                continue
-            for length, text in zip(lengths, _brackets(indices.tokens, place + 1), strict=False):
-                index = indices.value(text, place)
-                axis = _axis(index)
-                if not axis or not length or {(f"threadIdx.{axis}",): 1} in bounded:
-                    continue
-                most = (length - index.get((), 0) - 1) // index[f"threadIdx.{axis}",] + 1
-                if 1 < most < found.get(axis, (1025, ""))[0]:
-                    found[axis] = most, name
+    lengths = {
+        name: [indices.body.value(size, frame) for size in sizes]
+        for name, sizes, frame in indices.body.shared_arrays()
+    }
+    for name, place, index in _indexed(indices):
+        length = lengths.get(name, [])[place : place + 1]
+        axis = _axis(index)
+        if not axis or not length or set(length[0]) != {()}:
+            continue
+        if {(f"threadIdx.{axis}",): 1} in bounded:
+            continue
+        most = (length[0][()] - index.get((), 0) - 1) // index[f"threadIdx.{axis}",] + 1
+        if 1 < most < found.get(axis, (1025, ""))[0]:
+            found[axis] = most, name
     return found
+
+
+def _indexed(indices: Indices) -> Iterator[tuple[str, int, Polynomial]]:
+    """Arrays, the number of a pair of brackets behind each, and what stands in it."""
+    for frame, array, index in indices.body.subscripts():
+        place, here = 0, array
+        inner: Node | None = array
+        while inner is not None and inner.type == "subscript_expression":
+            place, here, inner = place + 1, inner, child(inner, "argument")
+        yield text_of(inner or here), place, indices.body.value(index, frame)
 
 
 def _axis(index: Polynomial) -> str:
@@ -37,27 +51,3 @@ def _axis(index: Polynomial) -> str:
     if len(terms) != 1 or len(terms[0]) != 1 or index[terms[0]] < 1:
         return ""
     return terms[0][0][-1] if terms[0][0].startswith("threadIdx.") else ""
-
-
-def _arrays(indices: Indices) -> Iterator[tuple[str, list[int]]]:
-    """Arrays in shared memory and their lengths; 0 for one that is no number."""
-    tokens = indices.tokens
-    for place, token in enumerate(tokens):
-        if token != "__shared__" or ";" not in tokens[place:]:
-            continue
-        for part in at_commas(tokens[place + 1 : tokens.index(";", place)]):
-            if "[" not in part or not is_name(part[max(part.index("[") - 1, 0)]):
-                continue
-            start = part.index("[")
-            values = [indices.value(text, place) for text in _brackets(part, start)]
-            yield part[start - 1], [one.get((), 0) if set(one) == {()} else 0 for one in values]
-
-
-def _brackets(tokens: Sequence[str], place: int) -> list[list[str]]:
-    """Tokens in the brackets that follow one another from a place on."""
-    found = []
-    while place < len(tokens) and tokens[place] == "[":
-        end = closing(tokens, place)
-        found.append(list(tokens[place + 1 : end]))
-        place = end + 1
-    return found

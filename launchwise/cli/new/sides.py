@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial
 from launchwise.cli.new.tunables import AXES, Tunable
+from launchwise.cuda_text.syntax import text_of
 
 
 def known_sides(indices: Indices, tunables: Iterable[Tunable], host: HostLaunch) -> dict[str, str]:
@@ -62,10 +62,10 @@ def side_in_memory(indices: Indices, one: Tunable) -> str:
     """Axis of the threads that have an element each in an array of shared memory; or ''."""
     if one.role != "other" or indices.is_square(one.name) or indices.axes["threadIdx"] != {"x"}:
         return ""
-    text = " ".join(indices.tokens)
-    for match in re.finditer(rf"__shared__ [\w ]+? (\w+) \[ {re.escape(one.name)} \]", text):
-        if f"{match[1]} [ threadIdx . x ]" in text or re.search(
-            rf"(\w+) = threadIdx \. x ;.*{match[1]} \[ \1 \]", text
-        ):
-            return "x"
-    return ""
+    arrays = {
+        name
+        for name, sizes, _ in indices.body.shared_arrays()
+        if [text_of(size) for size in sizes] == [one.name]
+    }
+    threads = {name for name, index in indices.subscripts() if index == {("threadIdx.x",): 1}}
+    return "x" if arrays & threads else ""

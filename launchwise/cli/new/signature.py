@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items
 from launchwise.cuda_text.launches import HostCode
-from launchwise.cuda_text.preprocessor import Expanded, expanded
+from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
 from launchwise.cuda_text.structures import type_names
 from launchwise.cuda_text.syntax import (
     child,
@@ -27,6 +28,9 @@ from launchwise.cuda_text.syntax import (
 )
 from launchwise.cuda_text.types import NUMBERS, TypeNames
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
+
+LONGEST = 20_000
+"""Most characters of an expression; its tree may be as deep."""
 
 DEEPEST = 250
 """Most brackets that are open at once: compilers take 256."""
@@ -102,13 +106,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Function:
-    """A function on the device: names of its parameters, tokens of its body.
+    """A function on the device: names of its parameters, its body.
 
     ``changes`` are the places of the parameters that are references to what is not const.
     """
 
     parameters: tuple[str, ...]
-    body: tuple[str, ...]
+    body: Node
     changes: frozenset[int] = frozenset()
 
 
@@ -160,9 +164,8 @@ class Source:
                 changes = {
                     at for at, one in enumerate(given) if one.is_reference and not one.is_const
                 }
-                body = tuple(tokens_of(item.body)[1:-1])
                 names = tuple(one.name for one in given)
-                found[item.declarator.name] = Function(names, body, frozenset(changes))
+                found[item.declarator.name] = Function(names, item.body, frozenset(changes))
         return found
 
 
@@ -206,7 +209,10 @@ def _read(
     text: str, path: Path, headers: Sequence[Header], defined: tuple[str, ...] = ()
 ) -> Source:
     """What a file declares, with some names defined."""
-    made = expanded(text, {name: name for name in defined})
+    try:
+        made = expanded(text, {name: name for name in defined})
+    except ExpandsTooFar as error:
+        raise UserError(path, "", str(error)) from error
     _check_depth(made.text, path)
     root = parse(made.text)
     every, names = items(root), type_names(root)
@@ -219,13 +225,16 @@ def _read(
 
 
 def _check_depth(text: str, path: Path) -> None:
-    """Insist that brackets are nested as compilers take them.
+    """Insist that brackets are nested as compilers take them, and that expressions end.
 
     Raises
     ------
     UserError
         With the bracket that is open too often.
     """
+    plain = re.sub(r'"(?:\\.|[^"\\\n])*"', "", text)
+    if max(map(len, re.split("[;{},]", plain))) > LONGEST:
+        raise UserError(path, "", f"has an expression of more than {LONGEST:,} characters")
     opened = {")": "(", "]": "[", "}": "{"}
     depth = dict.fromkeys(opened.values(), 0)
     for token in text:

@@ -8,23 +8,25 @@ from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import draft
+from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import Reading, draft_arguments
 from launchwise.cli.new.block_counts import counts_of_blocks
+from launchwise.cli.new.body import Body, axes_in
 from launchwise.cli.new.dynamic_shared import shared_bytes
-from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import draft_grid
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.hints import left_undefined, tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, draft_launch
-from launchwise.cli.new.macros import Need, fixed_numbers, needed_macros, reached_by
+from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, reached_by
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tokens import is_name
 from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, draft_tunables
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
+from launchwise.cuda_text.names import on_device
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
@@ -58,9 +60,11 @@ def spec_text(
     fixed = fixed_numbers(source)
     needs = needed_macros(source, kernel)
     macros = compiled_in(needs, RESERVED) | _objects(source, kernel) | _switches(source, needs)
-    indices = Indices(expanded(source, kernel, fixed))
+    body = Body(source, kernel, fixed)
+    indices, accesses = Indices(body), Accesses(body)
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
-    read = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
+    others = [node for item in needed_items(source, kernel) for node in on_device(item)]
+    read = {name: axes_in(others, name) for name in indices.axes}
     host = host_launch(source, kernel, fixed)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
@@ -70,10 +74,12 @@ def spec_text(
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
     pitches, loops = indices.pitches(), indices.loops()
     sizes = draft_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
-    grid = draft_grid(kernel, indices, launch, sizes, host)
+    grid = draft_grid(accesses, indices, launch, sizes, host)
     counts = counts_of_blocks(indices, launch, sizes)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
-    reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
+    reading = Reading(
+        source, kernel, indices, accesses, sizes, launch.dimensions, title, fixed, blocks
+    )
     arguments = draft_arguments(reading)
     hints = tuning_hints(source, kernel, fixed)
     shared = shared_bytes(source, kernel, launch, sizes, host, fixed)
