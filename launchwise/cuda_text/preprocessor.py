@@ -24,6 +24,7 @@ _LITERAL = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_LINES = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)")
 _DEFINED = re.compile(r"\bdefined\s*\(?\s*(\w+)\s*\)?")
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
@@ -48,9 +49,6 @@ PRELUDE = """\
 #define __forceinline__
 #define __noinline__
 """
-_HEAD = re.compile(r"(\b__(?:global|device)__[^;{}()]*?)\b(?!__)\w+(\s*\([^()]*\)\s*\w+\s*\()")
-"""A head with a macro that nothing defines, such as ``__global__ void BOUNDS(128) name(``."""
-
 MOST_BYTES, MOST_SECONDS, MOST_MEMORY = 8 << 20, 5, 1 << 30
 """Most that macros may expand to, and what g++ may take for it."""
 
@@ -60,6 +58,8 @@ class ExpandsTooFar(ValueError):
 
 
 _MARK, _VALUE = "#pragma launchwise", "launchwise_value_of_"
+MISSING = f"{_MARK} missing"
+"""What stands for a header that is not there, before its name."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Expanded:
     ``numbers`` are macros that it sets to an integer; ``free`` those that a build may set, to the
     integer which the text sets otherwise. ``beside`` are other macros of their groups, to their
     texts: whoever sets one sets all. ``tested`` are undefined names that ``#ifdef`` and
-    ``defined()`` alone read; ``unrolled`` are lines with ``#pragma unroll`` to the names there.
+    ``defined()`` alone read; ``missing`` are headers that are not there;
+    ``unrolled`` are lines with ``#pragma unroll`` to the names there.
     """
 
     text: str = ""
@@ -93,6 +94,7 @@ class Expanded:
     conditions: list[Condition] = field(default_factory=list)
     tested: list[str] = field(default_factory=list)
     unrolled: dict[int, list[str]] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
 
 
 def without_comments(text: str) -> str:
@@ -106,6 +108,11 @@ def without_comments(text: str) -> str:
         return ('""' if said[0] == "R" else " ") + "\n" * said.count("\n")
 
     return _LITERAL.sub(plain, text)
+
+
+def without_directives(text: str) -> str:
+    """A text with blanks for the lines of the preprocessor."""
+    return _LINES.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def joined(text: str) -> list[str]:
@@ -294,17 +301,40 @@ class _Marked:
                     fixed = {name: frozenset(each) for name, each in compared.items()}
                     condition = Condition(frozenset(names), fixed, begun[said], len(lines))
                     found.conditions.append(condition)
+                elif kind == "missing":
+                    found.missing.add(said)
                 elif kind == "free" and said not in found.numbers:
                     live.add(said)
                 elif kind == "tested" and said not in found.tested:
                     found.tested.append(said)
-        found.text = _HEAD.sub(r"\1__launch_bounds__\2", "\n".join(lines))
+        found.text = "\n".join(lines)
         found.free = {name: value for name, value in self._free.items() if name in live}
         for group in self._groups.values():
             for name, text in group.members.items():
                 if name in live and name not in self._free:
                     found.beside[name] = text
         return found
+
+
+def excluded_by(text: str, kernel: str) -> str:
+    """The condition around a kernel that the preprocessor leaves out; '' where none is found."""
+    lines = joined(text)
+    head = re.compile(rf"\b{re.escape(kernel)}\s*\(")
+    places = [number for number, line in enumerate(lines) if head.search(line)]
+    inner = [
+        branches
+        for branches in _spans(lines).values()
+        if places and branches[0] < places[0] < branches[-1]
+    ]
+    if not inner:
+        return ""
+    branch = max(number for number in max(inner) if number < places[0])
+    word, condition = _condition(lines[branch])
+    name = _missing(word, condition)
+    defined = [number for number, line in enumerate(lines) if _condition(line)[0] == "define"]
+    named = [number for number in defined if _condition(lines[number])[1].split()[:1] == [name]]
+    which = f", which line {named[0] + 1} defines" if named else ""
+    return f"#{word} {condition}".rstrip() + which
 
 
 def _preprocessed(text: str) -> str:

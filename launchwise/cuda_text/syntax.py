@@ -14,6 +14,12 @@ _QUALIFIED = ("qualified_identifier", "template_function", "operator_name", "des
 _NAMES = ("identifier", "field_identifier", "type_identifier", *_QUALIFIED)
 
 
+_UNKNOWN = re.compile(
+    r"(\b__(?:global|device)__[^;{}()]*?)\b(?!__)(\w+\s*\([^()]*\))(?=\s*\w+\s*\()"
+)
+"""A head with a macro that nothing defines, such as ``__global__ void BOUNDS(128) name(``."""
+
+
 @cache
 def _parser() -> Parser:
     return Parser(Language(tree_sitter_cuda.language()))
@@ -23,6 +29,7 @@ def parse(text: str) -> Node:
     """Root of the tree of a text without directives."""
     # The grammar does not know packs of pointers, `T *...x`.
     text = re.sub(r"[*&](?=\s*[*&]?\s*\.\.\.)", " ", text)
+    text = _UNKNOWN.sub(lambda match: match[1] + re.sub(r"[^\n]", " ", match[2]), text)
     # Places in bytes are those of characters.
     return _parser().parse(text.encode("ascii", "replace")).root_node
 

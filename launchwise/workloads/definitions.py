@@ -1,6 +1,6 @@
-"""Where a CUDA text defines its kernels: namespaces, line, template or not.
+"""What a CUDA text defines: kernels with their namespaces and lines, names, macros.
 
-A scanner of braces, not a parser: what macros make is not found.
+The text is read as it stands, all branches of ``#if`` included; what macros make is not found.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-_PIECE = re.compile(
-    r"""(?P<space>\bnamespace\b\s*(?P<name>[\w:\s]*)\{)
-      | (?P<global>\b__global__\b)
-      | (?P<open>\{) | (?P<close>\})
-      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
-    """,
-    re.VERBOSE,
-)
+from tree_sitter import Node
+
+from launchwise.cuda_text.declarations import Item, items
+from launchwise.cuda_text.names import declared_names
+from launchwise.cuda_text.preprocessor import without_directives
+from launchwise.cuda_text.syntax import has_word, parse, walk
+
 _BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\([^()]*\)")
 
 
@@ -24,22 +24,20 @@ _BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\
 class Definition:
     """A kernel in a CUDA text.
 
-    Parameters
-    ----------
-    name
-        With its namespaces: ``mine::axpy``; anonymous ones are left out.
-    line
-        Number of the line that names it, from 1.
-    is_template
-        Whether a ``template <...>`` head precedes it.
-    is_local
-        Whether it is ``static`` or in an anonymous namespace: nvcc drops it unless it is used.
+    ``name`` has its namespaces, ``mine::axpy``, but for anonymous ones; ``line`` is that of its
+    name, from 1. ``is_local`` says that it is ``static`` or in an anonymous namespace: nvcc drops
+    it unless it is used.
     """
 
     name: str
     line: int
     is_template: bool
     is_local: bool
+
+
+@lru_cache(maxsize=64)
+def _root(text: str) -> Node:
+    return parse(without_directives(text))
 
 
 def definitions(text: str, kernel: str | None = None) -> list[Definition]:
@@ -50,39 +48,25 @@ def definitions(text: str, kernel: str | None = None) -> list[Definition]:
     kernel
         Name, with or without namespaces; all kernels when left out.
     """
-    found = list(_scanned(text))
+    found = [
+        _definition(item)
+        for item in items(_root(text))
+        if item.is_kernel and item.is_function and item.inner.type != "template_instantiation"
+    ]
     if kernel is None:
         return found
     return [each for each in found if each.name == kernel or each.name.endswith(f"::{kernel}")]
 
 
-def _scanned(text: str) -> Iterator[Definition]:
-    spaces: list[list[str] | None] = []
-    for match in _PIECE.finditer(text):
-        if match["space"]:
-            spaces.append(match["name"].replace("inline", "").replace("::", " ").split() or [""])
-        elif match["open"]:
-            spaces.append(None)
-        elif match["close"]:
-            if spaces:
-                spaces.pop()
-        elif match["global"]:
-            rest = without_bounds(text[match.end() :][:2000])
-            named = re.match(r"[^;{}()=]*?\b(\w+)\s*(?:<[^;{}()]*>)?\s*\(", rest)
-            head = (
-                re.split(r"[;{}]", text[: match.start()])[-1] + rest[: named.end() if named else 0]
-            )
-            # `template __global__ void k<32>(...)` instantiates: it defines no kernel.
-            instantiates = re.search(r"\btemplate\b(?!\s*<)", head)
-            if named is None or instantiates:
-                continue
-            path = [name for space in spaces if space is not None for name in space]
-            yield Definition(
-                name="::".join([*filter(None, path), named[1]]),
-                line=text.count("\n", 0, match.end() + named.start(1)) + 1,
-                is_template=re.search(r"\btemplate\s*<", head) is not None,
-                is_local="" in path or re.search(r"\bstatic\b", head) is not None,
-            )
+def _definition(item: Item) -> Definition:
+    named = item.declarator
+    node = named.node or item.node
+    return Definition(
+        name="::".join([*filter(None, item.scope), named.name]),
+        line=node.start_point[0] + 1,
+        is_template=item.node.type == "template_declaration",
+        is_local="" in item.scope or has_word(item.inner, "static"),
+    )
 
 
 def without_bounds(text: str) -> str:
@@ -92,21 +76,27 @@ def without_bounds(text: str) -> str:
 
 def template_parameters(text: str) -> set[str]:
     """Names of parameters in the ``template <...>`` heads of a text."""
-    found: set[str] = set()
-    for match in re.finditer(r"\btemplate\s*<", text):
-        depth, place = 1, match.end()
-        while place < len(text) and depth:
-            depth += (text[place] in "<(") - (text[place] in ">)")
-            place += 1
-        head = text[match.end() : place - 1]
-        found |= set(re.findall(r"(\w+)\s*(?=,|=|$)", head))
-    return found
+    lists = walk(_root(text), "template_parameter_list")
+    return declared_names(each for each in lists)
+
+
+def declares(text: str, name: str) -> bool:
+    """Whether a text declares a type, a constant or a macro of that name outside of functions."""
+    if re.search(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", text, re.MULTILINE):
+        return True
+    every = items(_root(text), members=True)
+    named = any(name in item.names for item in every if not item.is_function or item.is_constant)
+    return named or any(name in item.scope for item in every)
+
+
+@lru_cache(maxsize=64)
+def _variables(text: str) -> frozenset[str]:
+    return frozenset(declared_names([_root(text)]))
 
 
 def is_macro(name: str, text: str) -> bool:
     """Whether a C++ text uses a name without declaring it as a variable or parameter."""
-    declared = re.search(rf"(?:\w|[*&>])\s+[*&]?{name}\s*[=;,)\[({{]", text)
-    return declared is None and re.search(rf"\b{name}\b", text) is not None
+    return re.search(rf"\b{name}\b", text) is not None and name not in _variables(text)
 
 
 def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:

@@ -20,9 +20,6 @@ MOST_BYTES = 4 << 20
 """Longest source file, bytes."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
-_COMMENT = re.compile(
-    r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
-)
 
 
 def source_text(path: Path, most: int = MOST_BYTES) -> str:
@@ -39,16 +36,6 @@ def source_text(path: Path, most: int = MOST_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n")
-
-
-def without_comments(text: str) -> str:
-    """A C++ text whose comments are blank; every line keeps its number."""
-
-    def blank(match: re.Match[str]) -> str:
-        said = match[0]
-        return said if said[0] in "\"'" else " " + "\n" * said.count("\n")
-
-    return _COMMENT.sub(blank, text)
 
 
 def include_folders(folder: Path) -> list[Path]:

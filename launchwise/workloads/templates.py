@@ -13,9 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS, names_in
-from launchwise.workloads.definitions import definitions, is_macro, template_parameters
+from launchwise.cuda_text.preprocessor import without_comments
+from launchwise.workloads.definitions import (
+    declares,
+    definitions,
+    is_macro,
+    template_parameters,
+)
 from launchwise.workloads.parts import Variant
-from launchwise.workloads.sources import included_files, source_text, without_comments
+from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec_fields import SpecFields
 
 CPP_TYPES: Mapping[str, str] = {
@@ -214,7 +220,7 @@ def _complaint(
         return f"{name} reads {strange[0]}, which is not fixed by a build" if strange else ""
     if name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS:
         return ""
-    if _VECTOR.fullmatch(name) or _STANDARD.fullmatch(name) or _declares(source, name):
+    if _VECTOR.fullmatch(name) or _STANDARD.fullmatch(name) or declares(source, name):
         return ""
     allowed = {
         "build tunables": own_names(spec, variant),
@@ -229,21 +235,6 @@ def _complaint(
 def own_names(spec: SpecFields, variant: Variant) -> list[str]:
     """Build tunables of a variant."""
     return [name for name in variant.tunables if spec.tunables[name].kind == "build"]
-
-
-def _declares(source: str, name: str) -> bool:
-    """Whether a C++ text declares a type or a constant of that name at the scope of a file."""
-    plain = re.escape(name)
-    if re.search(
-        rf"\b(?:struct|class|union|enum(?:\s+class|\s+struct)?|using|namespace)\s+{plain}\b"
-        rf"|\btypedef\b[^;]*\b{plain}\s*;|\bconstexpr\b[^;={{]*\b{plain}\s*[={{]"
-        rf"|\bconst\b[^;={{(]*\b{plain}\s*=|^[ \t]*#[ \t]*define[ \t]+{plain}\b",
-        source,
-        re.MULTILINE,
-    ):
-        return True
-    enums = re.findall(r"\benum\b[^;{]*\{([^}]*)\}", source)
-    return any(re.search(rf"\b{plain}\b", body) for body in enums)
 
 
 def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:

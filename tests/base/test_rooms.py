@@ -16,7 +16,7 @@ BELOW: dict[str, set[str]] = {
     "base": set(),
     "gpus": {"base"},
     "cuda_text": set(),
-    "workloads": {"base", "gpus"},
+    "workloads": {"base", "gpus", "cuda_text"},
     "cpu": {"base", "gpus", "cuda_text", "workloads"},
     "tables": {"base", "gpus", "workloads"},
     "experiment": {"base", "gpus", "workloads"},

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, inside
+from launchwise.cuda_text.preprocessor import expanded, without_comments
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.definitions import (
@@ -18,7 +19,7 @@ from launchwise.workloads.definitions import (
 )
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.references import check_listed
-from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
+from launchwise.workloads.sources import included_files, source_text, sources_text
 from launchwise.workloads.spec_fields import SpecFields
 from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
 from launchwise.workloads.triton_builds import check_triton
@@ -134,7 +135,8 @@ def _check_kernel_names(folder: Path, spec: SpecFields, name: str, variant: Vari
     text = without_comments(sources_text(folder, [str(variant.source), *spec.headers]))
     for kernel in variant.kernel_names:
         base = split_kernel(kernel)[0]
-        if not re.search(rf"\b{re.escape(base.split('::')[-1])}\s*(?:<[^;{{}}()]*>\s*)?\(", text):
+        own = re.compile(rf"\b{re.escape(base.split('::')[-1])}\s*(?:<[^;{{}}()]*>\s*)?\(")
+        if not own.search(text) and not own.search(expanded(text).text):
             known = list(dict.fromkeys(each.name for each in definitions(text)))
             raise UserError(*key, f"{variant.source}: {unknown('kernel', base, known)}")
         template = is_template(text, base)
