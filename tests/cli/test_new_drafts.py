@@ -109,6 +109,42 @@ def test_what_no_spec_can_say_is_one_line(
     assert said in error
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (
+            "#define HALF\n#ifndef HALF\n__global__ void first(int *x) {}\n#endif\n",
+            ["--kernel", "first"],
+            "--kernel: first stands under #ifndef HALF, which line 1 defines",
+        ),
+        (
+            "#if 0\n__global__ void first(int *x) {}\n#else\n#endif\n",
+            ["--kernel", "first"],
+            "--kernel: first stands under #if 0",
+        ),
+        (
+            "__global__ void first(int *x) { x[0] = _SIDE_; }\n",
+            [],
+            "first: needs _SIDE_, and no name of a spec begins with an underscore: rename it",
+        ),
+        (
+            "#define A x x x x\n#define B A A A A A A A A\n#define C B B B B B B B B\n"
+            "#define D C C C C C C C C C C C C\n#define E D D D D D D D D D D\n"
+            "__global__ void first(int *x) { E; }\n",
+            [],
+            "has an expression of more than 20,000 characters",
+        ),
+    ],
+)
+def test_what_cannot_be_drafted_says_why(
+    text: str, options: list[str], said: str, make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "__global__ void second(int *x) {}\n"
+    (make / "kernel.cu").write_text(text + other)
+    assert main(["new", "mine", "--from", "kernel.cu", *options]) == 2
+    assert capsys.readouterr().err == f"launchwise: kernel.cu: {said}\n"
+
+
 def test_an_extension_of_pytorch_is_told_with_what_to_cut(
     make: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

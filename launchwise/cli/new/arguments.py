@@ -129,7 +129,7 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
         fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
     value, question = draft.draft_scalar(one, reading.sizes)
-    if kind in reading.kernel.types.values() and question:
+    if kind in reading.kernel.types.values() and question and not one.counts:
         value = 1.0
     return {"type": kind, "value": value}, [unclear, question]
 

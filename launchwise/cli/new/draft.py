@@ -18,7 +18,7 @@ _INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 def draft_fill(parameter: Parameter) -> str:
     """Content of an input."""
-    if "float" in parameter.type or not parameter.type:
+    if "float" in parameter.type or not (parameter.type or parameter.counts):
         return "normal"
     return "iota" if _INDICES.search(parameter.name.lower()) else "uniform"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.cuda_text.preprocessor import without_comments
+from launchwise.cuda_text.preprocessor import MISSING, without_comments
 from launchwise.cuda_text.types import word_list
 from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
@@ -110,6 +110,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
             # A name in angle brackets may be that of a library that is installed.
             if not foreign and (not angled or name.endswith(".cuh")):
                 headers.setdefault(name, Header(name, None))
+                return f"{MISSING} {name.replace(' ', '_')}"
             return ""
         if found in seen or len(seen) > MOST_HEADERS:
             return ""

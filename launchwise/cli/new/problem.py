@@ -50,6 +50,7 @@ def draft_sizes(
     bounds: Collection[str] = (),
     pitches: Collection[str] = (),
     loops: Collection[str] = (),
+    compiled: Collection[str] = (),
 ) -> Sizes:
     """Problem parameters: integers whose names are those of sizes, or that bound indices.
 
@@ -65,11 +66,13 @@ def draft_sizes(
         Names by which it multiplies them. The only one of them is the length of every axis.
     loops
         Names that bound only loops that every thread runs alike.
+    compiled
+        Parameters of its template that are sizes.
     """
     sizes = Sizes()
     for one in kernel.parameters:
         lower = one.name.lower()
-        if one.pointer or "int" not in one.type or one.width > 1:
+        if one.pointer or not one.counts or one.width > 1:
             continue
         matching = [each for each in (_WIDTH, _HEIGHT, _DEPTH, _SIZE) if each.match(lower)]
         if not matching and (one.name not in bounds or PITCH.search(lower)):
@@ -81,6 +84,9 @@ def draft_sizes(
         axis = {_WIDTH: "x", _HEIGHT: "y", _DEPTH: "z"}.get(matching[0], "") if matching else ""
         if axis:
             sizes.axes.setdefault(axis, name)
+    for name in compiled:
+        sizes.names.append(name)
+        sizes.renamed[name] = name
     _add_fields(sizes, kernel, taken, bounds)
     by_name = {name.lower(): name for name in sizes.names}
     if {"m", "n"} <= by_name.keys():

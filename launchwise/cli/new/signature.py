@@ -15,7 +15,7 @@ from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items
 from launchwise.cuda_text.launches import HostCode
-from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
+from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, excluded_by, expanded
 from launchwise.cuda_text.structures import type_names
 from launchwise.cuda_text.syntax import (
     child,
@@ -42,7 +42,8 @@ class Parameter:
 
     ``written`` is its type as the file has it, without ``const`` and ``*``; ``type`` the element
     type of ``spec.yaml``, empty where the type is unknown, or a template's; ``width`` the elements
-    of a vector. ``sizes`` are the tokens between its brackets, per dimension.
+    of a vector. ``sizes`` are the tokens between its brackets, per dimension. ``counts`` says that
+    it is an integer, also one of a template.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Parameter:
     pointer: bool
     const: bool
     sizes: tuple[tuple[str, ...], ...] = ()
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class TemplateParameter:
 class Kernel:
     """A kernel with its definitions: one, or one per branch of an ``#if``.
 
-    ``refused`` says why no spec can be written for it; empty where one can.
+    ``refused`` says why no spec can be written for it; empty where one can. ``integers`` are types
+    of the template that stand for integers.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Kernel:
     items: tuple[Item, ...]
     refused: str = ""
     template: tuple[TemplateParameter, ...] = ()
+    integers: frozenset[str] = frozenset()
 
     @cached_property
     def body(self) -> tuple[str, ...]:
@@ -200,6 +204,8 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
         made = _read(text, path, headers, defined) if defined else first
         if any(wanted in (None, kernel.name) for kernel in made.kernels):
             return made
+    if wanted is not None and (reason := excluded_by(text, wanted)):
+        raise UserError(path, "--kernel", f"{wanted} stands under {reason}")
     if not first.kernels:
         raise UserError(path, "", "has no kernel: no function is __global__")
     return first
@@ -221,7 +227,8 @@ def _read(
         for item in every
         if item.is_kernel and item.body is not None and not item.instantiates
     ]
-    return Source(root, made, tuple(_merged(kernels)), tuple(headers), defined, tuple(every), names)
+    known = tuple(one for one in headers if one.path or one.name.replace(" ", "_") in made.missing)
+    return Source(root, made, tuple(_merged(kernels)), known, defined, tuple(every), names)
 
 
 def _check_depth(text: str, path: Path) -> None:
@@ -276,7 +283,30 @@ def _kernel(item: Item, names: TypeNames) -> Kernel:
     for call in walk(item.inner, "call_expression"):
         if (one := text_of(child(call, "function"))) in called:
             return Kernel(name, (), (item,), f"its parameter {one!r} is a function, given by value")
-    return Kernel(name, parameters, (item,), "", template)
+    integers = frozenset(name for name in types if _is_index(name, item))
+    parameters = tuple(
+        replace(one, counts="int" in one.type or one.written in integers) for one in parameters
+    )
+    return Kernel(name, parameters, (item,), "", template, integers)
+
+
+_OF_INTEGERS = ("%", "<<", ">>", "&", "|", "^")
+
+
+def _is_index(name: str, item: Item) -> bool:
+    """Whether variables of a type of a template index arrays, or count from ``blockIdx``."""
+    declared: set[str] = set()
+    for node in walk(item.inner, "declaration", "parameter_declaration"):
+        if text_of(child(node, "type")) == name:
+            declared |= {one.name for one in declarators(node)}
+            if any(text_of(each) in ("blockIdx", "threadIdx") for each in walk(node, "identifier")):
+                return True
+    for node in walk(item.inner, "subscript_argument_list", "binary_expression"):
+        operator = text_of(child(node, "operator"))
+        counts = node.type == "subscript_argument_list" or operator in _OF_INTEGERS
+        if counts and any(text_of(each) in declared for each in walk(node, "identifier")):
+            return True
+    return False
 
 
 def choose(source: Source, name: str | None, path: Path) -> Kernel:

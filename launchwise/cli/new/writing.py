@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import draft
 from launchwise.cli.new.accesses import Accesses
@@ -59,6 +60,9 @@ def spec_text(
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)
     needs = needed_macros(source, kernel)
+    if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
+        reason = "no name of a spec begins with an underscore: rename it"
+        raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
     macros = compiled_in(needs, RESERVED) | _objects(source, kernel) | _switches(source, needs)
     body = Body(source, kernel, fixed)
     indices, accesses = Indices(body), Accesses(body)
@@ -68,14 +72,19 @@ def spec_text(
     host = host_launch(source, kernel, fixed)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
-    launch = draft_launch(indices, read, draft_tunables(needs, RESERVED), known, host)
+    compiled = _compiled_sizes(needs, indices)
+    tunables = draft_tunables([one for one in needs if one.name not in compiled], RESERVED)
+    launch = draft_launch(indices, read, tunables, known, host)
     types = kernel.types
     taken = {*RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
     pitches, loops = indices.pitches(), indices.loops()
-    sizes = draft_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
+    sizes = draft_sizes(
+        kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops, compiled
+    )
     grid = draft_grid(accesses, indices, launch, sizes, host)
     counts = counts_of_blocks(indices, launch, sizes)
+    problem = _problem(sizes, launch.dimensions, counts, compiled)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(
         source, kernel, indices, accesses, sizes, launch.dimensions, title, fixed, blocks
@@ -86,7 +95,7 @@ def spec_text(
     lines = [
         *_notes(workload, file, source, kernel, [*left_undefined(needs), *hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(sizes, launch.dimensions, counts), *_types(source, kernel)]),
+        *section("problem", [*problem, *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
         *(section("macros", _macros(macros), "of every build") if macros else []),
         *lines_of([Line("compiler_options", [*options])] if options else []),
@@ -120,7 +129,20 @@ def _notes(
     return [f"# {note}" for note in (*notes, *hints)]
 
 
-def _problem(sizes: Sizes, dimensions: int, counts: Mapping[str, str]) -> list[Line]:
+def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[int]]:
+    """Parameters of the template that bound an index of the grid, to their values."""
+    bounds = [
+        one.bound
+        for one in indices.comparisons
+        if any(name.startswith("blockIdx") for name in names_of(one.index))
+    ]
+    values = {need.name: sorted(need.launched) or [1024] for need in needs if need.in_template}
+    return {name: values[name] for name in values if {(name,): 1} in bounds}
+
+
+def _problem(
+    sizes: Sizes, dimensions: int, counts: Mapping[str, str], compiled: Mapping[str, list[int]]
+) -> list[Line]:
     if not sizes.renamed:
         question = "the kernel takes no size: what does the problem have?"
         lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
@@ -131,7 +153,12 @@ def _problem(sizes: Sizes, dimensions: int, counts: Mapping[str, str]) -> list[L
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     ask = "range" if sizes.renamed else question
     asked = {name: f"{ask}; or no size, but the value {text}?" for name, text in counts.items()}
-    return [Line(name, {"type": "integer", **limits}, asked.get(name, ask)) for name in sizes.names]
+    return [
+        Line(name, {"type": "integer", "values": compiled[name]}, "values")
+        if name in compiled
+        else Line(name, {"type": "integer", **limits}, asked.get(name, ask))
+        for name in sizes.names
+    ]
 
 
 def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
@@ -149,13 +176,14 @@ def _types(source: Source, kernel: Kernel) -> list[Line]:
             texts = [each[place] for each in given if place < len(each)]
             found = [source.names.spec_type(text) for text in texts]
             own = [kind for kind, width in found if kind and width == 1]
-            usual = [] if own and not any("float" in kind for kind in own) else _FLOATS
+            usual = _INTEGERS if one.name in kernel.integers else _FLOATS
+            usual = [] if own and not any("float" in kind for kind in own) else usual
             value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
             lines.append(Line(kernel.types[one.name], value, f"types of {one.name}"))
     return lines
 
 
-_FLOATS = ["float32", "float64"]
+_FLOATS, _INTEGERS = ["float32", "float64"], ["int32", "int64"]
 
 
 def _macros(macros: Mapping[str, str]) -> list[Line]:
