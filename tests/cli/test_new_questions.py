@@ -271,28 +271,3 @@ def test_an_output_whose_places_a_counter_gives_asks_for_its_length(
     written(tmp_path, KEPT.replace("BODY", body))
     assert "; a counter gives the places: length: data, and compare" in line(tmp_path, "out")
     assert "counter gives" not in line(tmp_path, "all") + line(tmp_path, "counter")
-
-
-def test_a_number_of_blocks_may_be_no_size(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        """\
-__global__ void all(float *out, const float *in, int n, int chunks, int rounds)
-{
-    __shared__ float kept[256];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    float sum = 0;
-    for (int c = 0; c < chunks; c++) {
-        kept[threadIdx.x] = in[c * blockDim.x + threadIdx.x];
-        __syncthreads();
-        for (int c = 0; c < blockDim.x; c++) sum += kept[c];
-        for (int r = 0; r < rounds; r++) sum += kept[r];
-        __syncthreads();
-    }
-    if (i < n) out[i] = sum;
-}
-""",
-    )
-    question = "# ? range; or no size, but the value n // block_size_x?"
-    assert line(tmp_path, "chunks").endswith(question)
-    assert line(tmp_path, "rounds").endswith("# ? range")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tree_sitter import Node
@@ -11,14 +12,16 @@ from launchwise.cli.new.launches import Launch
 from launchwise.cli.new.macros import needed_items
 from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cli.new.tokens import closing, is_name
 from launchwise.cli.new.tunables import AXES
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.cuda_text.names import on_device
-from launchwise.cuda_text.syntax import child, has_word, text_of, walk
+from launchwise.cuda_text.syntax import child, has_word, text_of, tokens_of, walk
 from launchwise.cuda_text.types import BYTES, bare
 
-_OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "//", "%": "%", "(": "(", ")": ")"}
+_WORD = re.compile(
+    r"sizeof\s*\((?P<type>[^()]*)\)"
+    r"|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*\w+)?)|(?P<number>\d+)[uUlL]*"
+)
 
 
 def shared_bytes(
@@ -72,33 +75,24 @@ def _as_on_host(
     known = {one.name: one.name for one in launch.tunables}
     known |= {name: str(number) for name, number in macros.items()}
     for part, one in zip(host.given, kernel.parameters, strict=False):
-        if len(part) == 1 and one.name in sizes.renamed:
-            known[part[0]] = sizes.renamed[one.name]
+        if part.isidentifier() and one.name in sizes.renamed:
+            known[part] = sizes.renamed[one.name]
     for axis, side in zip(AXES, launch.block, strict=False):
         known[f"{host.block_name}.{axis}"] = side if side.isalnum() else f"({side})"
     if len(launch.block) == 1:
         known[host.block_name] = known[f"{host.block_name}.x"]
-    found: list[str] = []
-    tokens, place = host.shared, 0
-    while place < len(tokens):
-        token = tokens[place]
-        if token == "sizeof" and tokens[place + 1 : place + 2] == ["("]:
-            end = closing(tokens, place + 1)
-            found.append(_bytes_of(" ".join(tokens[place + 2 : end]), source, kernel))
-            place = end
-        elif tokens[place + 1 : place + 2] == ["."]:
-            found.append(known.get("".join(tokens[place : place + 3]), ""))
-            place += 2
-        elif is_name(token):
-            found.append(known.get(token, ""))
-        else:
-            number = token.rstrip("uUlL")
-            found.append(number if number.isdigit() else _OPERATORS.get(token, ""))
-        if not found[-1]:
-            return ""
-        place += 1
-    text = " ".join(found).replace("( ", "(").replace(" )", ")")
-    return "" if text in ("", "0") else text
+    unknown = bool(re.sub(r"[-+*/%() ]", "", _WORD.sub("", host.shared)))
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal unknown
+        text = match["number"] or known.get("".join((match["name"] or "").split()), "")
+        text = _bytes_of(match["type"], source, kernel) if match["type"] else text
+        unknown |= not text
+        return text
+
+    text = _WORD.sub(put, " ".join(tokens_of(host.shared)).replace("/", "//"))
+    text = text.replace("( ", "(").replace(" )", ")")
+    return "" if unknown or text in ("", "0") else text
 
 
 def _bytes_of(written: str, source: Source, kernel: Kernel) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.hosts import HostLaunch
@@ -14,6 +13,7 @@ from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.shapes import length_of
 from launchwise.cli.new.signature import Kernel
 from launchwise.cli.new.tunables import AXES
+from launchwise.cuda_text.syntax import tokens_of
 
 
 def draft_grid(
@@ -97,35 +97,13 @@ def _leading(bound: Polynomial) -> str:
 
 
 def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str:
-    """Length of an axis without a bound: by the stride of an index, or by names."""
-    if launch.dimensions > 1 and len({*sizes.axes.values()}) == 1:
-        return sizes.axes["x"]
-    if launch.dimensions == 1 and len(sizes.axes) > 1:
-        stride = _stride(indices, axis, sizes)
-        others = [name for name in sizes.names if name != stride]
-        if stride and len(others) == 1:
-            return others[0]
-        if launch.extent[0] == "1":
-            return sizes.axes.get("y", sizes.names[0])
-        return " * ".join(dict.fromkeys(sizes.axes.values()))
-    stride = _stride(indices, axis, sizes)
-    others = [name for name in sizes.names if name != stride]
-    if stride and len(sizes.names) == 2:
-        return others[0]
-    plain = {
-        _stride(indices, other, sizes) for other in AXES[: launch.dimensions] if other != axis
-    } - {""}
-    if not stride and len(plain) == 1 and len(sizes.names) == 2:
-        return plain.pop()
-    return sizes.axes.get(axis, sizes.names[0])
-
-
-def _stride(indices: Indices, axis: str, sizes: Sizes) -> str:
-    """The problem parameter by which an index of this axis is multiplied; '' for none."""
-    found: set[str] = set()
-    for _, factor in indices.placed(axis):
-        found |= names_of(factor) & sizes.renamed.keys()
-    return sizes.renamed[found.pop()] if len(found) == 1 else ""
+    """Length of an axis without a bound: a size by which its index is not multiplied."""
+    if launch.dimensions > 1 or len(sizes.names) != 2:
+        return sizes.axes.get(axis, sizes.names[0])
+    factors = {name for _, factor in indices.placed(axis) for name in names_of(factor)}
+    strides = {sizes.renamed[name] for name in factors & sizes.renamed.keys()}
+    others = [name for name in sizes.names if name not in strides]
+    return others[0] if strides and others else " * ".join(dict.fromkeys(sizes.axes.values()))
 
 
 def _as_on_host(kernel: Kernel, axis: str, launch: Launch, sizes: Sizes, host: HostLaunch) -> str:
@@ -134,14 +112,13 @@ def _as_on_host(kernel: Kernel, axis: str, launch: Launch, sizes: Sizes, host: H
     if place >= len(host.grid):
         return ""
     names = {
-        part[0]: sizes.renamed[one.name]
+        part: sizes.renamed[one.name]
         for part, one in zip(host.given, kernel.parameters, strict=False)
-        if len(part) == 1 and one.name in sizes.renamed
+        if part.isidentifier() and one.name in sizes.renamed
     }
-    tokens: Sequence[str] = host.grid[place]
-    if len(tokens) == 1:
-        return names.get(tokens[0], "")
-    text = _CAST.sub("", " ".join(tokens))
+    if host.grid[place].isidentifier():
+        return names.get(host.grid[place], "")
+    text = _CAST.sub("", " ".join(tokens_of(host.grid[place])))
     if whole := re.fullmatch(r"\( (\(.+) \)", text):
         text = whole[1]
     match = re.fullmatch(r"\( (\w+)(?: \* (\w+))? \+ (.+) - 1 \) / (.+)", text)

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from launchwise.cli.new.polynomials import Polynomial, expression, read
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.launches import HostCode, Launch
-from launchwise.cuda_text.syntax import plain, text_of, tokens_of
+from launchwise.cuda_text.syntax import plain, text_of
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,16 @@ class HostLaunch:
     """The first launch of a kernel in its file.
 
     ``block`` are threads per dimension, None for what is no number, and ``sides`` the names of
-    template parameters or macros that they are, '' for others; ``grid`` the tokens of the blocks
-    per dimension, ``given`` those of the arguments, ``shared`` those of the bytes of dynamic shared
+    template parameters or macros that they are, '' for others; ``grid`` are the texts of the
+    blocks per dimension, ``given`` of the arguments, ``shared`` of the bytes of dynamic shared
     memory. ``block_name`` is the variable that holds the block, '' where none does.
     """
 
     block: list[int | None] = field(default_factory=list)
-    grid: list[list[str]] = field(default_factory=list)
-    given: list[list[str]] = field(default_factory=list)
+    grid: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
     sides: list[str] = field(default_factory=list)
-    shared: list[str] = field(default_factory=list)
+    shared: str = ""
     block_name: str = ""
 
 
@@ -65,10 +65,10 @@ def _launch(host: HostCode, one: Launch, kernel: Kernel, fixed: Mapping[str, int
         shared = " + ".join(host.value(shared, place)) or shared
     return HostLaunch(
         [_number(text, host, place, fixed) for text in sides],
-        [tokens_of(text) for text in host.sides(grid, place)],
-        [tokens_of(text) for text in one.arguments],
+        host.sides(grid, place),
+        list(one.arguments),
         [passed.get(text, text) if text.isidentifier() else "" for text in sides],
-        tokens_of(shared),
+        shared,
         plain(block) if plain(block).isidentifier() else "",
     )
 

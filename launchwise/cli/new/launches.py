@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial, coefficient, names_of, written
-from launchwise.cli.new.shared import most_threads
-from launchwise.cli.new.sides import known_sides, side_in_memory
+from launchwise.cli.new.sides import known_sides, most_threads, side_in_memory
 from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_values, role_of
 
 

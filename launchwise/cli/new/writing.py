@@ -11,7 +11,6 @@ from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import draft
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import Reading, draft_arguments
-from launchwise.cli.new.block_counts import counts_of_blocks
 from launchwise.cli.new.body import Body, axes_in
 from launchwise.cli.new.dynamic_shared import shared_bytes
 from launchwise.cli.new.grids import draft_grid
@@ -24,7 +23,6 @@ from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cli.new.tokens import is_name
 from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, draft_tunables
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.cuda_text.names import on_device
@@ -83,8 +81,7 @@ def spec_text(
         kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops, compiled
     )
     grid = draft_grid(accesses, indices, launch, sizes, host)
-    counts = counts_of_blocks(indices, launch, sizes)
-    problem = _problem(sizes, launch.dimensions, counts, compiled)
+    problem = _problem(sizes, launch.dimensions, compiled)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(
         source, kernel, indices, accesses, sizes, launch.dimensions, title, fixed, blocks
@@ -140,9 +137,7 @@ def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[i
     return {name: values[name] for name in values if {(name,): 1} in bounds}
 
 
-def _problem(
-    sizes: Sizes, dimensions: int, counts: Mapping[str, str], compiled: Mapping[str, list[int]]
-) -> list[Line]:
+def _problem(sizes: Sizes, dimensions: int, compiled: Mapping[str, list[int]]) -> list[Line]:
     if not sizes.renamed:
         question = "the kernel takes no size: what does the problem have?"
         lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
@@ -152,11 +147,10 @@ def _problem(
     count = min(max(dimensions, min(len(sizes.names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     ask = "range" if sizes.renamed else question
-    asked = {name: f"{ask}; or no size, but the value {text}?" for name, text in counts.items()}
     return [
         Line(name, {"type": "integer", "values": compiled[name]}, "values")
         if name in compiled
-        else Line(name, {"type": "integer", **limits}, asked.get(name, ask))
+        else Line(name, {"type": "integer", **limits}, ask)
         for name in sizes.names
     ]
 
@@ -220,13 +214,13 @@ def _variant_name(kernel: Kernel) -> str:
 
 
 def _variant(file: str, kernel: Kernel, launch: Launch, grid: tuple[list[str], str]) -> list[Line]:
-    names = list(dict.fromkeys(name for name in launch.block if is_name(name)))
+    names = list(dict.fromkeys(name for name in launch.block if name.isidentifier()))
     lines = [
         Line("source", file),
         Line("kernel", *_launched(kernel)),
         Line("tunables", [one.name for one in launch.tunables]),
     ]
-    if len(names) > 1 and all(map(is_name, launch.block)):
+    if len(names) > 1 and all(map(str.isidentifier, launch.block)):
         lines.append(Line("constraints", [f"{' * '.join(launch.block)} >= 32"]))
     lines += [Line("grid", *grid), Line("block", launch.block, launch.question)]
     return lines
