@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
-from launchwise.cli.new.macros import FIXED, Need, constants, reached_by
+from launchwise.cli.new.body import Body
+from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.macros import FIXED, Need, constants, used_names
+from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import role_of
+from launchwise.cuda_text.names import identifiers
 
 SMALLEST, LARGEST = 2, 4096
 """Numbers beyond are no sides of blocks and no tiles."""
@@ -24,13 +26,13 @@ def tuning_hints(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> li
     fixed
         What the file sets to integers.
     """
-    tokens = (*kernel.head, ";", *kernel.body, ";", *reached_by(source, kernel))
-    sides = _sides(tokens)
+    used = used_names(source, kernel)
+    sides = _sides(Indices(Body(source, kernel, {})))
     declared = {name: number for name, (number, _) in constants(source).items()}
     hints = []
     for name, number in {**declared, **fixed}.items():
         named = role_of(name) in ("block", "tile", "side", "unroll")
-        if name not in tokens or name in FIXED or not (named or name in sides):
+        if name not in used or name in FIXED or not (named or name in sides):
             continue
         if name in source.expanded.numbers:
             hints.append(f"To tune {name}, write #ifndef {name} before its #define.")
@@ -48,15 +50,8 @@ def left_undefined(needs: Sequence[Need]) -> list[str]:
     return [f"Left undefined, as #ifdef alone reads it: {names}. Define a name under macros."]
 
 
-def _sides(tokens: tuple[str, ...]) -> set[str]:
+def _sides(indices: Indices) -> set[str]:
     """Names that are lengths in shared memory, factors of ``blockIdx`` or steps of a loop."""
-    text = " ".join(tokens)
-    found = set()
-    for match in re.finditer(r"__shared__ [^;=]*", text):
-        for size in re.findall(r"\[ ([^\]]*)\]", match[0]):
-            found |= {*size.split()}
-    block = r"blockIdx \. [xyz]"
-    for match in re.finditer(rf"{block} (?:\) )?\* (\w+)|(\w+) \* (?:\( \w+ \) )?{block}", text):
-        found |= {match[1], match[2]} - {None}
-    found |= {after for one, after in pairwise(tokens) if one == "+="}
-    return found
+    lengths = identifiers(size for _, sizes, _ in indices.body.shared_arrays() for size in sizes)
+    steps = {name for step in indices.steps.values() for name in names_of(step)}
+    return lengths | indices.pitches() | steps

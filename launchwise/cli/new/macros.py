@@ -10,7 +10,7 @@ from tree_sitter import Node
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cuda_text.declarations import Item
 from launchwise.cuda_text.names import declared_names, identifiers, on_device, reached, read_names
-from launchwise.cuda_text.syntax import child, declarator, text_of, tokens_of, walk
+from launchwise.cuda_text.syntax import child, declarator, text_of, walk
 from launchwise.cuda_text.types import is_type, word_list
 
 _BUILT_IN = word_list(
@@ -143,14 +143,10 @@ def needed_items(source: Source, kernel: Kernel) -> list[Item]:
     return reached([item.node for item in kernel.items], source.items)
 
 
-def reached_by(source: Source, kernel: Kernel) -> list[str]:
-    """Tokens of :func:`needed_items`."""
-    return [
-        token
-        for item in needed_items(source, kernel)
-        for node in on_device(item)
-        for token in (*tokens_of(node), ";")
-    ]
+def used_names(source: Source, kernel: Kernel) -> set[str]:
+    """Names in a kernel and in what it needs."""
+    items = (*kernel.items, *needed_items(source, kernel))
+    return identifiers(node for item in items for node in on_device(item))
 
 
 def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
@@ -172,8 +168,7 @@ def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
 
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
     """Arrays in constant memory that the kernel, or a function that it may call, reads."""
-    items = (*kernel.items, *needed_items(source, kernel))
-    used = identifiers(node for item in items for node in (on_device(item) or [item.node]))
+    used = used_names(source, kernel)
     return [one for one in source.constants if one.name in used]
 
 

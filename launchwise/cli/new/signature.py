@@ -81,19 +81,6 @@ class Kernel:
     template: tuple[TemplateParameter, ...] = ()
     integers: frozenset[str] = frozenset()
 
-    @cached_property
-    def body(self) -> tuple[str, ...]:
-        """Tokens between its braces."""
-        return tuple(token for each in self.items for token in tokens_of(each.body)[1:-1])
-
-    @cached_property
-    def head(self) -> tuple[str, ...]:
-        """Tokens of ``__launch_bounds__``."""
-        nodes = (each for one in self.items for each in one.inner.children)
-        return tuple(
-            token for each in nodes if each.type == "launch_bounds" for token in tokens_of(each)
-        )
-
     @property
     def types(self) -> Mapping[str, str]:
         """Type parameters of the template to the problem parameter that chooses their types.

@@ -19,7 +19,7 @@ from launchwise.cli.new.hints import left_undefined, tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, draft_launch
-from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, reached_by
+from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, used_names
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
@@ -68,7 +68,7 @@ def spec_text(
     others = [node for item in needed_items(source, kernel) for node in on_device(item)]
     read = {name: axes_in(others, name) for name in indices.axes}
     host = host_launch(source, kernel, fixed)
-    used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
+    used = used_names(source, kernel)
     known = {name: number for name, number in fixed.items() if name in used}
     compiled = _compiled_sizes(needs, indices)
     tunables = draft_tunables([one for one in needs if one.name not in compiled], RESERVED)
