@@ -14,23 +14,19 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-_LITERAL = re.compile(
-    r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
-      | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
-      | //(?:\\\n|[^\n])* | /\*.*?\*/
-      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
-    """,
-    re.DOTALL | re.VERBOSE,
+from launchwise.cuda_text.directives import (
+    INTEGER,
+    condition_of,
+    guarded,
+    is_balanced,
+    joined,
+    missing_in,
+    spans_of,
 )
-_LINES = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
-_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)")
+
 _DEFINED = re.compile(r"\bdefined\s*\(?\s*(\w+)\s*\)?")
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
-_MACRO = re.compile(r"\w+(\([^)]*\))?")
-_INTEGER = re.compile(r"\(*\s*(\d+)[uUlL]*\s*\)*")
-_GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
 _PLATFORM = re.compile(r"_|(CUDA|NV|WIN|NDEBUG|HIP|GLIBC|UNIX|LINUX|APPLE|MSC)[A-Z\d_]*$")
 """Names that compilers and systems define."""
 
@@ -97,38 +93,6 @@ class Expanded:
     missing: set[str] = field(default_factory=set)
 
 
-def without_comments(text: str) -> str:
-    """A C++ text whose comments are blank; every line keeps its number. Raw texts are empty."""
-    text = re.sub(r"\r\n?", "\n", text)
-
-    def plain(match: re.Match[str]) -> str:
-        said = match[0]
-        if said[0] not in "/R":
-            return said
-        return ('""' if said[0] == "R" else " ") + "\n" * said.count("\n")
-
-    return _LITERAL.sub(plain, text)
-
-
-def without_directives(text: str) -> str:
-    """A text with blanks for the lines of the preprocessor."""
-    return _LINES.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-
-
-def joined(text: str) -> list[str]:
-    """Lines of a text, with those that end with a backslash in one and blank lines behind."""
-    lines: list[str] = []
-    blank = 0
-    for line in text.split("\n"):
-        if blank:
-            lines[-blank] = lines[-blank].rstrip()[:-1] + " " + line
-            lines.append("")
-        else:
-            lines.append(line)
-        blank = blank + 1 if lines[-1 - blank].rstrip().endswith("\\") else 0
-    return lines
-
-
 def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:
     """A CUDA text without comments as g++ preprocesses it, without any header.
 
@@ -141,31 +105,13 @@ def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:
     return _Marked(joined(text), macros or {}).expanded()
 
 
-@dataclass
-class _Guarded:
-    """An ``#ifndef`` with nothing but definitions of its name and of others, to their texts."""
-
-    line: int
-    guard: str
-    members: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_group(self) -> bool:
-        """Whether whoever sets one name must set the others: what guards a header is alone."""
-        names = list(self.members)
-        header = _GUARD_OF_HEADER.search(self.guard.upper())
-        return not any("(" in name for name in names) and (
-            names[:1] == [self.guard] and len(names) > 1 and not header
-        )
-
-
 class _Marked:
     """A text with marks for g++, by which its output says what is live."""
 
     def __init__(self, lines: list[str], macros: Mapping[str, str]) -> None:
         self._lines, self._macros = lines, macros
         self._defined = {name.partition("(")[0] for name in macros}
-        self._free, self._groups, self._within = _guarded(lines)
+        self._free, self._groups, self._within = guarded(lines)
         self._plain = self._defines()
         self._conditions: list[tuple[set[str], dict[str, set[int]]]] = []
 
@@ -173,7 +119,7 @@ class _Marked:
         """Names of macros that are not free to the texts that the file gives them."""
         found: dict[str, list[str]] = {}
         for number, line in enumerate(self._lines):
-            word, rest = _condition(line)
+            word, rest = condition_of(line)
             name = _NAME.match(rest)
             if word == "define" and name and number not in self._within:
                 found.setdefault(name[0], []).append(rest[name.end() :].strip())
@@ -187,11 +133,11 @@ class _Marked:
         return self._read(_preprocessed(made))
 
     def _marked(self) -> Iterator[str]:
-        spans = _spans(self._lines)
+        spans = spans_of(self._lines)
         ends: dict[int, int] = {}
         dropped: set[int] = set()
         for number, line in enumerate(self._lines):
-            word, rest = _condition(line)
+            word, rest = condition_of(line)
             if not word and not line.lstrip().startswith("#"):
                 yield line
                 continue
@@ -203,7 +149,7 @@ class _Marked:
                     yield f"{_MARK} if {len(self._conditions)}"
                     ends[branches[-1]] = len(self._conditions)
                     self._conditions.append((names, compared))
-                    if _balanced(self._lines, branches):
+                    if is_balanced(self._lines, branches):
                         dropped |= {*branches}
             if number in dropped:
                 yield ""
@@ -220,7 +166,7 @@ class _Marked:
 
     def _define(self, line: str, rest: str) -> Iterator[str]:
         name = _NAME.match(rest)
-        value = _INTEGER.fullmatch(rest[name.end() :].strip()) if name else None
+        value = INTEGER.fullmatch(rest[name.end() :].strip()) if name else None
         if name is None or value is None or name[0] in self._defined:
             yield line
         elif name[0] not in self._free:
@@ -229,7 +175,7 @@ class _Marked:
 
     def _asked(self, branches: list[int]) -> Iterator[str]:
         """Marks for names that an ``#ifndef`` guards, and that need not be defined."""
-        name = _missing(*_condition(self._lines[branches[0]]))
+        name = missing_in(*condition_of(self._lines[branches[0]]))
         group = self._groups.get(branches[0])
         for each in group.members if group else [name]:
             if each in self._free or group:
@@ -238,7 +184,7 @@ class _Marked:
             texts = {each: text for each, text in group.members.items() if each not in self._free}
             yield from (f"#define {each} {text}" for each, text in texts.items() if text)
         for number in branches:
-            word, condition = _condition(self._lines[number])
+            word, condition = condition_of(self._lines[number])
             asked = [condition] if word in ("ifdef", "ifndef") else _DEFINED.findall(condition)
             for each in asked:
                 if each and self._is_unset(each):
@@ -254,7 +200,7 @@ class _Marked:
         names: set[str] = set()
         compared: dict[str, set[int]] = {}
         for number in branches:
-            word, condition = _condition(self._lines[number])
+            word, condition = condition_of(self._lines[number])
             asked = re.match(r"defined\s*\(?\s*(\w+)", condition)
             never = asked and "||" not in condition and self._is_unset(asked[1])
             if word not in ("if", "elif") or never:
@@ -275,7 +221,7 @@ class _Marked:
 
         def value(match: re.Match[str]) -> str:
             texts = self._plain.get(match[0], []) if match[0] not in self._defined else []
-            whole = match.start() not in asked and any(map(_INTEGER.fullmatch, texts))
+            whole = match.start() not in asked and any(map(INTEGER.fullmatch, texts))
             return f"{_VALUE}{match[0]}" if whole else match[0]
 
         return _NAME.sub(value, line)
@@ -316,27 +262,6 @@ class _Marked:
         return found
 
 
-def excluded_by(text: str, kernel: str) -> str:
-    """The condition around a kernel that the preprocessor leaves out; '' where none is found."""
-    lines = joined(text)
-    head = re.compile(rf"\b{re.escape(kernel)}\s*\(")
-    places = [number for number, line in enumerate(lines) if head.search(line)]
-    inner = [
-        branches
-        for branches in _spans(lines).values()
-        if places and branches[0] < places[0] < branches[-1]
-    ]
-    if not inner:
-        return ""
-    branch = max(number for number in max(inner) if number < places[0])
-    word, condition = _condition(lines[branch])
-    name = _missing(word, condition)
-    defined = [number for number, line in enumerate(lines) if _condition(line)[0] == "define"]
-    named = [number for number in defined if _condition(lines[number])[1].split()[:1] == [name]]
-    which = f", which line {named[0] + 1} defines" if named else ""
-    return f"#{word} {condition}".rstrip() + which
-
-
 def _preprocessed(text: str) -> str:
     """Output of g++, under limits of time and memory; the text itself where there is no g++."""
     path = shutil.which("g++")
@@ -367,82 +292,3 @@ def _limited() -> None:
 
 def _is_of_platform(name: str) -> bool:
     return _PLATFORM.match(name) is not None and (name.startswith("__") or name.isupper())
-
-
-def _condition(line: str) -> tuple[str, str]:
-    match = _DIRECTIVE.match(line)
-    return (match[1], match[2].strip()) if match else ("", "")
-
-
-def _missing(word: str, condition: str) -> str:
-    """The name that a branch finds undefined."""
-    if word == "ifndef":
-        return condition.split()[0] if condition else ""
-    match = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition) if word == "if" else None
-    return match[1] if match else ""
-
-
-def _spans(lines: list[str]) -> dict[int, list[int]]:
-    """Lines with ``#if`` to those of the branches of it, that with ``#endif`` included."""
-    found: dict[int, list[int]] = {}
-    opened: list[list[int]] = []
-    for number, line in enumerate(lines):
-        word = _condition(line)[0]
-        if word in ("if", "ifdef", "ifndef"):
-            opened.append([number])
-        elif word in ("elif", "else") and opened:
-            opened[-1].append(number)
-        elif word == "endif" and opened:
-            branches = opened.pop()
-            found[branches[0]] = [*branches, number]
-    return found
-
-
-def _balanced(lines: list[str], branches: list[int]) -> bool:
-    """Whether each branch closes the brackets that it opens."""
-    for start, end in pairwise(branches):
-        text = "\n".join(lines[start + 1 : end])
-        for opening, closing in ("{}", "()", "[]"):
-            if text.count(opening) != text.count(closing):
-                return False
-    return True
-
-
-def _guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, _Guarded], set[int]]:
-    """Macros that are defined only where nothing else did, to their integers.
-
-    Returns
-    -------
-    Also groups by the line of their ``#ifndef``, and the lines of their definitions.
-    """
-    free: dict[str, int] = {}
-    groups: dict[int, _Guarded] = {}
-    within: set[int] = set()
-    missing: list[str] = []
-    group, members = _Guarded(0, ""), set[int]()
-    for number, line in enumerate(lines):
-        word, rest = _condition(line)
-        if word in ("if", "ifdef", "ifndef"):
-            missing.append(_missing(word, rest))
-            group, members = _Guarded(number, missing[-1]), set()
-        elif word in ("elif", "else") and missing:
-            missing[-1], group = "", _Guarded(0, "")
-        elif word == "endif" and missing:
-            if group.is_group:
-                groups[group.line] = group
-                within |= members
-                values = {name: _INTEGER.fullmatch(text) for name, text in group.members.items()}
-                free |= {name: int(each[1]) for name, each in values.items() if each}
-            group = _Guarded(0, "")
-            missing.pop()
-        elif word == "define" and (name := _MACRO.match(rest)):
-            text = rest[name.end() :].strip()
-            group.members[name[0]] = text
-            members.add(number)
-            value = _INTEGER.fullmatch(text)
-            if value and name[0] in missing:
-                free.setdefault(name[0], int(value[1]))
-                within.add(number)
-        elif line.strip():
-            group = _Guarded(0, "")
-    return free, groups, within

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.storage import digest
-from launchwise.cuda_text.preprocessor import without_comments
+from launchwise.cuda_text.directives import without_comments
 from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.measuring.symbols import mark_of
 from launchwise.workloads.builds import Build, macros_of, split_kernel

@@ -13,8 +13,8 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from launchwise.cuda_text.declarations import Item, items
+from launchwise.cuda_text.directives import without_directives
 from launchwise.cuda_text.names import declared_names
-from launchwise.cuda_text.preprocessor import without_directives
 from launchwise.cuda_text.syntax import has_word, parse, walk
 
 _BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\([^()]*\)")

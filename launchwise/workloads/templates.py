@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS, names_in
-from launchwise.cuda_text.preprocessor import without_comments
+from launchwise.cuda_text.directives import without_comments
 from launchwise.workloads.definitions import (
     declares,
     definitions,

@@ -17,7 +17,8 @@ from launchwise.cli.new.body import Body
 from launchwise.cli.new.macros import needed_macros, used_constants
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
-from launchwise.cuda_text.preprocessor import expanded, without_comments
+from launchwise.cuda_text.directives import without_comments
+from launchwise.cuda_text.preprocessor import expanded
 from launchwise.cuda_text.syntax import tokens_of
 from launchwise.cuda_text.types import elements
 

@@ -54,20 +54,11 @@ def draft_sizes(
 ) -> Sizes:
     """Problem parameters: integers whose names are those of sizes, or that bound indices.
 
-    Parameters
-    ----------
-    taken
-        Names that no problem parameter may have.
-    fixed
-        Macros that the file itself sets to integers: lengths of a kernel that takes no size.
-    bounds
-        Names with which the kernel compares indices of threads, and ``pitches``.
-    pitches
-        Names by which it multiplies them. The only one of them is the length of every axis.
-    loops
-        Names that bound only loops that every thread runs alike.
-    compiled
-        Parameters of its template that are sizes.
+    ``taken`` are names that none may have, ``fixed`` the macros that the file itself sets to
+    integers: lengths of a kernel that takes no size. With ``bounds`` and ``pitches`` the kernel
+    compares indices of threads and multiplies them; the only one of the pitches is the length of
+    every axis. ``loops`` bound only loops that every thread runs alike; ``compiled`` are sizes
+    among the parameters of its template.
     """
     sizes = Sizes()
     for one in kernel.parameters:

@@ -42,18 +42,9 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 def spec_text(
     workload: str, file: str, source: Source, kernel: Kernel, options: Sequence[str] = ()
 ) -> str:
-    """Content of ``spec.yaml``.
+    """Content of ``spec.yaml`` of a workload for a kernel of ``source``, which ``file`` holds.
 
-    Parameters
-    ----------
-    workload
-        Name of the folder.
-    file
-        Name of the CUDA file in that folder.
-    kernel
-        Of ``source``.
-    options
-        Of the compiler (:mod:`launchwise.workloads.parts`).
+    ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`).
     """
     title = f"{Path(file).stem} {kernel.name}".lower()
     fixed = fixed_numbers(source)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, inside
-from launchwise.cuda_text.preprocessor import expanded, without_comments
+from launchwise.cuda_text.directives import without_comments
+from launchwise.cuda_text.preprocessor import expanded
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.definitions import (

@@ -1,0 +1,171 @@
+"""Directives of the preprocessor in a C++ text: lines, conditions, guarded macros."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+_LITERAL = re.compile(
+    r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
+      | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
+      | //(?:\\\n|[^\n])* | /\*.*?\*/
+      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_LINES = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)")
+_MACRO = re.compile(r"\w+(\([^)]*\))?")
+INTEGER = re.compile(r"\(*\s*(\d+)[uUlL]*\s*\)*")
+_GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
+
+
+def without_comments(text: str) -> str:
+    """A C++ text whose comments are blank; every line keeps its number. Raw texts are empty."""
+    text = re.sub(r"\r\n?", "\n", text)
+
+    def plain(match: re.Match[str]) -> str:
+        said = match[0]
+        if said[0] not in "/R":
+            return said
+        return ('""' if said[0] == "R" else " ") + "\n" * said.count("\n")
+
+    return _LITERAL.sub(plain, text)
+
+
+def without_directives(text: str) -> str:
+    """A text with blanks for the lines of the preprocessor."""
+    return _LINES.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def joined(text: str) -> list[str]:
+    """Lines of a text, with those that end with a backslash in one and blank lines behind."""
+    lines: list[str] = []
+    blank = 0
+    for line in text.split("\n"):
+        if blank:
+            lines[-blank] = lines[-blank].rstrip()[:-1] + " " + line
+            lines.append("")
+        else:
+            lines.append(line)
+        blank = blank + 1 if lines[-1 - blank].rstrip().endswith("\\") else 0
+    return lines
+
+
+def condition_of(line: str) -> tuple[str, str]:
+    match = _DIRECTIVE.match(line)
+    return (match[1], match[2].strip()) if match else ("", "")
+
+
+def missing_in(word: str, condition: str) -> str:
+    """The name that a branch finds undefined."""
+    if word == "ifndef":
+        return condition.split()[0] if condition else ""
+    match = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition) if word == "if" else None
+    return match[1] if match else ""
+
+
+def spans_of(lines: list[str]) -> dict[int, list[int]]:
+    """Lines with ``#if`` to those of the branches of it, that with ``#endif`` included."""
+    found: dict[int, list[int]] = {}
+    opened: list[list[int]] = []
+    for number, line in enumerate(lines):
+        word = condition_of(line)[0]
+        if word in ("if", "ifdef", "ifndef"):
+            opened.append([number])
+        elif word in ("elif", "else") and opened:
+            opened[-1].append(number)
+        elif word == "endif" and opened:
+            branches = opened.pop()
+            found[branches[0]] = [*branches, number]
+    return found
+
+
+def is_balanced(lines: list[str], branches: list[int]) -> bool:
+    """Whether each branch closes the brackets that it opens."""
+    for start, end in pairwise(branches):
+        text = "\n".join(lines[start + 1 : end])
+        for opening, closing in ("{}", "()", "[]"):
+            if text.count(opening) != text.count(closing):
+                return False
+    return True
+
+
+@dataclass
+class Guarded:
+    """An ``#ifndef`` with nothing but definitions of its name and of others, to their texts."""
+
+    line: int
+    guard: str
+    members: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether whoever sets one name must set the others: what guards a header is alone."""
+        names = list(self.members)
+        header = _GUARD_OF_HEADER.search(self.guard.upper())
+        return not any("(" in name for name in names) and (
+            names[:1] == [self.guard] and len(names) > 1 and not header
+        )
+
+
+def guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, Guarded], set[int]]:
+    """Macros that are defined only where nothing else did, to their integers.
+
+    Returns
+    -------
+    Also groups by the line of their ``#ifndef``, and the lines of their definitions.
+    """
+    free: dict[str, int] = {}
+    groups: dict[int, Guarded] = {}
+    within: set[int] = set()
+    missing: list[str] = []
+    group, members = Guarded(0, ""), set[int]()
+    for number, line in enumerate(lines):
+        word, rest = condition_of(line)
+        if word in ("if", "ifdef", "ifndef"):
+            missing.append(missing_in(word, rest))
+            group, members = Guarded(number, missing[-1]), set()
+        elif word in ("elif", "else") and missing:
+            missing[-1], group = "", Guarded(0, "")
+        elif word == "endif" and missing:
+            if group.is_group:
+                groups[group.line] = group
+                within |= members
+                values = {name: INTEGER.fullmatch(text) for name, text in group.members.items()}
+                free |= {name: int(each[1]) for name, each in values.items() if each}
+            group = Guarded(0, "")
+            missing.pop()
+        elif word == "define" and (name := _MACRO.match(rest)):
+            text = rest[name.end() :].strip()
+            group.members[name[0]] = text
+            members.add(number)
+            value = INTEGER.fullmatch(text)
+            if value and name[0] in missing:
+                free.setdefault(name[0], int(value[1]))
+                within.add(number)
+        elif line.strip():
+            group = Guarded(0, "")
+    return free, groups, within
+
+
+def excluded_by(text: str, kernel: str) -> str:
+    """The condition around a kernel that the preprocessor leaves out; '' where none is found."""
+    lines = joined(text)
+    head = re.compile(rf"\b{re.escape(kernel)}\s*\(")
+    places = [number for number, line in enumerate(lines) if head.search(line)]
+    inner = [
+        branches
+        for branches in spans_of(lines).values()
+        if places and branches[0] < places[0] < branches[-1]
+    ]
+    if not inner:
+        return ""
+    branch = max(number for number in max(inner) if number < places[0])
+    word, condition = condition_of(lines[branch])
+    name = missing_in(word, condition)
+    defined = [number for number, line in enumerate(lines) if condition_of(line)[0] == "define"]
+    named = [number for number in defined if condition_of(lines[number])[1].split()[:1] == [name]]
+    which = f", which line {named[0] + 1} defines" if named else ""
+    return f"#{word} {condition}".rstrip() + which
