@@ -21,8 +21,8 @@ _UNKNOWN = re.compile(
 
 
 @cache
-def _parser() -> Parser:
-    return Parser(Language(tree_sitter_cuda.language()))
+def _language() -> Language:
+    return Language(tree_sitter_cuda.language())
 
 
 def parse(text: str) -> Node:
@@ -31,7 +31,7 @@ def parse(text: str) -> Node:
     text = re.sub(r"[*&](?=\s*[*&]?\s*\.\.\.)", " ", text)
     text = _UNKNOWN.sub(lambda match: match[1] + re.sub(r"[^\n]", " ", match[2]), text)
     # Places in bytes are those of characters.
-    return _parser().parse(text.encode("ascii", "replace")).root_node
+    return Parser(_language()).parse(text.encode("ascii", "replace")).root_node
 
 
 def text_of(node: Node | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ def check_signatures(folder: Path, spec: Spec) -> None:
 def _check_constants(folder: Path, spec: Spec) -> None:
     """Insist that each ``__constant__`` array is named in some source, as it is by those that read
     it."""
+    if all(one.constant is None for one in spec.arguments.values()):
+        return
     sources = {str(one.source) for one in spec.variants.values() if not one.is_triton}
     declared = _declared(folder, [*sorted(sources), *spec.headers], spec)
     known = [
@@ -106,13 +109,16 @@ def _check_constants(folder: Path, spec: Spec) -> None:
 
 def _declared(folder: Path, files: Sequence[str], spec: Spec) -> list[Item]:
     """Declarations of files; what a build sets stands for itself."""
-    names = [*spec.tunables, *spec.macros]
-    macros = {"KERNEL(name)": "name", **{name: name for name in names}}
     try:
-        text = expanded(without_comments(sources_text(folder, files)), macros).text
+        return _items(sources_text(folder, files), (*spec.tunables, *spec.macros))
     except ExpandsTooFar as error:
         raise UserError(folder / files[0], "", str(error)) from error
-    return items(parse(text))
+
+
+@lru_cache(maxsize=32)
+def _items(text: str, names: tuple[str, ...]) -> list[Item]:
+    macros = {"KERNEL(name)": "name", **{name: name for name in names}}
+    return items(parse(expanded(without_comments(text), macros).text))
 
 
 def is_pointer(parameter: Parameter) -> bool | None:

@@ -290,12 +290,8 @@ def _is_cast(node: Node | None) -> bool:
 
 def _is_recast(node: Node) -> bool:
     """Whether a pointer is cast to one to elements of another size: ``(float4 *)x``."""
-    while (inner := uncast(node)) != node or node.type == "parenthesized_expression":
-        casts = walk(node, "type_descriptor")
-        if any(elements(text_of(each).rstrip(" *"), {})[1] > 1 for each in casts):
-            return True
-        node = inner
-    return False
+    casts = walk(node, "type_descriptor") if uncast(node) != node else ()
+    return any(elements(text_of(each).rstrip(" *"), {})[1] > 1 for each in casts)
 
 
 def _atomic(node: Node | None) -> str:
