@@ -19,15 +19,9 @@ MOST_FURTHER = 2
 
 @dataclass(frozen=True)
 class Error:
-    """An error of the compiler.
+    """An error of the compiler."""
 
-    Parameters
-    ----------
-    place
-        File and line.
-    """
-
-    place: str
+    place: str  # file and line
     message: str
 
     @property

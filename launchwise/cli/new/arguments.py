@@ -24,29 +24,17 @@ UNKNOWN_BYTES = 16
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a kernel before its arguments are drafted.
-
-    Parameters
-    ----------
-    dimensions
-        Of the grid.
-    title
-        Names of file and kernel, lower case.
-    fixed
-        Macros that the file itself sets to integers.
-    blocks
-        ``blockIdx.x`` and the like to the number of blocks.
-    """
+    """What was read of a kernel before its arguments are drafted."""
 
     source: Source
     kernel: Kernel
     indices: Indices
     accesses: Accesses
     sizes: Sizes
-    dimensions: int
-    title: str
-    fixed: Mapping[str, int]
-    blocks: Mapping[str, str]
+    dimensions: int  # of the grid
+    title: str  # names of file and kernel, lower case
+    fixed: Mapping[str, int]  # macros that the file itself sets to integers
+    blocks: Mapping[str, str]  # ``blockIdx.x`` and the like to the number of blocks
 
 
 def draft_arguments(reading: Reading) -> list[Line]:

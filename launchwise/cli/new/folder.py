@@ -68,25 +68,13 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class _Made:
-    """What is written of a kernel.
-
-    Parameters
-    ----------
-    contents
-        Of the files that are copied.
-    origins
-        Where each of them comes from, for messages.
-    usual
-        Text of ``usual.yaml``; empty for none.
-    lines
-        What is said of it.
-    """
+    """What is written of a kernel."""
 
     spec: str
-    contents: Mapping[Path, bytes]
-    origins: Mapping[Path, str]
-    lines: list[str]
-    usual: str = ""
+    contents: Mapping[Path, bytes]  # of the files that are copied
+    origins: Mapping[Path, str]  # where each of them comes from, for messages
+    lines: list[str]  # what is said of it
+    usual: str = ""  # text of ``usual.yaml``; empty for none
 
 
 def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:

@@ -54,21 +54,11 @@ MOST_HEADERS = 500
 
 @dataclass(frozen=True)
 class Header:
-    """A file of the user's that a CUDA file includes, directly or not.
+    """A file of the user's that a CUDA file includes, directly or not."""
 
-    Parameters
-    ----------
-    name
-        As the ``#include`` has it.
-    path
-        Where it lies; None where it is missing.
-    place
-        Relative to the folder of the CUDA file; empty where it lies outside.
-    """
-
-    name: str
-    path: Path | None
-    place: str = ""
+    name: str  # as the ``#include`` has it
+    path: Path | None  # where it lies; None where it is missing
+    place: str = ""  # relative to the folder of the CUDA file; empty where it lies outside
 
 
 def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]:

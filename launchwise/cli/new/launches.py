@@ -15,29 +15,18 @@ from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_
 
 @dataclass(frozen=True)
 class Launch:
-    """Block and grid of a kernel as expressions.
+    """Block and grid of a kernel as expressions."""
 
-    Parameters
-    ----------
-    block
-        Threads per block, per dimension of the block.
-    extent
-        Elements of the result that a block computes, per dimension of the grid; ``0`` along an axis
-        of which the kernel does not read ``blockIdx``.
-    tunables
-        All tunables: those of the file, with values that fit the block, and launch tunables for
-        sides of the block that the file does not name.
-    sure
-        Axes along which indices say what a block computes.
-    question
-        What a person must decide about the block; empty for nothing.
-    """
-
-    block: list[str]
+    block: list[str]  # threads per block, per dimension of the block
+    # elements of the result that a block computes, per dimension of the grid; ``0`` along an
+    # axis of which the kernel does not read ``blockIdx``
     extent: list[str]
+    # all tunables: those of the file, with values that fit the block, and launch tunables for
+    # sides of the block that the file does not name
     tunables: list[Tunable]
+    # axes along which indices say what a block computes
     sure: frozenset[str] = field(default_factory=frozenset)
-    question: str = ""
+    question: str = ""  # what a person must decide about the block; empty for nothing
 
     @property
     def dimensions(self) -> int:

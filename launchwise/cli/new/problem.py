@@ -25,20 +25,12 @@ PITCH = re.compile(r"pitch|stride|^ld\w?$")
 
 @dataclass
 class Sizes:
-    """Problem parameters and what they measure.
+    """Problem parameters and what they measure."""
 
-    Parameters
-    ----------
-    names
-        Problem parameters in the order of the kernel's parameters.
-    axes
-        Axis to the expression of its length.
-    renamed
-        Parameter of the kernel to problem parameter, where the names differ.
-    """
-
+    # problem parameters in the order of the kernel's parameters
     names: list[str] = field(default_factory=list)
-    axes: dict[str, str] = field(default_factory=dict)
+    axes: dict[str, str] = field(default_factory=dict)  # axis to the expression of its length
+    # parameter of the kernel to problem parameter, where the names differ
     renamed: dict[str, str] = field(default_factory=dict)
 
 

@@ -36,34 +36,16 @@ _AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
 
 @dataclass(frozen=True)
 class Tunable:
-    """A tunable.
-
-    Parameters
-    ----------
-    kind
-        ``build`` or ``launch``.
-    values
-        From which launchwise chooses.
-    start
-        Value of the baseline.
-    role
-        As :func:`role_of` says.
-    axis
-        ``x``, ``y``, ``z``, or nothing.
-    question
-        What a person must decide; empty for nothing.
-    given
-        Whether the file itself gives ``start``.
-    """
+    """A tunable."""
 
     name: str
-    kind: str
-    values: list[Any]
-    start: Any
-    role: str
-    axis: str = ""
-    question: str = ""
-    given: bool = False
+    kind: str  # ``build`` or ``launch``
+    values: list[Any]  # from which launchwise chooses
+    start: Any  # value of the baseline
+    role: str  # as :func:`role_of` says
+    axis: str = ""  # ``x``, ``y``, ``z``, or nothing
+    question: str = ""  # what a person must decide; empty for nothing
+    given: bool = False  # whether the file itself gives ``start``
 
 
 def axis_of(name: str) -> str:
