@@ -12,7 +12,8 @@ from launchwise.cuda_text.syntax import child, declarator, declarators, has_word
 IDENTIFIERS = ("identifier", "type_identifier", "field_identifier", "namespace_identifier")
 _SKIPPED = (
     *("using_declaration", "namespace_alias_definition", "alias_declaration", "attribute"),
-    *("goto_statement", "static_assert_declaration"),
+    *("goto_statement", "static_assert_declaration", "attribute_specifier"),
+    *("attribute_declaration", "ms_declspec_modifier"),
 )
 _FUNCTIONS = ("function_definition", "template_declaration", "declaration", "field_declaration")
 
