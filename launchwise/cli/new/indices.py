@@ -80,16 +80,6 @@ class Indices:
                         found.add(axis)
         return found.pop() if len(found) == 1 else ""
 
-    def is_side_of_all(self, name: str) -> bool:
-        """Whether blocks are ``name`` elements apart along x and y, in indices of the threads."""
-        found = {
-            axis
-            for axis in "xy"
-            for one, factor in self.placed(axis)
-            if factor == {(name,): 1} and coefficient(one, f"threadIdx.{axis}") == {(): 1}
-        }
-        return len(found) == 2
-
     def is_square(self, name: str) -> bool:
         """Whether blocks are ``name`` elements apart along several axes."""
         found = set()

@@ -41,7 +41,6 @@ def by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) ->
     """
     factors = {axis: indices.per_block(axis) for axis in AXES}
     several = len(indices.axes["threadIdx"]) > 1
-    named = indices.axes["blockDim"] or any(one.role == "block" for one in tunables)
     known = known_sides(indices, tunables, host)
     changed = []
     for one in tunables:
@@ -55,8 +54,6 @@ def by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) ->
         elif axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
             several_sides = several or one.role != "block"
             one = as_block(one, axis, several_sides and len(indices.axes["threadIdx"]) > 1)
-        elif one.role == "other" and not named and indices.is_side_of_all(one.name):
-            one = replace(one, role="block", axis="", question="")
         elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
             one = replace(one, role="tile", axis=own[0], question="")
         changed.append(one)
@@ -97,7 +94,7 @@ def draft_launch(
             extent.append("0")
             continue
         found = _extent(indices, axis, block, fitting)
-        extent.append(found or _named_extent(axis, count, block, tunables, square))
+        extent.append(found or (block[AXES.index(axis)] if AXES.index(axis) < len(block) else "1"))
         sure |= {axis} if found and _is_proven(indices, axis, fitting) else set()
     return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
 
@@ -268,21 +265,6 @@ def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
     if any("gridDim" in name or name.startswith("?") for name in term):
         return {}
     return {tuple(name for name in term if name in known): factor}
-
-
-def _named_extent(
-    axis: str, count: int, block: Sequence[str], tunables: Sequence[Tunable], square: str | None
-) -> str:
-    """Elements per block along an axis by the names of tunables."""
-    place = AXES.index(axis)
-    tiles = {one.axis: one.name for one in tunables if one.role == "tile"}
-    threads = block[place] if place < len(block) else "1"
-    tile = tiles.get(axis) or (tiles.get("") if count == 1 else None)
-    if tile is None and square is not None and square == tiles.get(""):
-        return square
-    if tile is None or tile == threads:
-        return threads
-    return tile if threads == "1" else f"{threads} * {tile}"
 
 
 def _side(one: Tunable, block: Sequence[str]) -> Tunable:

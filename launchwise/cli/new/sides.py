@@ -22,7 +22,7 @@ def known_sides(indices: Indices, tunables: Iterable[Tunable], host: HostLaunch)
     names = {one.name for one in tunables if one.role in ("other", "block")}
     names = {name for name in names if not indices.is_square(name)}
     found: dict[str, set[str]] = {}
-    for name, axis in (*_steps(indices), *_numbers(indices)):
+    for name, axis in _steps(indices):
         if name in names:
             found.setdefault(name, set()).add(axis)
     for axis, name in zip(AXES, host.sides, strict=False):
@@ -37,27 +37,6 @@ def _steps(indices: Indices) -> Iterable[tuple[str, str]]:
         for term, factor in step.items():
             if len(step) == len(term) == factor == 1:
                 yield from ((term[0], axis) for axis in indices.started_by(variable))
-
-
-def _numbers(indices: Indices) -> Iterable[tuple[str, str]]:
-    """Names in ``j * SIDE + threadIdx.x`` and ``threadIdx.y * SIDE + threadIdx.x``."""
-    counters = {name for name, step in indices.steps.items() if step == {(): 1}}
-    for one in indices.definitions(frozenset(counters)):
-        axes = [axis for axis in AXES if one.get((f"threadIdx.{axis}",)) == 1]
-        if len(axes) != 1:
-            continue
-        whole = len(one) == 2 and axes == ["x"]
-        for name, other in _pairs(one):
-            if other in counters or (whole and other == "threadIdx.y"):
-                yield name, axes[0]
-
-
-def _pairs(one: Polynomial) -> Iterable[tuple[str, str]]:
-    """Products of two names, either first."""
-    for term, factor in one.items():
-        if factor == 1 and len(term) == 2:
-            yield term
-            yield term[::-1]
 
 
 def side_in_memory(indices: Indices, one: Tunable) -> str:
