@@ -112,12 +112,12 @@ def project(folder: Path, gpus: int) -> int:
     return len(rows) * gpus
 
 
-def measured(gpus: int) -> dict[str, Any]:
+def measured(gpus: int, cores: int) -> dict[str, Any]:
     """One row of the result."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "project"
         rows = project(folder, gpus)
-        ran = snakemake(folder, "--cores", "2", "--quiet", "all")
+        ran = snakemake(folder, "--cores", str(cores), "--quiet", "all")
         work = {name: read_json(folder / "results" / "work" / f"{name}.json") for name in JOBS}
         return {
             "gpus": gpus,
@@ -133,12 +133,13 @@ def main() -> None:
     """Measure and write the results."""
     parser = arguments(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 10, 100])
+    parser.add_argument("--cores", type=int, default=2, help="cores of Snakemake")
     given = parser.parse_args()
     found = []
     for gpus in [1] if given.smallest else given.gpus:
-        found.append(measured(gpus))
+        found.append(measured(gpus, given.cores))
         print(found[-1], flush=True)
-    write_result(given.output, {"study": STUDY, "rows": found})
+    write_result(given.output, {"study": STUDY, "cores": given.cores, "rows": found})
 
 
 if __name__ == "__main__":
