@@ -8,13 +8,11 @@ import pandas as pd
 import pytest
 from exported import GPUS, SIZES, UNKNOWN
 from stencil import slice_of_card, sweep
+from studies import entry, fit_product
 
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.learning.product import fit_final
-from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 
 
@@ -41,18 +39,9 @@ def folder(
     tmp_path_factory: pytest.TempPathFactory, domain: Domain, sweeps: dict[str, pd.DataFrame]
 ) -> Path:
     """The product of a study of a few sizes."""
-    study = Study(
-        title="t",
-        question="q",
-        workload="stencil",
-        models=["chosen"],
-        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
-    )
-    parameters = {"members": "knn, lightgbm, nearest_size"}
-    entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
     found = tmp_path_factory.mktemp("final") / "tiles"
-    times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
-    fit_final(study, "chosen", entry, domain, sweeps, times, [], 1, found)
+    chosen = entry("committee", members="knn, lightgbm, nearest_size")
+    fit_product(found, domain, sweeps, chosen)
     return found
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from samples import ROOT
 from stencil import copying_stencil, slice_of_card, sweep
+from studies import entry, fit_product
 
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.files import wisdom_text
 from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
 from launchwise.exporting.problems import UNMEASURED
@@ -29,10 +29,8 @@ from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.learning.product import fit_final
 from launchwise.learning.splits import Case
 from launchwise.report.front import finder
-from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
 
@@ -62,13 +60,9 @@ def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
         )
         for gpu in GPUS
     }
-    splits = {"s": {"kind": "leave_one_gpu_out", "title": "t"}}
-    study = Study(title="t", question="q", workload="stencil", models=["chosen"], splits=splits)
-    parameters = {"members": "lightgbm, knn, best_on_average, nearest_size"}
-    entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
-    times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
+    chosen = entry("committee", members="lightgbm, knn, best_on_average, nearest_size")
     folder = tmp_path_factory.mktemp("final") / "tiles"
-    fit_final(study, "chosen", entry, domain, sweeps, times, [], 1, folder)
+    fit_product(folder, domain, sweeps, chosen)
     cards = read_cards(ROOT / CARDS_FILE)
     efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
     profiles = {
@@ -84,19 +78,19 @@ def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Fin
     assert 0 < len(entries) <= 2 * UNMEASURED
     table = answer_table(final, "tiles", gpus)
     cases = [Case(each.gpu, each.problem) for each in entries]
-    for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
+    for shown, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first = answer.suggestions[0]
         # The cards that were held out say nothing about the error on another one.
         assert all(one.gain_interval is None for one in answer.suggestions)
         assert all(one.interval_ms is None for one in answer.suggestions)
-        assert entry.configuration == first.configuration
-        assert (entry.time_ms, entry.gain, entry.basis) == (
+        assert shown.configuration == first.configuration
+        assert (shown.time_ms, shown.gain, shown.basis) == (
             first.expected_ms, first.gain, "new_gpu"
         )  # fmt: skip
-        exported = table.lookup(entry.gpu, entry.problem)
+        exported = table.lookup(shown.gpu, shown.problem)
         assert exported is not None
-        assert (exported.time_ms, exported.gain) == (entry.time_ms, entry.gain)
-        own = {name: entry.configuration.get(name) for name in table.tunables}
+        assert (exported.time_ms, exported.gain) == (shown.time_ms, shown.gain)
+        own = {name: shown.configuration.get(name) for name in table.tunables}
         whole = table.configuration(exported)
         assert {name: whole[name] for name, value in own.items() if value is not None} == {
             name: value for name, value in own.items() if value is not None
@@ -104,20 +98,20 @@ def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Fin
     described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
     study = replace(made, described=described, answers=[each.plain() for each in entries])
-    shown = finder.data(study)
-    datasheet = shown["bases"].index(finder.WORDS["datasheet"])
-    assert {basis for _, _, basis, *_ in shown["entries"]} == {datasheet}
-    chosen = [dict(shown["configurations"][entry[3]]["values"]) for entry in shown["entries"]]
+    drawn = finder.data(study)
+    datasheet = drawn["bases"].index(finder.WORDS["datasheet"])
+    assert {basis for _, _, basis, *_ in drawn["entries"]} == {datasheet}
+    chosen = [dict(drawn["configurations"][entry[3]]["values"]) for entry in drawn["entries"]]
     assert chosen == [each.configuration for each in entries]
 
 
 def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
     table = answer_table(final, "tiles", ["t4", "t4.pcie"], cuda_names=cuda_names())
     problem = next(each.problem for each in lookup_entries(final, ["t4"]) if each.gpu == "t4")
-    entry = table.lookup("Tesla T4", problem)
-    assert entry is not None
-    assert entry == table.lookup("t4", problem)
-    assert (table.devices[entry.device].name, entry.basis) == ("t4", "new_gpu")
+    found = table.lookup("Tesla T4", problem)
+    assert found is not None
+    assert found == table.lookup("t4", problem)
+    assert (table.devices[found.device].name, found.basis) == ("t4", "new_gpu")
     # Measured ones keep the name that CUDA gave.
     assert table.devices[0].cuda_names == (
         final.domain.profiles[table.devices[0].name].device_name,

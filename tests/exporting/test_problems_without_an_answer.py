@@ -13,9 +13,9 @@ import pytest
 import yaml
 from samples import STENCIL
 from stencil import slice_of_card, sweep
+from studies import by_size, entry, fit_product
 
 from launchwise.cli.app import main
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.files import write_answers
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import answer_table
@@ -23,11 +23,9 @@ from launchwise.gpus.profile import write_profile
 from launchwise.learning.answering import why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.learning.product import fit_final
 from launchwise.learning.splits import Case
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import load_spec
 
 STUDY = "kernels/stencil/studies/stencil_block"
@@ -46,26 +44,17 @@ def fits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {"workloads": ["kernels"], "gpus": {"card": {"source": "recorded"}}}
     settings["models"] = {"knn": {"kind": "knn", "title": "knn"}}
     (root / "config.yaml").write_text(yaml.safe_dump({"seed": 1, **settings}))
-    asked = {
-        "title": "t",
-        "question": "q",
-        "models": ["knn"],
-        "splits": {
-            "s": {"kind": "problems", "title": "t", "train": {"n": [64]}, "test": {"n": [128]}}
-        },
-    }
+    splits = by_size([64], [128])
+    asked = {"title": "t", "question": "q", "models": ["knn"], "splits": splits}
     (root / STUDY / "study.yaml").write_text(yaml.safe_dump(asked))
     domain = fits_domain(root)
     rows = sweep(domain.spec, (64, 100, 128), "card")
     recorded = root / "data" / "recorded" / "card"
     write_table(recorded / "stencil.parquet", rows, measurement_schema(domain.spec))
     write_profile(recorded / "profile.json", domain.profiles["card"])
-    study = Study(workload="stencil", **asked)
-    entry = ModelEntry(kind="knn", title="knn", parameters={})
-    times = {"card": judged_times(rows, None, domain.spec)}
     found = root / "results" / "final" / "stencil_block"
     sources = [recorded / "stencil.parquet"]
-    fit_final(study, "knn", entry, domain, {"card": rows}, times, sources, 1, found)
+    fit_product(found, domain, {"card": rows}, entry("knn"), sources=sources, splits=splits)
     return root
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from stencil import slice_of_card, sweep
+from studies import entry, fit_product
 
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.problems import asked_cases
 from launchwise.exporting.table import answer_table
@@ -17,7 +16,7 @@ from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.learning.product import fastest_measured, fit_final
+from launchwise.learning.product import fastest_measured
 from launchwise.learning.splits import cases_in
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
@@ -48,11 +47,8 @@ def final(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Final:
     domain = Domain(stencil_spec, {gpu: slice_of_card(gpu) for gpu in times})
-    splits = {"s": {"kind": "leave_one_gpu_out", "title": "t"}}
-    study = Study(title="t", question="q", workload="stencil", models=["knn"], splits=splits)
-    folder: Path = tmp_path_factory.mktemp("final") / "tiles"
-    entry = ModelEntry(kind="knn", title="knn")
-    fit_final(study, "knn", entry, domain, sweeps, times, [], 1, folder)
+    folder = tmp_path_factory.mktemp("final") / "tiles"
+    fit_product(folder, domain, sweeps, entry("knn"), times)
     return read_final(folder, domain)
 
 
@@ -80,8 +76,8 @@ def test_they_are_answered_by_their_fastest_configuration(
 def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
     tested = {tuple(each) for each in final.tested[final.spec.problem_columns].to_numpy().tolist()}
     by_gpu: dict[str, set[tuple[object, ...]]] = {GPU: set(), OTHER: set()}
-    for entry in lookup_entries(final):
-        by_gpu[entry.gpu].add((*entry.problem.values(),))
+    for each in lookup_entries(final):
+        by_gpu[each.gpu].add((*each.problem.values(),))
     assert tested <= by_gpu[GPU]
     assert not tested & by_gpu[OTHER]
     table = answer_table(final, "tiles")

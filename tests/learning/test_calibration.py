@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stencil import slice_of_card, sweep
+from studies import by_size, entry, fit_product
 
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.calibration import FEWEST, calibrate, stretched
 from launchwise.learning.conformal import time_limits
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
-from launchwise.learning.product import fit_final
 from launchwise.learning.splits import cases_in
 from launchwise.learning.stored import Offsets
 from launchwise.tables.times import judged_times
@@ -52,14 +51,10 @@ def product(
     alike = itertools.product(("float32", "float64"), (2, 8))
     sweeps = [sweep(stencil_spec, SWEPT, GPU, dtype, order) for dtype, order in alike]
     swept = pd.concat(sweeps, ignore_index=True)
-    sizes = {"train": {"n": SWEPT[::2]}, "test": {"n": SWEPT[1::2]}}
-    splits = {"sizes": {"kind": "problems", "title": "t", **sizes}}
-    study = Study(title="t", question="q", workload="stencil", models=["chosen"], splits=splits)
-    members = {"members": "knn, lightgbm, nearest_size"}
-    entry = ModelEntry(kind="committee", title="t", parameters=members)
+    chosen = entry("committee", members="knn, lightgbm, nearest_size")
     folder = tmp_path_factory.mktemp("product") / "study"
-    known = (domain, {GPU: swept}, {GPU: times}, [], 1, folder)
-    made = fit_final(study, "chosen", entry, *known)
+    splits = by_size(SWEPT[::2], SWEPT[1::2])
+    made = fit_product(folder, domain, {GPU: swept}, chosen, {GPU: times}, splits=splits)
     return replace(made, facts={**made.facts, "intervals": {"within": asdict(OFFSETS)}})
 
 

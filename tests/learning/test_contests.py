@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from launchwise.experiment.confirmation import Confirmation, Role
-from launchwise.experiment.study import Study
 from launchwise.learning.contests import contest_of, contests_of_sweep, plain
 from launchwise.learning.features import Domain
 from launchwise.workloads import space
 from launchwise.workloads.space import Configuration
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
+from tests.support.studies import study
 
 
 def test_values_are_those_of_json() -> None:
@@ -31,17 +31,10 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec: Spec) -> 
     rows["time_ms"] = [3.0, 1.0, 1.019, 1.01, 1.021, 0.9]
     rows.loc[5, "status"] = "failed"
     alone = pd.DataFrame([{**rows.iloc[0], "n": 65}])
-    study = Study(
-        title="t",
-        question="q",
-        workload="stencil",
-        models=["knn"],
-        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
-    )
     usual = {"when": "n == 64", "configuration": space.used(listed[3], stencil_spec)}
     domain = Domain(stencil_spec, {"test": profile()}, usual=[{**usual, "reason": "it is"}])
     sweep = pd.concat([rows, alone], ignore_index=True)
-    first, second = contests_of_sweep(study, domain, sweep, Confirmation(near_percent=2))
+    first, second = contests_of_sweep(study("knn"), domain, sweep, Confirmation(near_percent=2))
     assert first.problem == problem
     assert [(listed.index(each.configuration), each.roles) for each in first.entrants] == [
         *((0, ["baseline"]), (3, ["usual", "near"]), (1, ["best"]), (2, ["near"])),
@@ -59,24 +52,18 @@ def test_the_fastest_of_each_design_takes_part(stencil_spec: Spec) -> None:
     narrow = rows[(rows["by"] == 1) & (rows["bz"] == 1) & (rows["bx"] < 64)]
     assert len(wide)
     assert len(narrow)
-    study = Study(
-        title="t",
-        question="q",
-        workload="stencil",
-        models=["knn"],
-        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
-        designs={
-            "wide": {
-                "title": "wide blocks",
-                "candidates": {"bx": [int(rows["bx"].max())]},
-                "constraints": ["variant != 'linear'"],
-            },
-            "narrow": {"title": "flat blocks", "constraints": ["by == 1 and bz == 1 and bx < 64"]},
-            "none": {"title": "nothing", "constraints": ["bx > 100000"]},
+    designs = {
+        "wide": {
+            "title": "wide blocks",
+            "candidates": {"bx": [int(rows["bx"].max())]},
+            "constraints": ["variant != 'linear'"],
         },
-    )
+        "narrow": {"title": "flat blocks", "constraints": ["by == 1 and bz == 1 and bx < 64"]},
+        "none": {"title": "nothing", "constraints": ["bx > 100000"]},
+    }
     domain = Domain(stencil_spec, {"test": profile()})
-    (contest,) = contests_of_sweep(study, domain, rows, Confirmation(near_percent=0))
+    asked = study("knn", designs=designs)
+    (contest,) = contests_of_sweep(asked, domain, rows, Confirmation(near_percent=0))
     places = {
         listed.index(each.configuration) for each in contest.entrants if "design" in each.roles
     }

@@ -15,20 +15,18 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_sealed_json
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, MODEL_FOLDER
 from launchwise.learning.guesses import load_fitted, recommended_guesses
-from launchwise.learning.product import fit_final
 from launchwise.learning.recommenders import recommender_class
 from launchwise.measuring.explore import RandomDraws
-from launchwise.tables.times import judged_times
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 from tests.support.spaces import LARGE, PROBLEM, large, made
+from tests.support.studies import by_size, entry, fit_product
 
 GPU = "test"
 ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}
@@ -48,17 +46,12 @@ def fitted(
 ) -> Path:
     """A folder of two products; for the one of few rows another variant is good."""
     folder = tmp_path_factory.mktemp("fitted")
-    entry = ModelEntry(kind=request.param, title="x")
     for name, sizes in PRODUCTS.items():
         sweep = measurements(domain.spec, [{"n": sizes, "dtype": ["float32"], "order": [2]}])
         good = "column" if name == "few" else "block3d"
         sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
-        split = {"kind": "problems", "title": "t", "train": {"n": sizes}, "test": {"n": [200]}}
-        study = Study(
-            title="t", question="q", workload="stencil", models=["mine"], splits={"it": split}
-        )
-        times = {GPU: judged_times(sweep, None, domain.spec)}
-        fit_final(study, "mine", entry, domain, {GPU: sweep}, times, [], 7, folder / name)
+        model, splits = entry(request.param), by_size(sizes, [200])
+        fit_product(folder / name, domain, {GPU: sweep}, model, seed=7, splits=splits)
     return folder
 
 

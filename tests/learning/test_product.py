@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from samples import measurements, profile
+from studies import by_size, entry, study
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
-from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.final import MODEL_FOLDER
 from launchwise.learning.learn import Asked, Learning
@@ -36,11 +36,9 @@ def sweep(stencil_spec: Spec) -> pd.DataFrame:
 
 
 def fit(domain: Domain, sweep: pd.DataFrame, folder: Path, k: int = 3) -> None:
-    split = {"kind": "problems", "title": "t", "train": {"n": SIZES[:2]}, "test": {"n": SIZES[2:]}}
-    asked = {"models": ["knn"], "splits": {"it": split}}
-    study = Study(title="t", question="q", workload="stencil", **asked)
-    rows = learnt_from(study, domain, {GPU: sweep})
-    models = {"knn": Asked(ModelEntry(kind="knn", title="t", parameters={"k": k}), f"k={k}")}
+    asked = study("knn", splits=by_size(SIZES[:2], SIZES[2:]))
+    rows = learnt_from(asked, domain, {GPU: sweep})
+    models = {"knn": Asked(entry("knn", k=k), f"k={k}")}
     known = TrainingRows(rows.training, ())
     learning = Learning(models, known, domain, Search(), 1, ALL_ROWS)
     fit_answering(learning, "knn", rows, {GPU: sweep}, folder, "rows")

@@ -3,23 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.settings import Search
-from launchwise.experiment.study import Fences, ModelEntry
+from launchwise.experiment.study import Fences, ModelEntry, Study
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
+from launchwise.learning.final import Final
 from launchwise.learning.learn import Asked, Learning
+from launchwise.learning.product import fit_final
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import Fold
 from launchwise.learning.training_rows import TrainingRows
+from launchwise.tables.times import judged_times
 
 
 def entry(kind: str, **parameters: Any) -> ModelEntry:
     """A model without search."""
     return ModelEntry(kind=kind, title=kind, trials=0, parameters=parameters)
+
+
+def study(model: str, **asked: Any) -> Study:
+    """A study of the tests' workload, of one model; GPUs are left out unless it asks otherwise."""
+    splits = {"s": {"kind": "leave_one_gpu_out", "title": "t"}}
+    named = {"title": "t", "question": "q", "workload": "stencil", "models": [model]}
+    return Study.model_validate({**named, "splits": splits, **asked})
+
+
+def by_size(train: Sequence[int], test: Sequence[int]) -> dict[str, Any]:
+    """Splits of a study that holds sizes out."""
+    parts = {"train": {"n": [*train]}, "test": {"n": [*test]}}
+    return {"sizes": {"kind": "problems", "title": "t", **parts}}
+
+
+def fit_product(
+    folder: Path,
+    domain: Domain,
+    sweeps: Mapping[str, pd.DataFrame],
+    model: ModelEntry,
+    times: Mapping[str, pd.DataFrame] | None = None,
+    sources: Sequence[Path] = (),
+    seed: int = 1,
+    **asked: Any,
+) -> Final:
+    """The product of a :func:`study` that one model answers, written to ``folder``.
+
+    ``times`` are those of the sweeps where none are given.
+    """
+    if times is None:
+        times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
+    known = (domain, sweeps, times, sources, seed, folder)
+    return fit_final(study(model.title, **asked), model.title, model, *known)
 
 
 def learning(
