@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from triton_examples import KERNEL, scaled_answers
+import triton_examples
+from triton_examples import KERNEL, TUNED, scaled_answers
 
 from launchwise.importing.reading import read_sweeps
 
@@ -41,19 +39,6 @@ assert blocks == [128], blocks
 assert (y == 2 * x).all()
 """
 
-TUNED = KERNEL.replace(
-    "@triton.jit",
-    """@triton.autotune(
-    [
-        triton.Config({"BLOCK": block, "HALF": block // 2}, num_warps=warps)
-        for block in (64, 128, 256)
-        for warps in (1, 4)
-    ],
-    key=["rows", "n"],
-)
-@triton.jit""",
-)
-
 HERE = """
 import json, sys
 from types import SimpleNamespace
@@ -81,20 +66,7 @@ print(json.dumps([launched, timed]))
 
 def ran(program: str, folder: Path, *arguments: str, **variables: str) -> str:
     """What a Python process in ``folder`` prints."""
-    path = os.pathsep.join([str(folder), str(folder / "out"), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "TRITON_CACHE_DIR": str(folder / "kept"),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = triton_examples.ran(program, folder, *arguments, **variables)
     if "0-dimensional arrays can be converted" in done.stderr:
         pytest.skip("the interpreter of this Triton is too old for this NumPy")
     assert done.returncode == 0, done.stderr

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import triton_examples
 from benchmark_runs import result_of
-from triton_examples import DEVICES, KERNEL, plain, scaled_spec, scaled_table
+from triton_examples import DEVICES, KERNEL, TUNED, plain, scaled_spec, scaled_table
 
 from launchwise.exporting.triton import write_triton
 
 pytestmark = pytest.mark.gpu
 
-TUNED = KERNEL.replace(
-    "@triton.jit",
-    """@triton.autotune(
-    [
-        triton.Config({"BLOCK": block, "HALF": block // 2}, num_warps=warps)
-        for block in (64, 128, 256)
-        for warps in (1, 4)
-    ],
-    key=["rows", "n"],
-)
-@triton.jit""",
-)
 SIZES = "((16, 1000, torch.float32), (16, 1000, torch.float16), (500, 1000, torch.float32))"
 
 LAUNCHED = f"""
@@ -95,20 +81,8 @@ def folder(tmp_path: Path) -> Path:
 
 def ran(program: str, folder: Path, **variables: str) -> str:
     """What a process prints that has the answers as its argument."""
-    path = os.pathsep.join([str(folder), str(folder / "out"), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(folder / "out" / "scaled_sizes.json")],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": path,
-            "TRITON_CACHE_DIR": str(folder / "kept"),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    answers = str(folder / "out" / "scaled_sizes.json")
+    done = triton_examples.ran(program, folder, answers, **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 import yaml
+from overlays import nested
 from samples import Project
 
 from launchwise.tables import files as tables
@@ -44,13 +45,6 @@ def line_of(project: Project, *arguments: str, **variables: str) -> str:
     assert len(ours) == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return ours[0]
-
-
-def nested(key: str, value: Any) -> dict[str, Any]:
-    """A mapping that sets one key; ``/`` goes down."""
-    for part in reversed(key.split("/")):
-        value = {part: value}
-    return dict(value)
 
 
 OVERLAYS: dict[str, tuple[str | dict[str, Any], str]] = {

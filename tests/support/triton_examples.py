@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,19 @@ def scaled(y, x, rows, n, factor, BLOCK: tl.constexpr, HALF: tl.constexpr):
     place = tl.program_id(0) * n + i
     tl.store(y + place, factor * tl.load(x + place, mask=i < n), mask=i < n)
 """
+TUNED = KERNEL.replace(
+    "@triton.jit",
+    """@triton.autotune(
+    [
+        triton.Config({"BLOCK": block, "HALF": block // 2}, num_warps=warps)
+        for block in (64, 128, 256)
+        for warps in (1, 4)
+    ],
+    key=["rows", "n"],
+)
+@triton.jit""",
+)
+"""The kernel with an autotuner of its own."""
 REFERENCE = "def expected(x, **others):\n    return 2 * x\n"
 
 DEVICES = (
@@ -65,6 +81,22 @@ ANSWERS: tuple[tuple[int, int, int, str, int, int], ...] = (
     (1, 16, 1000, "float32", 64, 1),
 )
 """Number of the device, rows, n, dtype, BLOCK, num_warps."""
+
+
+def ran(
+    program: str, folder: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """A Python process in ``folder``, where exported files lie in ``out``."""
+    path = os.pathsep.join([str(folder), str(folder / "out"), *sys.path])
+    kept = {"PYTHONPATH": path, "TRITON_CACHE_DIR": str(folder / "kept")}
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        env={**os.environ, **kept, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def scaled_spec(folder: Path, spec: str = SPEC, kernel: str = KERNEL) -> Spec:
