@@ -12,21 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import foreign
-import numpy as np
 import pandas as pd
 import pytest
-from exported import CONDITIONS, GPUS, SIZES, UNKNOWN, problem
+from exported import GPUS, SIZES, UNKNOWN, problem
 from samples import ROOT, STENCIL
 
 import launchwise
-from launchwise.base.expressions import evaluate
-from launchwise.base.nested import is_simple
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp import cpp_header, macros_text
 from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
-from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
+from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
@@ -117,17 +113,6 @@ def test_the_python_module_is_indented_by_steps_of_four(table: AnswerTable, tmp_
     assert set(blanks) == {0, 4, 8}
 
 
-def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: Path) -> None:
-    write_answers(tmp_path / "out", table)
-    recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
-    listed = {int(entry.problem[0]) for entry in table.entries}
-    assert 513 not in listed
-    answer = recommend("card", **problem(513))
-    assert (answer["basis"], answer["time_ms"], answer["gain"]) == ("nearest", None, None)
-    assert answer["problem"] == problem(512)
-    assert recommend("card", **problem(512))["time_ms"] > 0
-
-
 NEAREST = {
     # 204 / 21 is less than 2001 / 204, 205 / 21 more than 2001 / 205.
     (203, "float32", 2): (20, "float32", 2),
@@ -173,47 +158,6 @@ def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
     text = f'#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n{said}\n'
     (tmp_path / "nearest.cpp").write_text(text)
     subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "nearest.cpp"], cwd=tmp_path, check=True)
-
-
-STRANGE = ['"""', "'''", "*/ #error", "a\\b", "\nimport os\n", '"', "{0}", "\u202e", "\0"]
-
-
-@pytest.mark.parametrize("text", STRANGE)
-def test_nothing_from_a_table_becomes_code(table: AnswerTable, tmp_path: Path, text: str) -> None:
-    device = Device("card", (text,), (text,), (text,), (text, text))
-    changed = replace(table, title=text, commits=(text,), version=text, devices=(device,) * 3)
-    write_answers(tmp_path / "out", changed)
-    module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
-    assert (module["TITLE"], module["COMMITS"]) == (text, [text])
-    assert (module["VERSION"], module["DAY"]) == (text, text)
-    assert module["MEASURED"] == {"card": device.measured}
-    comments = (tmp_path / "out" / "tiles.hpp").read_text().split("#pragma once")[0]
-    assert all(line.startswith("//") for line in comments.splitlines())
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_names_of_devices_are_literals_of_cpp(table: AnswerTable, tmp_path: Path) -> None:
-    named = replace(table, devices=(Device("card", ("".join(STRANGE[:-1]),)), *table.devices[1:]))
-    (tmp_path / "tiles.hpp").write_text(cpp_header(named))
-    wanted = ", ".join(str(each) for each in "".join(STRANGE[:-1]).encode())
-    program = f"""#include "tiles.hpp"
-constexpr unsigned char wanted[] = {{{wanted}}};
-constexpr auto found = launchwise::tiles::detail::devices[1].name;
-constexpr bool same() {{
-    if (found.size() != sizeof(wanted)) return false;
-    for (std::size_t i = 0; i < sizeof(wanted); ++i)
-        if (static_cast<unsigned char>(found[i]) != wanted[i]) return false;
-    return true;
-}}
-static_assert(same());
-"""
-    (tmp_path / "names.cpp").write_text(program)
-    subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "names.cpp"], cwd=tmp_path, check=True)
-
-
-def test_the_python_module_imports_nothing(table: AnswerTable, tmp_path: Path) -> None:
-    write_answers(tmp_path / "out", table)
-    assert "import " not in (tmp_path / "out" / "tiles.py").read_text()
 
 
 def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
@@ -292,17 +236,6 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
         assert not shapes
 
 
-def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
-    entry = table.entries[0]
-    other = replace(entry, configuration=(*entry.configuration[:-1], 77))
-    changed = replace(table, entries=(other, *table.entries[1:]))
-    assert cpp_header(changed) != cpp_header(table)
-    first = dict(zip(table.parameters, entry.problem, strict=True))
-    answer = expected(changed, table.devices[0].name, first)
-    assert answer is not None
-    assert answer[table.tunables[-1]] == 77
-
-
 def test_names_that_cpp_reserves_are_changed() -> None:
     assert [cpp_name(name) for name in ("n", "register", "2d", "a-b")] == [
         "n", "register_", "_2d", "a_b"
@@ -354,13 +287,6 @@ def test_macros_for_host_code_are_in_capitals() -> None:
     assert lines[2:] == ["#define VARIANT_A_B 1", "#define BX 8", "#define KIND_X_Y 1"]
 
 
-def test_entries_are_plain(table: AnswerTable) -> None:
-    for entry in table.entries:
-        assert isinstance(entry, Entry)
-        assert all(type(value) in (int, str) for value in (*entry.problem, *entry.configuration))
-        assert entry.time_ms is None or np.isfinite(entry.time_ms)
-
-
 @pytest.mark.workloads
 def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
     from launchwise.experiment.loading import load_experiment
@@ -370,33 +296,6 @@ def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
     for name, study in experiment.studies.items():
         models = {one: experiment.model_of(name, one).model_dump() for one in study.models}
         assert models[answering_model(models)]["kind"] == COMMITTEE
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-def test_conditions_mean_the_same_in_cpp(table: AnswerTable, tmp_path: Path) -> None:
-    header = cpp_header(table).split("// Whether some")[0]
-    members = {"a": "a", "b": "b", "c": "c"}
-    asked = [(a, b, c) for a in range(-7, 8) for b in (-2, 0, 3, 5) for c in "xyz"]
-    wanted = []
-    calls = []
-    for place, text in enumerate(CONDITIONS):
-        assert is_simple(text)
-        header += (
-            f"constexpr bool c{place}([[maybe_unused]] long a, [[maybe_unused]] long b, "
-            f"[[maybe_unused]] std::string_view c) {{ return bool("
-            f"{cpp_expression(text, members, json.dumps)}); }}\n"
-        )
-        for a, b, c in asked:
-            calls.append(f"std::putchar(c{place}({a}, {b}, \"{c}\") ? '1' : '0');")
-            wanted.append("1" if evaluate(text, {"a": a, "b": b, "c": c}) else "0")
-    source = f"#include <cstdio>\n{header}}}\nusing namespace launchwise::tiles;\n"
-    source += "int main() {\n" + "\n".join(calls) + "\n}\n"
-    (tmp_path / "main.cpp").write_text(source)
-    command = ["g++", "-std=c++17", "-O0", "main.cpp", "-o", "main"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    said = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
-    assert list(said) == wanted
-    assert {"0", "1"} == set(wanted)
 
 
 def test_files_say_when_and_with_what_was_measured(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exported import CONDITIONS
 from samples import ROOT
 
 from launchwise.base.expressions import evaluate
@@ -105,12 +106,15 @@ def test_python_says_the_same(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_cpp_says_the_same(tmp_path: Path) -> None:
     members = {name: name for name in KINDS}
-    written = "".join(
-        "    std::cout << "
-        + cpp_expression(text, members, lambda value: f"std::string_view({cpp_text(value)})")
-        + " << '\\n';\n"
-        for text in EXPORTED
-    )
+    expressions = [
+        cpp_expression(text, members, lambda value: f"std::string_view({cpp_text(value)})")
+        for text in (*EXPORTED, *CONDITIONS)
+    ]
+    for text in CONDITIONS:
+        assert is_condition(text, KINDS)
+    # A condition joins numbers, too: it is asked whether it holds.
+    expressions[len(EXPORTED) :] = [f"bool({text})" for text in expressions[len(EXPORTED) :]]
+    written = "".join(f"    std::cout << ({text}) << '\\n';\n" for text in expressions)
     calls = "".join(
         f"    show({each['a']}, {each['b']}, {cpp_text(str(each['c']))});\n" for each in VALUES
     )
@@ -128,6 +132,9 @@ int main() {{
 """)
     subprocess.run(["g++", "-std=c++17", "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
-    values = [evaluate(text, each) for each in VALUES for text in EXPORTED]
-    wanted = [str(value if isinstance(value, str) else int(value)) for value in values]
+    wanted = []
+    for each in VALUES:
+        values = [evaluate(text, each) for text in EXPORTED]
+        values += [bool(evaluate(text, each)) for text in CONDITIONS]
+        wanted += [str(value if isinstance(value, str) else int(value)) for value in values]
     assert done.stdout.split() == wanted

@@ -72,16 +72,18 @@ def test_python_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
 @given(st.lists(TEXT, min_size=1, max_size=4, unique=True))
 @settings(max_examples=60)
 def test_any_text_is_a_literal_of_python(texts: list[str]) -> None:
+    table = table_of(texts)
     found = {
         node.targets[0].id: ast.literal_eval(node.value)
-        for node in ast.parse(python_module(table_of(texts))).body
+        for node in ast.parse(python_module(table)).body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("TITLE", "COMMITS", "VERSION", "DEVICES")
+        and node.targets[0].id in ("TITLE", "COMMITS", "VERSION", "DAY", "DEVICES", "MEASURED")
     }
     assert found["TITLE"] == texts[0]
     assert found["COMMITS"] == texts
-    assert found["VERSION"] == texts[-1]
+    assert (found["VERSION"], found["DAY"]) == (texts[-1], table.day)
+    assert found["MEASURED"] == {one.name: one.measured for one in table.devices}
     assert [names[1] for names in found["DEVICES"]] == texts
 
 

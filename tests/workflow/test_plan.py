@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from forks import forked, run_snakemake
+from forks import forked
 from python_forks import forget
 from snakemake.utils import update_config
 
@@ -270,22 +270,3 @@ def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need(
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout == "[]\n"
-
-
-MOST_JOBS = 40
-"""Of the default project, studies and all: each costs seconds beside its work."""
-
-
-@pytest.mark.workloads
-def test_the_default_project_is_few_jobs(tmp_path: Path) -> None:
-    words = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path)]
-    words += ["--configfile", str(ROOT / "config.yaml"), "--cores", "2", "-n", "--quiet", "rules"]
-    for name in ("kernels", "data"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = forked(run_snakemake, words, tmp_path, environment, seconds=120)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
-    (total,) = set(re.findall(r"^total +(\d+)$", said, re.MULTILINE))
-    assert 15 < int(total) <= MOST_JOBS
-    assert len(re.findall(r"^learn_\w+ +1$", said, re.MULTILINE)) >= 10
