@@ -124,6 +124,7 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
         # Killed from outside: tried once more.
         ("killed", "failed", "the measuring process was killed by SIGKILL", 3),
         ("python", "failed", "the measuring process ended with code 1: ZeroDivisionError: ", 2),
+        ("ended", "failed", "the measuring process ended with code 0: no licence", 2),
         ("bytes, dead", "failed", "the measuring process ended with code 9: \ufffd", 2),
         ("half a row, dead", "failed", "the measuring process was killed by SIGKILL", 3),
         ("nonsense", "failed", "the measuring process sent an invalid event: ", 2),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -204,17 +203,6 @@ def holder(tmp_path: Path, root: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_a_second_writer_is_told_who_the_first_is(
-    tmp_path: Path, holder: subprocess.Popen[str]
-) -> None:
-    path = tmp_path / "j"
-    with pytest.raises(UserError) as caught:
-        Journal(path, "f", KEYS).__enter__()
-    said = f"{path}: is being written by process {holder.pid} on {socket.gethostname()}"
-    assert str(caught.value) == said
-    assert read_journal(path)[1] == [{"gpu": "g", "n": 1}]
-
-
 def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
     tmp_path: Path, holder: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,15 +222,6 @@ def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
         waiting.join(20)
     assert found == [[{"gpu": "g", "n": 1}]]
     assert f"is being written by process {holder.pid}" in caplog.text
-
-
-def test_a_killed_writer_keeps_nobody_out_and_loses_nothing(
-    tmp_path: Path, holder: subprocess.Popen[str]
-) -> None:
-    holder.kill()
-    holder.wait()
-    with Journal(tmp_path / "j", "f", KEYS) as journal:
-        assert journal.rows == [{"gpu": "g", "n": 1}]
 
 
 def test_the_lock_is_free_again_after_a_failure_inside(tmp_path: Path) -> None:
@@ -281,22 +260,6 @@ def test_a_journal_that_cannot_be_made_is_one_line(tmp_path: Path, place: str) -
     (tmp_path / "folder.lock").mkdir()
     with pytest.raises(UserError, match="cannot be written: "):
         Journal(tmp_path / place, "f", KEYS).__enter__()
-
-
-def test_a_full_disk_is_one_line_and_costs_no_row(small_disk: Path) -> None:
-    path = small_disk / "j"
-    with pytest.raises(UserError) as caught:
-        fill(path, [row(n) for n in range(10**4)])
-    assert str(caught.value) == f"{path}: cannot be written: No space left on device"
-    rows = read_journal(path)[1]
-    assert rows == [row(n) for n in range(len(rows))]
-    assert len(rows) > 100
-    assert path.read_bytes().endswith(b"}\n")
-    # Not even opening works before there is room, and nothing is lost by trying.
-    with pytest.raises(UserError, match="cannot be written: No space left on device"):
-        Journal(path, "f", KEYS).__enter__()
-    assert read_journal(path)[1] == rows
-    assert sorted(os.listdir(small_disk)) == ["j", "j.lock"]
 
 
 def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from supervising import names
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
@@ -41,11 +42,6 @@ STEADY = Method(
     drift=0.02,
 )
 """The control after every row: a staged device has the times that a test gives it."""
-
-
-def key_of(shard: Shard, row: dict[str, Any]) -> tuple[Any, ...]:
-    """Values that name a row."""
-    return tuple(row[name] for name in shard.spec.key_columns)
 
 
 def run(
@@ -146,9 +142,9 @@ def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
     shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05, doubled_from=150)
     run(shard, tmp_path / "j")
     written = read_journal(tmp_path / "j")[1]
-    slow = {key_of(shard, row) for row in written if row["attempt"] == 1 and row["time_ms"] > 1.5}
-    again = {key_of(shard, row) for row in written if row["attempt"] == 2}
-    assert 0 < len(slow) < len({key_of(shard, row) for row in written}) / 2
+    slow = {names(row, shard) for row in written if row["attempt"] == 1 and row["time_ms"] > 1.5}
+    again = {names(row, shard) for row in written if row["attempt"] == 2}
+    assert 0 < len(slow) < len({names(row, shard) for row in written}) / 2
     # The one in which it began may have been timed before.
     assert len(slow - again) <= 1
 
@@ -375,11 +371,11 @@ def test_a_search_starts_from_the_problems_that_were_measured_before_it(
         measure_shard(shard, journal)
     assert last["problem"] == problems[2]
     known = last["explore"]["prior"]
-    names = shard.spec.tunable_columns
+    tunables = shard.spec.tunable_columns
     for found, problem in zip(known, problems[1::-1], strict=True):
         rows = [row for row in journal.rows if row["n"] == problem["n"]]
         assert len(rows) == 6
-        assert found == [([row[name] for name in names], row["time_ms"]) for row in rows]
+        assert found == [([row[name] for name in tunables], row["time_ms"]) for row in rows]
     # Each began when the one before it had ended, in one process.
     assert [row["n"] for row in journal.rows] == [20] * 6 + [24] * 6 + [28] * 6
     assert sum(note["note"] == "seconds" for note in journal.notes) == 2

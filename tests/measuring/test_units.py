@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,10 @@ from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
+from tests.support.nvcc import nvcc_alone
 
-needs_nvcc = [
-    pytest.mark.nvcc,
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
-]
-kept_nvcc = [*needs_nvcc, pytest.mark.usefixtures("kept_cubins")]
-"""For what need not be compiled anew where it was compiled before."""
+kept_nvcc = [*nvcc_alone, pytest.mark.usefixtures("kept_cubins")]
+"""For what need not be compiled anew where it was compiled before; it needs no PyCUDA."""
 
 HOST = """\
 // Author: J\xfcrgen

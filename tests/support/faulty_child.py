@@ -108,6 +108,12 @@ def complain_in_bytes_and_die() -> None:
     os._exit(9)
 
 
+def end_by_itself() -> None:
+    """End as if all were well, with last words."""
+    os.write(2, b"no licence\n")
+    os._exit(0)
+
+
 def wait_to_be_told() -> None:
     """Wait for the file $STARTS.go, then be as good as any other."""
     while not Path(os.environ["STARTS"] + ".go").exists():
@@ -136,6 +142,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "half a row, dead": say_half_a_row_and_die,
     "mute": fall_mute,
     "asleep": sleep_for_ever,
+    "ended": end_by_itself,
     "bytes, dead": complain_in_bytes_and_die,
     "waiting": wait_to_be_told,
     "lost": lose_the_card,

@@ -12,11 +12,10 @@ from typing import Any
 # The scripts, so that every fork has what they import.
 import faulty_child
 import host_child
-import misbehaving_child
 import staged_child
 from python_forks import ForkingPopen
 
-MODULES = (faulty_child, host_child, misbehaving_child, staged_child)
+MODULES = (faulty_child, host_child, staged_child)
 SCRIPTS = [str(Path(module.__file__).resolve()) for module in MODULES]
 
 

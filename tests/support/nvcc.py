@@ -7,9 +7,12 @@ import shutil
 
 import pytest
 
-needs_nvcc = [
+nvcc_alone = [
     pytest.mark.nvcc,
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
+]
+needs_nvcc = [
+    *nvcc_alone,
     pytest.mark.skipif(
         importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
     ),
