@@ -1,19 +1,25 @@
-"""Pairs through the command line, on made-up cards whose kernels run on the CPU."""
+"""Pairs and ``launchwise recheck``, on made-up cards whose kernels run on the CPU."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from fake_cluster import SPACE, ClusterProject
+from forks import forked, run_launchwise
+
+STUDY = "stencil_block"
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> ClusterProject:
-    """A project whose GPU h200 has been measured and compared in pairs."""
+    """A project whose GPU h200 was measured and compared in pairs, with its product."""
     folder = tmp_path_factory.mktemp("pairs")
     project = ClusterProject.make(folder, kernel_cache, haste=True)
     project.keep_gpu("h200")
@@ -22,25 +28,26 @@ def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Clu
     # What is answered is measured.
     study = {**project.project.study(), "candidates": SPACE, "splits": {"sizes": sizes}}
     project.project.ask(study)
-    # One card of its own: pairs of another card do not count, and tests beside this one hold cards.
-    cards = json.loads(project.cards.read_text())
-    cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-pairs"}]
-    project.cards.write_text(json.dumps(cards))
-    with project.start("--cores", "2", "confirm_h200") as run:
-        assert run.wait(200) == 0, run.said()[-3000:]
+    set_card(project)
+    with project.start("--cores", "2", f"final_{STUDY}") as run:
+        assert run.wait(300) == 0, run.said()[-3000:]
     return project
 
 
-def study_of(project: ClusterProject) -> str:
-    """Name of the project's only study."""
-    (path,) = (project.results / "contests" / "h200").glob("*.json")
-    return path.stem
+def set_card(project: ClusterProject, **changed: Any) -> None:
+    """One h200 of its own in the machine.
+
+    Pairs of another card do not count, and tests beside this one hold cards.
+    """
+    cards = json.loads(project.cards.read_text())
+    cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-pairs", "slowed": {}, **changed}]
+    project.cards.write_text(json.dumps(cards))
 
 
 def pairs_of(project: ClusterProject, folder: str = "results/pairs/h200") -> pd.DataFrame:
     """Table of pairs."""
     suffix = ".parquet" if folder.startswith("results") else ".pairs.parquet"
-    return pd.read_parquet(project.project.folder / folder / f"{study_of(project)}{suffix}")
+    return pd.read_parquet(project.project.folder / folder / f"{STUDY}{suffix}")
 
 
 def visits_in(journal: Path) -> int:
@@ -63,8 +70,7 @@ def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) ->
 
 
 def test_what_is_answered_takes_part(project: ClusterProject) -> None:
-    study = study_of(project)
-    learnt = project.results / "learnt" / study
+    learnt = project.results / "learnt" / STUDY
     # A study without a committee is answered by its first model.
     candidates = pd.read_parquet(learnt / "candidates.parquet")
     answering = project.project.study()["models"][0]
@@ -82,8 +88,7 @@ def test_what_is_answered_takes_part(project: ClusterProject) -> None:
 
 
 def test_answers_are_compared_between_learning_and_evaluation(project: ClusterProject) -> None:
-    study = study_of(project)
-    with project.start("-n", "--forceall", f"final_{study}") as run:
+    with project.start("-n", "--forceall", f"final_{STUDY}") as run:
         assert run.wait(60) == 0, run.said()[-3000:]
         said = run.said()
     blocks = re.split(r"^(?:local)?rule (\w+):\n", said, flags=re.MULTILINE)
@@ -91,11 +96,11 @@ def test_answers_are_compared_between_learning_and_evaluation(project: ClusterPr
         rule: block.split("output:")[0]
         for rule, block in zip(blocks[1::2], blocks[2::2], strict=True)
     }
-    assert f"results/learnt/{study}/candidates.parquet" in inputs["contests"]
-    assert f"results/contests/h200/{study}.json" in inputs["confirm"]
-    assert f"results/pairs/h200/{study}.parquet" in inputs["times"]
-    assert f"results/times/h200/{study}.parquet" in inputs[f"evaluate_{study}"]
-    assert "results/times" not in inputs[f"learn_{study}"]
+    assert f"results/learnt/{STUDY}/candidates.parquet" in inputs["contests"]
+    assert f"results/contests/h200/{STUDY}.json" in inputs["confirm"]
+    assert f"results/pairs/h200/{STUDY}.parquet" in inputs["times"]
+    assert f"results/times/h200/{STUDY}.parquet" in inputs[f"evaluate_{STUDY}"]
+    assert "results/times" not in inputs[f"learn_{STUDY}"]
 
 
 def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:
@@ -114,8 +119,186 @@ def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:
     assert set(table["thrown"]) == {0}
 
 
+# Rechecks
+
+
+def recheck(
+    project: ClusterProject, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The command in the project's folder."""
+    return forked(
+        run_launchwise,
+        ["recheck", *arguments],
+        project.project.folder,
+        {**project.environment, **variables},
+        seconds=200,
+    )
+
+
+def verdicts(done: subprocess.CompletedProcess[str]) -> pd.DataFrame:
+    (study,) = json.loads(done.stdout)
+    return pd.DataFrame(study["problems"])
+
+
+def results(project: ClusterProject) -> dict[str, bytes]:
+    """Everything that a recheck must leave alone."""
+    folders = ("pairs", "sweeps", "final", "contests", "gpus")
+    return {
+        str(path): path.read_bytes()
+        for folder in folders
+        for path in (project.results / folder).rglob("*")
+        if path.is_file()
+    }
+
+
+def written(project: ClusterProject) -> pd.DataFrame:
+    """The verdicts in their file."""
+    return pd.read_parquet(project.results / "recheck" / "h200" / f"{STUDY}.parquet")
+
+
+ASKED = ("--gpu", "h200", "--cores", "2")
+
+
+@pytest.fixture(scope="module")
+def unchanged(project: ClusterProject) -> pd.DataFrame:
+    """Verdicts on the card that was measured; nothing else is changed by asking."""
+    before = results(project)
+    done = recheck(project, STUDY, *ASKED, "--json")
+    assert done.returncode == 0, done.stderr
+    assert results(project) == before
+    table = verdicts(done)
+    assert list(written(project)["verdict"]) == list(table["verdict"])
+    return table
+
+
+def test_on_the_same_card_every_answer_holds(unchanged: pd.DataFrame) -> None:
+    table = unchanged
+    assert set(table["verdict"]) == {"holds"}
+    assert set(table["n"]) == {20, 21, 24, 28}
+    # On a card whose times are always the same, a gain is what it was.
+    compared = table[table["gain"].notna()]
+    assert len(compared)
+    assert (abs(compared["gain"] / compared["known_gain"] - 1) < 1e-9).all()
+    assert (table["driver"] == table["known_driver"]).all()
+
+
+def test_a_recommendation_that_became_slow_is_stale(
+    project: ClusterProject, unchanged: pd.DataFrame
+) -> None:
+    """The planted regression: another driver, on which the block of one answer is slow."""
+    table = unchanged
+    gaining = table[(table["default"] == "usual") & (table["gain"] > 1.02)]
+    assert len(gaining), "no answer gains anything: nothing can become stale"
+    # Blocks cover tiles: threads of a block are those of the tile.
+    one = gaining.iloc[0]
+    set_card(project, slowed={f"{one['bx']}x{one['by']}x{one['bz']}": 10})
+    try:
+        junit = ("--junit", "report/verdicts.xml")
+        done = recheck(project, STUDY, *ASKED, *junit, FAKE_DRIVER="590.1")
+    finally:
+        set_card(project)
+    assert done.returncode == 1, done.stderr
+    found = written(project).set_index("n").loc[one["n"]]
+    assert (found["verdict"], found["reason"]) == ("stale", "slower than the default")
+    assert found["gain_high"] < 1 < found["known_gain"]
+    assert (found["known_driver"], found["driver"]) == ("580.0", "590.1")
+    assert "  driver: 580.0 before, 590.1 now" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[1].startswith("  stale ")
+    (suite,) = ElementTree.parse(project.project.folder / "report" / "verdicts.xml").getroot()
+    stale = int((written(project)["verdict"] == "stale").sum())
+    assert (suite.get("tests"), suite.get("failures")) == ("4", str(stale))
+    failed = {test.get("name", ""): test.find("failure") for test in suite.iter("testcase")}
+    (failure,) = [each for name, each in failed.items() if name.startswith(f"n={one['n']}")]
+    assert failure is not None
+    assert failure.get("message") == "slower than the default"
+
+
+@pytest.mark.slow
+def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:
+    """Also: the next driver has the block of the test above repaired, and nothing is kept of it."""
+    done = recheck(project, STUDY, *ASKED, "--problems", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(verdicts(done)) == 3
+    drawn = project.results / "recheck" / "h200" / f"{STUDY}.contests.json"
+    first = drawn.read_text()
+    drawn.unlink()
+    configured = ("--configfile", "config.yaml", "results/recheck/settings.yaml")
+    name = str(drawn.relative_to(project.project.folder))
+    with project.start("--cores", "1", *configured, "--", name) as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    assert drawn.read_text() == first
+
+
+def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> None:
+    more = project.project.folder / "t4.yaml"
+    more.write_text("gpus: {t4: {source: live, arch: sm_75}}\n")
+    configured = ("--configfile", "config.yaml", more.name)
+    with project.start("-n", "--quiet", "host", *configured, "--", f"recheck_{STUDY}") as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    for gpu in ("h200", "t4"):
+        assert f"results/recheck/{gpu}/{STUDY}.parquet" in run.said()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["stencil_blocks"], "unknown study 'stencil_blocks', did you mean 'stencil_block'?"),
+        ([STUDY, "--gpu", "h20"], "--gpu: unknown GPU or card 'h20', did you mean 'h200'?"),
+        ([STUDY, "--problems", "0"], "Invalid value for '--problems'"),
+    ],
+)
+def test_bad_input_is_one_line(project: ClusterProject, arguments: list[str], said: str) -> None:
+    done = recheck(project, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert said in done.stderr
+
+
+def test_a_machine_without_the_gpu_says_so(project: ClusterProject) -> None:
+    before = project.cards.read_text()
+    cards = json.loads(before)
+    try:
+        project.cards.write_text(json.dumps({"cpu": []}))
+        done = recheck(project, STUDY)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "this machine has no GPU" in done.stderr
+        project.cards.write_text(json.dumps({"t4": cards["t4"]}))
+        done = recheck(project, STUDY, "--gpu", "h200")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "h200 is Made-up h200 (sm_90), but this machine has Made-up t4" in done.stderr
+    finally:
+        project.cards.write_text(before)
+
+
+def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterProject) -> None:
+    product = project.results / "final" / STUDY
+    away = product.with_name("away")
+    product.rename(away)
+    try:
+        named, unnamed = recheck(project, STUDY), recheck(project)
+    finally:
+        away.rename(product)
+    assert named.returncode == unnamed.returncode == 2
+    assert f"make it with snakemake --cores all -- final_{STUDY}" in named.stderr
+    assert "no study has recommendations yet" in unnamed.stderr
+
+
+def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject) -> None:
+    sweep = project.results / "sweeps" / "h200" / "stencil.parquet"
+    away = sweep.with_name("away.parquet")
+    sweep.rename(away)
+    try:
+        done = recheck(project, STUDY, *ASKED, "--json")
+    finally:
+        away.rename(sweep)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "sweeps/h200/stencil.parquet" in done.stderr
+
+
+# The last ones: they leave the project changed.
+
+
 def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
-    study = study_of(project)
     with project.start("--cores", "2", "record_pairs_h200", "record_h200") as run:
         assert run.wait(100) == 0, run.said()[-3000:]
     config = project.project.config()
@@ -123,9 +306,9 @@ def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
     asked["gpus"]["h200"] = {"source": "recorded"}
     project.project.configure(asked)
     before = pairs_of(project)
-    (project.results / "pairs" / "h200" / f"{study}.parquet").unlink()
+    (project.results / "pairs" / "h200" / f"{STUDY}.parquet").unlink()
     try:
-        with project.start("--cores", "2", f"results/pairs/h200/{study}.parquet") as run:
+        with project.start("--cores", "2", f"results/pairs/h200/{STUDY}.parquet") as run:
             assert run.wait(60) == 0, run.said()[-3000:]
     finally:
         project.project.configure(config)
@@ -134,11 +317,11 @@ def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
 
 
 def test_a_changed_contest_is_measured_and_others_are_kept(project: ClusterProject) -> None:
-    journal = project.results / "journal" / "h200" / f"{study_of(project)}.pairs.jsonl"
+    journal = project.results / "journal" / "h200" / f"{STUDY}.pairs.jsonl"
     before = visits_in(journal)
     sizes = pairs_of(project).groupby("n").size()
     assert before == (sizes > 1).sum()
-    contests = project.results / "contests" / "h200" / f"{study_of(project)}.json"
+    contests = project.results / "contests" / "h200" / f"{STUDY}.json"
     content = json.loads(contests.read_text())
     changed = next(each for each in content["contests"] if len(each["entrants"]) > 1)
     (baseline,) = (each for each in changed["entrants"] if "baseline" in each["roles"])
@@ -146,7 +329,7 @@ def test_a_changed_contest_is_measured_and_others_are_kept(project: ClusterProje
     assert other not in [each["configuration"] for each in changed["entrants"]]
     changed["entrants"].append({"configuration": other, "roles": ["near"]})
     Path(contests).write_text(json.dumps(content))
-    target = f"results/pairs/h200/{study_of(project)}.parquet"
+    target = f"results/pairs/h200/{STUDY}.parquet"
     with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
         assert run.wait(100) == 0, run.said()[-3000:]
     assert visits_in(journal) == before + 1
