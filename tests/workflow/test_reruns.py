@@ -26,6 +26,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = copy_project(tmp_path_factory.mktemp("reruns") / "project")
     done = project.snakemake("--cores", "2", "--quiet", "all", "--", TARGET)
     assert done.returncode == 0, done.stdout + done.stderr
+    taken, recorded = (project.folder / name for name in (SWEEP, RECORDED))
+    assert taken.read_bytes() == recorded.read_bytes()
     return project
 
 
