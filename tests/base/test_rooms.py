@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,7 @@ def imported(source: str, package: Sequence[str]) -> set[str]:
     return found
 
 
+@cache
 def imported_by(path: Path) -> set[str]:
     """Dotted names of everything that a file of the library imports."""
     return imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])

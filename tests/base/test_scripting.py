@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from samples import ROOT
+from forks import at_home, forked, run_snakemake
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.scripting import EXIT_RESUMABLE, Job, arguments_of, run_job
@@ -202,9 +200,8 @@ if __name__ == "__main__":
 def test_snakemake_gives_a_script_what_its_rule_names(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     (tmp_path / "stage.py").write_text(STAGE)
-    line = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", "--", "all"]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    words = ["--cores", "1", "--quiet", "all", "--", "all"]
+    done = forked(run_snakemake, words, tmp_path, at_home(tmp_path), seconds=120)
     assert done.returncode == 0, done.stderr
     for name in ("a", "b"):
         found = json.loads((tmp_path / f"{name}.json").read_text())

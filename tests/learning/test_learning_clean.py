@@ -101,7 +101,7 @@ def test_fences_of_many_cases_are_those_of_each(numbers: list[int], seed: int) -
         assert set(zip(low[cases == case], high[cases == case], strict=True)) == {tuple(wanted)}
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
 def test_scaling_the_times_changes_nothing_within_a_problem(
     stencil_spec: Spec, seed: int, factor: float
@@ -124,7 +124,7 @@ def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(stencil_spec
     assert kept == [6, 5]
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
 def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     stencil_spec: Spec, seed: int, scope: Scope, factor: float
@@ -148,7 +148,7 @@ def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     removed_schema(stencil_spec).validate(found.removed)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), SCOPES)
 def test_times_of_test_problems_have_no_part_in_the_fences(
     stencil_spec: Spec, seed: int, scope: Scope

@@ -265,7 +265,7 @@ def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Dom
     assert part["models"][ORACLE]["accuracy"] == 1.0
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.data())
 def test_no_recommendation_beats_the_oracle(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain, data: st.DataObject

@@ -63,8 +63,14 @@ def exported(project: Project, *words: str) -> Path:
     return project.folder / done.stdout.strip()
 
 
-def test_its_launches_get_what_is_recommended(project: Project) -> None:
-    folder = exported(project, "--format", "triton")
+@pytest.fixture(scope="module")
+def launches(project: Project) -> Path:
+    """Answers for the launches of the kernel, as they are at first."""
+    return exported(project, "--format", "triton")
+
+
+def test_its_launches_get_what_is_recommended(project: Project, launches: Path) -> None:
+    folder = launches
     assert folder.name == "matmul_sizes.triton"
     answers = Answers(folder / "matmul_sizes.json")
     content = json.loads((folder / "matmul_sizes.json").read_text())
@@ -83,12 +89,12 @@ def test_its_launches_get_what_is_recommended(project: Project) -> None:
         assert own["usual"] == answer["usual"]
 
 
-def test_libraries_get_the_same_in_their_files(project: Project) -> None:
+def test_libraries_get_the_same_in_their_files(project: Project, launches: Path) -> None:
     folder = exported(project, "--format", "config-files", "--mapping", "map.yaml")
     (path,) = folder.iterdir()
     assert path.name.startswith("N=512,K=512,device_name=")
     content = json.loads(path.read_text())
-    answers = Answers(exported(project, "--format", "triton") / "matmul_sizes.json")
+    answers = Answers(launches / "matmul_sizes.json")
     assert {"64", "256", "1024"} < content.keys()
     for m, configuration in content.items():
         own = answers.answer("test", {"m": int(m), "n": 512, "k": 512})["configuration"]
