@@ -58,6 +58,7 @@ STUDY: dict[str, Any] = {
 }
 QUESTION = ("acoustic_tile", "--gpu", "h200", "n=400", "dtype=float32", "order=8")
 PRUNED = {"max_depth": 3}
+NEAREST = {"kind": "knn", "title": "knn", "parameters": {"k": 2}}
 ASKED = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
 SPLIT = "results/splits/acoustic_tile.json"
 CLEAN = "results/clean/acoustic_tile.parquet"
@@ -148,11 +149,22 @@ def test_the_report_names_both_gpus_and_loads_nothing(study: Project) -> None:
     assert 'src="http' not in page
 
 
-def test_a_second_run_does_nothing(study: Project) -> None:
-    before = stamps(study)
-    done = study.snakemake("--cores", "2")
-    assert "Nothing to be done" in done.stdout + done.stderr
-    assert stamps(study) == before
+def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:
+    found = json.loads((study.folder / SPLIT).read_text())
+    assert found["distinct_cards"] == 1
+    assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
+
+
+def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
+    study: Project, acoustic_spec: Spec
+) -> None:
+    rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
+    chosen = rows[rows["model"] == "chosen"]
+    assert len(chosen) == (rows["model"] == "oracle").sum()
+    assert chosen["expected_gain"].notna().all()
+    assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
+    page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
+    assert "Predicted and measured gains of chosen" in page
 
 
 def test_snakemake_packs_the_report_itself(study: Project) -> None:
@@ -201,28 +213,15 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(
 def rerun(project: Project) -> set[str]:
     """Files of stages that another run writes anew."""
     before = stamps(project)
-    done = project.snakemake("--cores", "2", "--quiet", "all")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return changed(before, project)
-
-
-def changed(before: dict[str, Any], project: Project) -> set[str]:
-    """Files of stages that have another time than ``before``."""
+    run(project)
     after = stamps(project)
     return {name for name in before if after[name] != before[name]}
 
 
-def test_a_moved_clone_and_a_copied_one_have_nothing_to_do(study: Project, tmp_path: Path) -> None:
-    copied = Project(shutil.copytree(study.folder, tmp_path / "copied", symlinks=True))
-    # As where a copy does not keep times, or git has written files again.
-    for path in copied.folder.rglob("*"):
-        if path.is_file() and path.name != ".snakemake_timestamp":
-            os.utime(path)
-    moved = Project(shutil.move(copied.folder, tmp_path / "moved"))
-    plan = moved.snakemake("-n")
-    assert "Nothing to be done" in plan.stdout + plan.stderr
-    assert "launchwise: " not in plan.stdout + plan.stderr
-    shutil.rmtree(moved.folder)
+def run(project: Project) -> None:
+    """Run what is to be run."""
+    done = project.snakemake("--cores", "2", "--quiet", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def made(project: Project) -> set[str]:
@@ -240,55 +239,44 @@ def test_an_edit_of_the_evaluation_fits_no_model_anew(study: Project) -> None:
     assert made(study) == set()
 
 
-def test_a_model_with_other_settings_alone_is_made_anew(study: Project) -> None:
-    models = STUDY["own_models"]
-    configure(study, own_models={**models, "tree": {**models["tree"], "parameters": PRUNED}})
-    assert MODEL in rerun(study)
-    assert made(study) == {"tree"}
-
-
-def test_what_is_made_of_a_changed_model_follows_it(study: Project) -> None:
-    nearest = {"kind": "knn", "title": "knn", "parameters": {"k": 2}}
-    configure(study, own_models={**STUDY["own_models"], "knn": nearest})
-    assert {EVALUATION, FINAL, REPORT} <= rerun(study)
-    # The settings of the tree go back to what they were, too.
-    assert made(study) == {"chosen", "knn", "tree"}
-
-
-def test_an_added_model_is_trained_and_nothing_else(study: Project) -> None:
-    configure(study)
-    rerun(study)
+def test_an_added_model_and_one_with_other_settings_are_trained_and_nothing_else(
+    study: Project,
+) -> None:
     before = (study.folder / LEARNT / "knn.parquet").read_bytes()
-    configure(study, models=[*STUDY["models"], "roofline"])
+    own = STUDY["own_models"]
+    own = {**own, "tree": {**own["tree"], "parameters": PRUNED}}
+    configure(study, models=[*STUDY["models"], "roofline"], own_models=own)
     plan = study.snakemake("-n")
     assert set(re.findall(r"^(?:local)?rule (\w+):", plan.stdout + plan.stderr, re.MULTILINE)) == {
         *("learn_acoustic_tile", "report", "all")
     }
-    assert {EVALUATION, REPORT} <= rerun(study)
-    assert made(study) == {"roofline"}
+    assert {MODEL, EVALUATION, REPORT} <= rerun(study)
+    assert made(study) == {"roofline", "tree"}
     assert (study.folder / LEARNT / "knn.parquet").read_bytes() == before
     page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
     assert "roofline" in page
-    configure(study)
-    assert REPORT in rerun(study)
-    assert made(study) == set()
 
 
-@pytest.mark.parametrize(("lost", "models"), [(f"{LEARNT}/knn.parquet", {"knn"}), (FINAL, set())])
-def test_a_lost_file_is_made_again(study: Project, lost: str, models: set[str]) -> None:
-    content = (study.folder / lost).read_bytes()
-    (study.folder / lost).unlink()
-    done = study.snakemake("--cores", "2", "--quiet", "all")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert made(study) == models
-    if lost == FINAL:
-        assert (study.folder / lost).read_bytes() == content
+def test_what_is_made_of_a_changed_model_follows_it(study: Project) -> None:
+    configure(study, own_models={**STUDY["own_models"], "knn": NEAREST})
+    assert {EVALUATION, FINAL, REPORT} <= rerun(study)
+    # The settings of the tree go back to what they were, too, and the roofline leaves.
+    assert made(study) == {"chosen", "knn", "tree"}
+
+
+def test_lost_files_are_made_again(study: Project) -> None:
+    final = (study.folder / FINAL).read_bytes()
+    for lost in (f"{LEARNT}/knn.parquet", FINAL):
+        (study.folder / lost).unlink()
+    run(study)
+    assert made(study) == {"knn"}
+    assert (study.folder / FINAL).read_bytes() == final
     assert launchwise("recommend", *QUESTION, folder=study.folder).returncode == 0
 
 
 def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
     splits = {name: {**split, "title": "other"} for name, split in STUDY["splits"].items()}
-    models = STUDY["own_models"]
+    models = {**STUDY["own_models"], "knn": NEAREST}
     chosen = {**models, "chosen": {**models["chosen"], "title": "the chosen one"}}
     texts = {"title": "Quite another title", "question": "Which one?"}
     configure(study, **texts, splits=splits, own_models=chosen)
@@ -300,31 +288,6 @@ def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
     path.write_text("# Another comment\n" + yaml.safe_dump(spec, sort_keys=False))
     assert rerun(study) == {REPORT}
     assert "Quite another title" in (study.folder / REPORT).read_text(encoding="utf-8")
-
-
-def test_results_of_other_settings_are_made_again(study: Project) -> None:
-    """Titles go back to what they were."""
-    configure(study)
-    assert rerun(study) == {REPORT}
-    assert "Quite another title" not in (study.folder / REPORT).read_text(encoding="utf-8")
-
-
-def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:
-    found = json.loads((study.folder / SPLIT).read_text())
-    assert found["distinct_cards"] == 1
-    assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
-
-
-def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
-    study: Project, acoustic_spec: Spec
-) -> None:
-    rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
-    chosen = rows[rows["model"] == "chosen"]
-    assert len(chosen) == (rows["model"] == "oracle").sum()
-    assert chosen["expected_gain"].notna().all()
-    assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
-    page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
-    assert "Predicted and measured gains of chosen" in page
 
 
 def test_the_study_answers_on_the_command_line(study: Project) -> None:
@@ -353,7 +316,10 @@ def acoustic_variants(study: Project) -> list[str]:
     [
         (("acoustic_tile", "n=400"), "recommend: --gpu: choose one: acoustic_tile measured h200, "),
         (("acoustic_tile", "--gpu", "h2000", "n=400"), "recommend: gpu: unknown GPU or card"),
-        (("acoustic_tile", "--gpu", "h200", "n=400"), "recommend: problem: dtype is missing"),
+        (
+            ("acoustic_tile", "--gpu", "h200", "n=400"),
+            "recommend: dtype: needs a value, such as dtype=float32",
+        ),
         (("acoustic", "n=400"), "recommend: unknown study 'acoustic'"),
         (
             ("acoustic_tile", "--gpu", "h200", "n=400", "--least-gain", "0"),
@@ -377,14 +343,6 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
     assert launchwise(*package, folder=study.folder).stdout == "acoustic_tile.cmake\n"
     names = {path.name for path in (study.folder / "acoustic_tile.cmake").iterdir()}
     assert names == {"acoustic_tile.hpp", "acoustic_tileConfig.cmake"}
-    (study.folder / "map.yaml").write_text(
-        'file: "{dtype},{device}.json"\nkey: n\nwhere: order == 8\n'
-    )
-    words = ("export", "acoustic_tile", "--format", "config-files", "--cores", "2")
-    done = launchwise(*words, "--mapping", "map.yaml", folder=study.folder)
-    assert done.stdout == "acoustic_tile.config-files\n", done.stderr
-    files = {path.name for path in (study.folder / "acoustic_tile.config-files").iterdir()}
-    assert "float32,NVIDIA_H200.json" in files
     assert "none is in Triton" in launchwise(*words[:3], "triton", folder=study.folder).stderr
     found = runpy.run_path(str(output))["recommend"]("h200", n=512, dtype="float32", order=8)
     asked = ("acoustic_tile", "--gpu", "h200", "n=512", "dtype=float32", "order=8", "--json")
