@@ -1,0 +1,124 @@
+"""Blind tests: problems that are drawn keep their constraints; figures, worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.study import Blind
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.blind.answering import Frozen, draw_problems
+from launchwise.learning.blind.scoring import summarise
+from launchwise.learning.features import Domain
+from launchwise.workloads.spec import Spec
+
+WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
+
+
+def drawn(
+    constraints: list[str], count: int, measured: Sequence[int] = (), largest: int = 1 << 29
+) -> list[dict[str, Any]]:
+    """Problems of a blind test of a workload with constraints, beside measured sizes."""
+    spec = Spec.model_validate(
+        {
+            "workload": "vec",
+            "title": "a vector",
+            "problem": {"n": {"type": "integer", "minimum": 1, "maximum": 1 << 30}},
+            "tunables": {"threads": {"kind": "launch", "values": [32, 64]}},
+            "variants": {"vec": {"tunables": ["threads"]}},
+            "constraints": constraints,
+            "baseline": {"variant": "vec", "threads": 64},
+            "work": WORK,
+        }
+    )
+    profile = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json", "h200")
+    domain: Any = SimpleNamespace(spec=spec, narrowed=spec, profiles={"h200": profile})
+    blind = Blind(parameters={"n": {"minimum": 1000, "maximum": largest}}, problems=count)  # type: ignore[dict-item]
+    tables = [pd.DataFrame({"n": [n]}) for n in measured]
+    return draw_problems(blind, cast(Domain, domain), "h200", tables, 1)
+
+
+@pytest.mark.parametrize("constraint", ["n % 3 == 0", "n % 4096 == 0", "log2(n) == log2(n) // 1"])
+def test_drawn_problems_fit(constraint: str) -> None:
+    spec_problems = drawn([constraint], 4)
+    assert len({problem["n"] for problem in spec_problems}) == 4
+    assert all(1000 <= problem["n"] <= 1 << 29 for problem in spec_problems)
+    step = {"n % 3 == 0": 3, "n % 4096 == 0": 4096}.get(constraint)
+    for problem in spec_problems:
+        n = int(problem["n"])
+        assert n % step == 0 if step else n & (n - 1) == 0
+
+
+def test_what_any_table_holds_is_not_drawn() -> None:
+    problems = drawn([], 3, [1000, 1003, 1004], largest=1005)
+    assert {problem["n"] for problem in problems} == {1001, 1002, 1005}
+
+
+def test_ranges_without_a_problem_that_fits_are_told() -> None:
+    with pytest.raises(UserError, match="hold 0 problems that were not measured, not 4"):
+        drawn(["n == 7"], 4)
+
+
+FROZEN = Frozen(
+    study="s",
+    workload="w",
+    gpu="new",
+    seed=1,
+    commit="c",
+    frozen_at="2026-01-01T00:00:00+00:00",
+    product={"model": "chosen", "gpus": {"old": {}}},
+    answers=[{"problem": {"n": 1}}],
+    digest="d",
+)
+
+ROWS = pd.DataFrame(
+    {
+        "n": [1, 2, 3, 4, 5],
+        # The last but one is the usual choice, the last has no time.
+        "is_usual": [False, False, False, True, False],
+        "fraction": [1.0, 0.8, 0.9, 0.5, 0.0],
+        "best_of_5": [1.0, 0.9, 0.9, 0.5, 0.4],
+        "best_of_20": [1.0, 1.0, 1.0, 0.5, 0.5],
+        "gain": [1.2, 0.97, 0.99, 1.0, 0.0],
+        "gain_low": [1.195, 0.95, 0.98, 1.0, np.nan],
+        "gain_high": [1.205, 0.98, 1.0, 1.0, np.nan],
+        "best_gain": [1.2, 1.04, 1.051, 2.0, 1.049],
+        "improvement": [2.4, 1.94, 1.98, 2.0, 0.0],
+        "expected_gain_low": [1.1, 0.98, 0.9, 1.0, 1.0],
+        "expected_gain_high": [1.2, 1.1, 1.1, 1.0, 1.2],
+        "measured_ms": [1.0, 2.0, 4.0, 8.0, np.nan],
+        "expected_ms": [1.1, 1.9, 4.0, 10.0, 5.0],
+        "expected_ms_low": [0.9, 1.8, np.nan, 9.0, 4.0],
+        "expected_ms_high": [1.0, 1.95, np.nan, 11.0, 6.0],
+    }
+)
+
+
+def test_figures_of_a_blind_test_by_hand() -> None:
+    found = summarise(FROZEN, ROWS)
+    assert (found["problems"], found["new_gpu"], found["model"]) == (5, True, "chosen")
+    # More than 2 % slower, or without a time; of the latter no interval says that it is slower.
+    assert (found["harmed"], found["slower"]) == (2, 2)
+    # Gains of more than 5 % were possible at three; the usual choice misses one of them.
+    assert (found["kept_usual"], found["missed"], found["worthwhile"]) == (1, 1, 3)
+    # Expected gains of what is not usual: 1.2 and .99 lie inside, .97 and 0 do not.
+    assert (found["intervals"], found["covered"]) == (4, 0.5)
+    # Of three times with an interval the first lies at its end.
+    assert (found["times"], found["times_covered"]) == (3, pytest.approx(1 / 3))
+    # 10, 5, 0 and 25 %.
+    assert found["time_error_percent"] == pytest.approx(7.5)
+    assert (found["fraction_worst"], found["fraction_p5"]) == (0.0, pytest.approx(0.1))
+    assert found["best_of_5"] == pytest.approx((0.9 * 0.9 * 0.5 * 0.4) ** 0.2)
+    assert len(found["fraction_interval"]) == 2
+
+
+def test_a_gpu_that_the_product_knew_is_no_new_one() -> None:
+    frozen = FROZEN.model_copy(update={"gpu": "old"})
+    assert not summarise(frozen, ROWS)["new_gpu"]
