@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import foreign
 import pandas as pd
 import pytest
-from exported import GPUS, SIZES, UNKNOWN, problem
+from exported import GPUS, SIZES, STRICT, UNKNOWN, needs_gxx, problem, said_by_cpp
 from samples import ROOT, STENCIL
 
 import launchwise
@@ -144,7 +142,7 @@ def test_the_nearest_size_is_nearest_in_proportion(few: AnswerTable, tmp_path: P
         assert tuple(recommend(device, **wanted)["problem"].values()) == nearest
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@needs_gxx
 def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
     few: AnswerTable, tmp_path: Path
 ) -> None:
@@ -155,9 +153,8 @@ def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
         for (n, dtype, order), nearest in NEAREST.items()
     )
     (tmp_path / "tiles.hpp").write_text(cpp_header(few))
-    text = f'#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n{said}\n'
-    (tmp_path / "nearest.cpp").write_text(text)
-    subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "nearest.cpp"], cwd=tmp_path, check=True)
+    head = '#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n'
+    said_by_cpp(tmp_path, f"{head}{said}\nint main() {{}}\n")
 
 
 def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
@@ -201,19 +198,14 @@ int main() {{
 """
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@needs_gxx
 def test_the_header_compiles_alone_and_says_the_same_everywhere(
     table: AnswerTable, tmp_path: Path
 ) -> None:
     write_answers(tmp_path, table)
     questions = asked(table)
-    (tmp_path / "main.cpp").write_text(main_of(table, questions))
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    command = ["g++", *flags, "main.cpp", "-o", "main"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
-    found = [line.split() for line in lines.stdout.splitlines()]
+    said = said_by_cpp(tmp_path, main_of(table, questions), *STRICT)
+    found = [line.split() for line in said.splitlines()]
     assert len(found) == len(questions)
     for words, (device, wanted) in zip(found, questions, strict=True):
         known = expected(table, device, wanted)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import runpy
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 import yaml
-from exported import CONDITIONS
+from exported import CONDITIONS, needs_gxx, said_by_cpp
 from samples import ROOT
 
 from launchwise.base.expressions import evaluate
@@ -103,7 +101,7 @@ def test_python_says_the_same(tmp_path: Path) -> None:
         assert [own(each) for each in VALUES] == [evaluate(text, each) for each in VALUES]
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@needs_gxx
 def test_cpp_says_the_same(tmp_path: Path) -> None:
     members = {name: name for name in KINDS}
     expressions = [
@@ -119,7 +117,7 @@ def test_cpp_says_the_same(tmp_path: Path) -> None:
         f"    show({each['a']}, {each['b']}, {cpp_text(str(each['c']))});\n" for each in VALUES
     )
     helpers = (ROOT / "launchwise/exporting/templates/integers.hpp").read_text()
-    (tmp_path / "main.cpp").write_text(f"""\
+    text = f"""\
 #include <cstdint>
 #include <iostream>
 #include <string_view>
@@ -129,12 +127,10 @@ static void show(std::int64_t a, std::int64_t b, std::string_view c) {{
 {written}}}
 int main() {{
 {calls}}}
-""")
-    subprocess.run(["g++", "-std=c++17", "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+"""
     wanted = []
     for each in VALUES:
         values = [evaluate(text, each) for text in EXPORTED]
         values += [bool(evaluate(text, each)) for text in CONDITIONS]
         wanted += [str(value if isinstance(value, str) else int(value)) for value in values]
-    assert done.stdout.split() == wanted
+    assert said_by_cpp(tmp_path, text).split() == wanted

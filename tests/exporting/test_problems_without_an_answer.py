@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from exported import STRICT, needs_gxx, said_by_cpp
 from samples import STENCIL
 from stencil import slice_of_card, sweep
 from studies import by_size, entry, fit_product
@@ -126,10 +126,10 @@ def test_the_python_module_answers_such_problems_by_none(fits: Final, tmp_path: 
         assert module["recommend"](device, **{**FEASIBLE, "n": 0}) is None
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@needs_gxx
 def test_the_header_answers_such_problems_by_an_empty_optional(fits: Final, tmp_path: Path) -> None:
     write_answers(tmp_path, answer_table(fits, "fits"))
-    (tmp_path / "main.cpp").write_text("""\
+    text = """\
 #include "fits.hpp"
 namespace fits = launchwise::fits;
 static_assert(fits::recommend("card", {100, "float32", 8}));
@@ -139,8 +139,5 @@ static_assert(!fits::can_run({63, "float32", 8}));
 static_assert(!fits::recommend("no such card", {0, "float32", 8}));
 static_assert(!fits::recommend("no such card", {100, "float16", 8}));
 int main() {}
-""")
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    command = ["g++", *flags, "main.cpp", "-o", "main"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+"""
+    said_by_cpp(tmp_path, text, *STRICT)

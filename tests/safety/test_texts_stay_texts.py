@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from exported import needs_gxx, said_by_cpp
 from hostile import CANARY, TEXTS, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,7 +88,7 @@ def test_any_text_is_a_literal_of_python(texts: list[str]) -> None:
     assert [names[1] for names in found["DEVICES"]] == texts
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@needs_gxx
 def test_cpp_gives_every_text_back_and_runs_none(tmp_path: Path) -> None:
     (tmp_path / "exported.hpp").write_text(cpp_header(table_of(TEXTS)), encoding="utf-8")
     program = """#include "exported.hpp"
@@ -104,12 +105,8 @@ int main() {
     }
 }
 """
-    (tmp_path / "main.cpp").write_text(program)
     # -trigraphs: as compilers before C++17 read a text.
-    flags = ["-std=c++17", "-trigraphs", "-Wno-trigraphs", "-o", "main", "main.cpp"]
-    subprocess.run(["g++", *flags], cwd=tmp_path, check=True)
-    said = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    lines = said.stdout.split("\n")
+    lines = said_by_cpp(tmp_path, program, "-trigraphs", "-Wno-trigraphs").split("\n")
     written = [one.encode().hex() for one in TEXTS]
     assert lines[1 : 2 * len(TEXTS) : 2] == written
     assert lines[2 * len(TEXTS) : -1] == [f"{one} 1" for one in written]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 GPUS = ("card", "card.sm16")
 UNKNOWN = "card.sm32"
@@ -11,6 +16,19 @@ SIZES = (200, 256, 400, 512)
 
 def problem(n: int, dtype: str = "float32") -> dict[str, Any]:
     return {"n": n, "dtype": dtype, "order": 2}
+
+
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+def said_by_cpp(folder: Path, text: str, *flags: str) -> str:
+    """What a program in C++17 prints that is compiled and run in ``folder``."""
+    (folder / "main.cpp").write_text(text)
+    for command in (["g++", "-std=c++17", *flags, "main.cpp", "-o", "main"], ["./main"]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 CONDITIONS = [
