@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from samples import ROOT
+from described_gpus import gpus_in_hosts
 from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
@@ -16,13 +16,6 @@ from launchwise.exporting.files import wisdom_text
 from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
 from launchwise.exporting.problems import UNMEASURED
 from launchwise.exporting.table import answer_table
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
 from launchwise.gpus.profile import GpuProfile
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import answers
@@ -63,12 +56,7 @@ def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
     chosen = entry("committee", members="lightgbm, knn, best_on_average, nearest_size")
     folder = tmp_path_factory.mktemp("final") / "tiles"
     fit_product(folder, domain, sweeps, chosen)
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
-    profiles = {
-        name: described_profile(name, cards, efficiency, "t4", host_gbs)
-        for name, host_gbs in (("t4", None), ("t4.pcie", 12.0))
-    }
+    profiles = gpus_in_hosts({"t4": ("t4", None), "t4.pcie": ("t4", 12.0)})
     return read_final(folder, replace(domain, profiles={**domain.profiles, **profiles}))
 
 

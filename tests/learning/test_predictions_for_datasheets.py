@@ -10,13 +10,6 @@ import pandera.pandas as pa
 import pytest
 from stencil import copying_stencil
 
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import (
     fitted_predictors,
@@ -30,9 +23,9 @@ from launchwise.learning.splits import Case
 from launchwise.tables.predictions import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.described_gpus import described_gpus
+from tests.support.described_gpus import described_gpus, gpus_in_hosts
 from tests.support.report_study import sweep
-from tests.support.samples import ROOT, profile
+from tests.support.samples import profile
 
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
 
@@ -103,12 +96,8 @@ def test_no_time_is_below_the_roofline_beside_it(domain: Domain) -> None:
 
 def test_runs_that_copy_are_predicted_for_known_host_links_alone(tmp_path: Path) -> None:
     spec = load_spec(copying_stencil(tmp_path))
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
-    known = {
-        gpu: described_profile(gpu, cards, efficiency, "a100", host_gbs=rate)
-        for gpu, rate in (("unknown", None), ("slow", 12.0), ("fast", 25.0))
-    }
+    links = {"unknown": None, "slow": 12.0, "fast": 25.0}
+    known = gpus_in_hosts({gpu: ("a100", rate) for gpu, rate in links.items()})
     wanted = {"variant": ["block3d"], "row_padding": [0], "by": [8], "bz": [1], "bx": [32, 64]}
     domain = Domain(spec, known, wanted)
     problems: list[Problem] = [

@@ -8,16 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 import pytest
+from described_gpus import gpus_in_hosts
 from stencil import copying_stencil
 
 from launchwise.experiment.run_times import RunTime
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.published_times import held_against
@@ -29,7 +23,6 @@ from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.samples import ROOT
 
 CARDS = {"ti": "rtx2080ti", "black": "titan_black"}
 PROBLEM: Problem = {"n": 600, "dtype": "float64", "order": 2, "memory": "pinned"}
@@ -50,9 +43,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
 
 @pytest.fixture(scope="module")
 def domain(spec: Spec) -> Domain:
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
-    known = {gpu: described_profile(gpu, cards, efficiency, card) for gpu, card in CARDS.items()}
+    known = gpus_in_hosts({gpu: (card, None) for gpu, card in CARDS.items()})
     # The study's own candidates do not matter where a configuration is named.
     return Domain(spec, known, {**SELECTION, "bx": [64], "by": [4]})
 
