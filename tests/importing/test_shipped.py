@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import line_of
 from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, problem
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,15 +39,6 @@ def folder(tmp_path: Path) -> Path:
 def words(folder: Path, *more: str) -> list[str]:
     mapping = ["--mapping", str(folder / "vllm.yaml")]
     return ["import-shipped", str(folder / "grouped"), str(folder / NAME), *mapping, *more]
-
-
-def complaint_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that a mistake is told in."""
-    assert main(words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err.removeprefix("launchwise: ").rstrip("\n")
 
 
 def usual(folder: Path, tokens: int, **changed: Any) -> dict[str, Any] | None:
@@ -141,7 +133,7 @@ def test_a_file_that_cannot_be_judged_is_one_line(
     name, content, said = WRONG[case]
     (folder / name).write_text(json.dumps(content))
     more = [] if name == NAME else [str(folder / name)]
-    assert complaint_of(words(folder, *more), capsys).startswith(f"{folder / name}: {said}")
+    assert line_of(capsys, *words(folder, *more)).startswith(f"{folder / name}: {said}")
     assert not (folder / "grouped" / "usual.yaml").exists()
 
 
@@ -149,13 +141,13 @@ def test_choices_of_somebody_stay(folder: Path, capsys: pytest.CaptureFixture[st
     own = "choices:\n  - {reason: mine, configuration: {variant: triton, BLOCK_M: 16}}\n"
     (folder / "grouped" / "usual.yaml").write_text(own)
     said = "was not written by launchwise import-shipped: --replace writes over it"
-    assert said in complaint_of(words(folder), capsys)
+    assert said in line_of(capsys, *words(folder))
     for wrong, where in ((NAME, "4: must be"), ("vllm.yaml", "vllm.yaml")):
         text = (folder / wrong).read_text()
         (folder / wrong).write_text('{"4": 5}')
         # What is wrong with the files and the mapping comes first.
-        assert where in complaint_of(words(folder), capsys)
-        assert where in complaint_of(words(folder, "--replace"), capsys)
+        assert where in line_of(capsys, *words(folder))
+        assert where in line_of(capsys, *words(folder, "--replace"))
         (folder / wrong).write_text(text)
     assert (folder / "grouped" / "usual.yaml").read_text() == own
     assert main(words(folder, "--replace")) == 0
@@ -168,7 +160,7 @@ def test_a_tunable_that_the_mapping_leaves_out_is_named_as_such(
     mapping = folder / "vllm.yaml"
     mapping.write_text(mapping.read_text().replace("tunables: {", "tunables: {num_stages: null, "))
     said = "4: num_stages: is a tunable that the mapping leaves out (num_stages: null under"
-    assert complaint_of(words(folder), capsys).startswith(f"{folder / NAME}: {said}")
+    assert line_of(capsys, *words(folder)).startswith(f"{folder / NAME}: {said}")
     shipped = {"64": {key: value for key, value in theirs().items() if key != "num_stages"}}
     (folder / NAME).write_text(json.dumps(shipped))
     assert main(words(folder)) == 0

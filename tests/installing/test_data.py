@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import line_of
 
 from launchwise.cli.app import main
 from launchwise.cli.data.archive import MANIFEST, write_archive
@@ -54,14 +55,6 @@ def server(archive: Path) -> Iterator[str]:
         serving.shutdown()
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line on standard error of a call that fails."""
-    assert main(["data", *words]) == 2
-    line = capsys.readouterr().err
-    assert line.count("\n") == 1
-    return line
-
-
 @pytest.mark.parametrize("kind", ["archive", "clone", "server"])
 def test_sweeps_are_taken_in_once(
     kind: str, request: pytest.FixtureRequest, here: Path, capsys: pytest.CaptureFixture[str]
@@ -87,7 +80,7 @@ def test_a_checksum_of_the_whole_is_compared(
 ) -> None:
     own = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert main(["data", str(archive), "--sha256", own]) == 0
-    assert "fetch the archive again" in said(capsys, str(archive), "--sha256", "0" * 64)
+    assert "fetch the archive again" in line_of(capsys, "data", str(archive), "--sha256", "0" * 64)
 
 
 def test_a_file_that_differs_is_kept(
@@ -95,7 +88,7 @@ def test_a_file_that_differs_is_kept(
 ) -> None:
     (here / SWEEP).parent.mkdir(parents=True)
     (here / SWEEP).write_text("mine")
-    assert f"{SWEEP}: exists and differs" in said(capsys, str(archive))
+    assert f"{SWEEP}: exists and differs" in line_of(capsys, "data", str(archive))
     assert (here / SWEEP).read_text() == "mine"
 
 
@@ -105,10 +98,10 @@ def test_a_damaged_archive_is_one_line(
     content = archive.read_bytes()
     place = content.rindex(SWEEP.encode(), 0, content.index(b"PK\x01\x02"))
     archive.write_bytes(content[:place] + b"X" + content[place + 1 :])
-    assert "is damaged" in said(capsys, str(archive))
+    assert "is damaged" in line_of(capsys, "data", str(archive))
     assert not (here / SWEEP).exists()
     archive.write_bytes(content[: len(content) // 2])
-    assert "is damaged" in said(capsys, str(archive))
+    assert "is damaged" in line_of(capsys, "data", str(archive))
 
 
 def test_nothing_is_written_outside_of_data(
@@ -119,7 +112,7 @@ def test_nothing_is_written_outside_of_data(
         with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
             packed.writestr(MANIFEST, json.dumps({"launchwise": "1", "files": {name: entry}}))
             packed.writestr(name, b"x")
-        assert name in said(capsys, str(tmp_path / "bad.zip"))
+        assert name in line_of(capsys, "data", str(tmp_path / "bad.zip"))
     assert not list(here.iterdir())
 
 
@@ -135,7 +128,7 @@ def test_nothing_is_written_outside_of_data(
 def test_a_wrong_source_is_one_line(
     source: str, wanted: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert wanted in said(capsys, source)
+    assert wanted in line_of(capsys, "data", source)
 
 
 def test_a_zip_of_something_else_is_one_line(
@@ -143,6 +136,6 @@ def test_a_zip_of_something_else_is_one_line(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("a", "b")
-    assert f"holds no {MANIFEST}" in said(capsys, str(tmp_path / "a.zip"))
+    assert f"holds no {MANIFEST}" in line_of(capsys, "data", str(tmp_path / "a.zip"))
     (tmp_path / "b.zip").write_text("no zip")
-    assert "is damaged" in said(capsys, str(tmp_path / "b.zip"))
+    assert "is damaged" in line_of(capsys, "data", str(tmp_path / "b.zip"))

@@ -9,18 +9,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import launchwise
 from fake_cluster import FAKES
-from forks import forked, run_snakemake
-from installed import CARD
+from installed import CARD, snakemake
 from samples import ROOT
-
-from launchwise.base.storage import user_cache
 
 SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
 NO_GPU = {"PYTHONPATH": f"{FAKES}:{ROOT}", "FAKE_CARDS": str(FAKES / "none.json")}
@@ -35,13 +31,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     shutil.copytree(SMOOTH, folder / "project" / "smooth")
     return folder / "project"
-
-
-def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in the project, on a machine without a GPU."""
-    cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
-    environment = {**os.environ, **NO_GPU, **cache, **variables}
-    return forked(run_snakemake, [*words], folder, environment, seconds=120)
 
 
 COMMANDS: dict[str, tuple[list[str], str]] = {
@@ -160,7 +149,7 @@ def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     shutil.copytree(here, folder, ignore=shutil.ignore_patterns("smooth", ".snakemake", "tuned"))
     spoil(folder)
-    done = snakemake(folder, "-n")
+    done = snakemake(folder, "-n", **NO_GPU)
     said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
     assert done.returncode == 1
     assert len(said) == 1, done.stderr
@@ -170,7 +159,9 @@ def test_a_mistake_in_a_project(name: str, here: Path, tmp_path: Path) -> None:
 
 def test_a_project_as_it_is_made_has_a_default_target(here: Path, tmp_path: Path) -> None:
     (tmp_path / "cards.json").write_text(json.dumps({"here": [CARD]}))
-    done = snakemake(here, "-n", FAKE_CARDS=str(tmp_path / "cards.json"))
+    done = snakemake(
+        here, "-n", PYTHONPATH=NO_GPU["PYTHONPATH"], FAKE_CARDS=str(tmp_path / "cards.json")
+    )
     assert "results/report/index.html" in done.stdout, done.stderr
 
 
@@ -199,7 +190,7 @@ def test_a_home_that_is_full_costs_speed_alone(here: Path, small_disk: Path) -> 
 
 def test_a_full_folder_for_temporary_files_is_one_line(here: Path, small_disk: Path) -> None:
     full = _filled(small_disk)
-    done = snakemake(here, "-n", TMPDIR=full)
+    done = snakemake(here, "-n", TMPDIR=full, **NO_GPU)
     said = [line for line in done.stderr.splitlines() if line.startswith("launchwise: ")]
     assert said == [
         f"launchwise: TMPDIR={full}: cannot be written: No space left on device: free space, or "

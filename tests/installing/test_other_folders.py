@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from forks import forked, run_snakemake
+from installed import snakemake
 from samples import ROOT
 
 from launchwise import __version__
-from launchwise.base.storage import user_cache
 
 SNAKEFILE = ROOT / "Snakefile"
 SETTINGS = {
@@ -45,14 +44,6 @@ def here(tmp_path: Path) -> Path:
     for name in ("config.yaml", "config/config.yaml"):
         (folder / name).write_text(yaml.safe_dump(SETTINGS))
     return folder
-
-
-def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake in a folder."""
-    # Facts about the project's code are kept; sources that Snakemake fetches are not.
-    cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache, **variables}
-    return forked(run_snakemake, [*words], folder, environment, seconds=120)
 
 
 def makes(folder: Path, *words: str, **variables: str) -> None:

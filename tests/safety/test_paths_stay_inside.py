@@ -7,11 +7,13 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import foreign
 import pytest
 import yaml
+from command_line import line_of
 from declared_workloads import STEPS
 from hostile import table_of
 
@@ -63,14 +65,7 @@ def workload(tmp_path: Path) -> Path:
 @pytest.fixture
 def complaint(capsys: pytest.CaptureFixture[str]) -> Complaint:
     """The one line on standard error of a command that fails."""
-
-    def of(*words: str) -> str:
-        assert main(list(words)) == 2
-        said = capsys.readouterr().err
-        assert said.count("\n") == 1
-        return said
-
-    return of
+    return partial(line_of, capsys)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -6,8 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from forks import forked, run_launchwise
 from samples import ROOT
+
+from launchwise.cli.app import main
 
 
 def launchwise(
@@ -16,6 +19,16 @@ def launchwise(
     """``launchwise`` in a folder, with environment variables."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return forked(run_launchwise, [*arguments], folder, environment, seconds=120)
+
+
+def line_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line that a command in this process tells a mistake of the user in."""
+    capsys.readouterr()
+    assert main([*words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1, err
+    return err.removeprefix("launchwise: ").rstrip("\n")
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:

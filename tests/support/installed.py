@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fake_cluster import FAKES
+from forks import forked, run_snakemake
 from samples import ROOT
+
+from launchwise.base.storage import user_cache
 
 CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90", "sms": 8}
 
@@ -19,6 +22,16 @@ CARD = {"index": 0, "uuid": "GPU-h200-0", "name": "Made-up h200", "arch": "sm_90
 def shared_packages() -> list[str]:
     """Folders of packages of this interpreter."""
     return [*dict.fromkeys(each for each in sys.path if each.endswith("-packages"))]
+
+
+def snakemake(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake in the folder of somebody else's project.
+
+    Facts about the project's code are kept; sources that Snakemake fetches are not.
+    """
+    cache = {"XDG_CACHE_HOME": str(user_cache().parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **cache, **variables}
+    return forked(run_snakemake, [*words], folder, environment, seconds=120)
 
 
 def build_wheel(folder: Path, tree: Path = ROOT) -> Path:
