@@ -33,8 +33,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Clu
     project.project.ask(
         {**study, "candidates": space, "blind": {"problems": PROBLEMS, "parameters": parameters}}
     )
-    with project.start("--cores", "2", f"freeze_{STUDY}") as run:
-        assert run.wait(300) == 0, run.said()[-3000:]
+    project.run(f"freeze_{STUDY}")
     return project
 
 
@@ -63,8 +62,7 @@ def test_answers_come_before_measurements(project: ClusterProject) -> None:
 
 def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
     before = (files(project) / f"{STUDY}.frozen.json").read_bytes()
-    with project.start("--cores", "2", f"blind_{STUDY}") as run:
-        assert run.wait(300) == 0, run.said()[-3000:]
+    project.run(f"blind_{STUDY}")
     assert (files(project) / f"{STUDY}.frozen.json").read_bytes() == before
     frozen = frozen_of(project)
     score = json.loads((files(project) / f"{STUDY}.score.json").read_text())
@@ -95,9 +93,8 @@ def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
 
 def test_a_blind_test_is_not_repeated_by_itself(project: ClusterProject) -> None:
     def planned(*words: str, target: str = f"blind_{STUDY}") -> set[str]:
-        with project.start("--dry-run", "--cores", "2", *words, "--", target) as run:
-            assert run.wait(60) == 0, run.said()[-3000:]
-            return {*re.findall(r"^rule (\w+):", run.said(), re.MULTILINE)}
+        said = project.run("--dry-run", *words, "--", target)
+        return {*re.findall(r"^rule (\w+):", said, re.MULTILINE)}
 
     assert planned() == set()
     # Whatever changes: its settings, its code, even the time of every script.
@@ -146,9 +143,8 @@ def test_answers_that_were_changed_are_refused(project: ClusterProject) -> None:
     try:
         target = f"results/blind/h200/{STUDY}.score.json"
         arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
-        with project.start("--cores", "2", *arguments, "--", target) as run:
-            assert run.wait(60) != 0
-            assert "the answers were changed" in run.said()
+        said = project.run(*arguments, "--", target, fails=True)
+        assert "the answers were changed" in said
     finally:
         path.write_text(before)
 
@@ -165,17 +161,15 @@ def test_rows_that_are_older_than_the_answers_are_refused(project: ClusterProjec
     try:
         target = f"results/blind/h200/{STUDY}.score.json"
         arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
-        with project.start("--cores", "2", *arguments, "--", target) as run:
-            assert run.wait(60) != 0
-            assert "before the answers were frozen" in run.said()
+        said = project.run(*arguments, "--", target, fails=True)
+        assert "before the answers were frozen" in said
     finally:
         path.write_text(before)
 
 
 def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
     targets = f"data/recorded/h200/blind/{STUDY}.frozen.json", "record_t4"
-    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", *targets) as run:
-        assert run.wait(60) == 0, run.said()[-3000:]
+    project.run("--rerun-triggers", "mtime", "--", *targets)
     for gpu in ("h200", "t4"):
         folder = project.project.folder / "data" / "recorded" / gpu
         for kind in ("frozen.json", "sweep.parquet", "pairs.parquet"):
@@ -191,8 +185,7 @@ def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(
     project: ClusterProject,
 ) -> None:
     """After the blind test of the other GPU was recorded."""
-    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", "record_h200") as run:
-        assert run.wait(120) == 0, run.said()[-3000:]
+    project.run("--rerun-triggers", "mtime", "--", "record_h200")
     config = project.project.config()
     live = {name: value for name, value in config["gpus"]["t4"].items() if name != "held_out"}
     config["gpus"].update({"h200": {"source": "recorded"}, "t4": live})
@@ -203,8 +196,7 @@ def test_another_gpu_is_asked_for_problems_that_no_blind_test_measured(
     for path in files(project, "t4").glob("*"):
         path.unlink()
     target = f"results/blind/t4/{STUDY}.frozen.json"
-    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
-        assert run.wait(300) == 0, run.said()[-3000:]
+    project.run("--rerun-triggers", "mtime", "--", target)
     asked = [
         json.loads((files(project, gpu) / f"{STUDY}.frozen.json").read_text())["answers"]
         for gpu in ("h200", "t4")

@@ -18,8 +18,7 @@ def live(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Cluste
     """A project on a machine with cards of three kinds, one of its GPUs measured and recorded."""
     folder = tmp_path_factory.mktemp("live")
     project = ClusterProject.make(folder, kernel_cache, haste=True)
-    with project.start("--cores", "2", "record_h200.sm4", "sweep_a100") as run:
-        assert run.wait(200) == 0, run.said()[-3000:]
+    project.run("record_h200.sm4", "sweep_a100")
     return project
 
 
@@ -47,15 +46,11 @@ def test_shards_measure_everything_once(live: ClusterProject) -> None:
 
 
 def test_what_was_measured_is_not_measured_again(live: ClusterProject) -> None:
-    with live.start("--cores", "2", "record_h200.sm4", "sweep_a100") as run:
-        assert run.wait(60) == 0
-        assert "Nothing to be done" in run.said()
+    assert "Nothing to be done" in live.run("record_h200.sm4", "sweep_a100")
     # A new check, or one on another machine, is no reason either.
     path: Path = live.results / "checks" / "a100.json"
     path.touch()
-    with live.start("--cores", "2", "sweep_a100") as run:
-        assert run.wait(60) == 0
-        assert "Nothing to be done" in run.said()
+    assert "Nothing to be done" in live.run("sweep_a100")
 
 
 def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
@@ -70,14 +65,11 @@ def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
     sweep["anew"] = [{"n": [20], "bx": [128]}]
     live.project.configure(config)
     try:
-        with live.start("--cores", "2", "record_h200.sm4") as run:
-            assert run.wait(120) == 0, run.said()[-3000:]
+        live.run("record_h200.sm4")
         config["gpus"]["a100"]["extend"] = True
         live.project.configure(config)
-        with live.start("--cores", "2", "sweep_a100") as run:
-            assert run.wait(60) != 0
-            wanted = "gpus.a100.extend: no file 'profile.json' in 'data/recorded/a100'"
-            assert wanted in run.said()
+        wanted = "gpus.a100.extend: no file 'profile.json' in 'data/recorded/a100'"
+        assert wanted in live.run("sweep_a100", fails=True)
     finally:
         live.project.configure(asked)
     after = pd.read_parquet(recorded / "stencil.parquet")
@@ -104,9 +96,7 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
     config = live.project.config()
     config["gpus"]["other"] = {"source": "live", "arch": "sm_80", "device": "Made-up h200"}
     live.project.configure(config)
-    with live.start("--cores", "2", "--keep-going", "sweep_other", "check_gpus") as run:
-        assert run.wait(60) != 0
-        said = run.said()
+    said = live.run("--keep-going", "sweep_other", "check_gpus", fails=True)
     assert "gpus.other: " in said
     assert "no matching GPU: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
     assert not (live.results / "gpus" / "other.json").exists()
@@ -122,8 +112,7 @@ def test_a_new_gpu_is_searched_from_what_a_recorded_one_measured(live: ClusterPr
     sweep["strategy"] = {"kind": "transfer", "budget": 5}
     live.project.configure(config)
     try:
-        with live.start("--cores", "2", "sweep_h200") as run:
-            assert run.wait(120) == 0, run.said()[-3000:]
+        live.run("sweep_h200")
     finally:
         live.project.configure(asked)
     prior = pd.read_parquet(live.results / "priors" / "h200" / "stencil.parquet")

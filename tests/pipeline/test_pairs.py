@@ -29,8 +29,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path) -> Clu
     study = {**project.project.study(), "candidates": SPACE, "splits": {"sizes": sizes}}
     project.project.ask(study)
     set_card(project)
-    with project.start("--cores", "2", f"final_{STUDY}") as run:
-        assert run.wait(300) == 0, run.said()[-3000:]
+    project.run(f"final_{STUDY}")
     return project
 
 
@@ -88,9 +87,7 @@ def test_what_is_answered_takes_part(project: ClusterProject) -> None:
 
 
 def test_answers_are_compared_between_learning_and_evaluation(project: ClusterProject) -> None:
-    with project.start("-n", "--forceall", f"final_{STUDY}") as run:
-        assert run.wait(60) == 0, run.said()[-3000:]
-        said = run.said()
+    said = project.run("-n", "--forceall", f"final_{STUDY}")
     blocks = re.split(r"^(?:local)?rule (\w+):\n", said, flags=re.MULTILINE)
     inputs = {
         rule: block.split("output:")[0]
@@ -224,8 +221,7 @@ def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterPr
     drawn.unlink()
     configured = ("--configfile", "config.yaml", "results/recheck/settings.yaml")
     name = str(drawn.relative_to(project.project.folder))
-    with project.start("--cores", "1", *configured, "--", name) as run:
-        assert run.wait(200) == 0, run.said()[-3000:]
+    project.run(*configured, "--", name)
     assert drawn.read_text() == first
 
 
@@ -233,10 +229,9 @@ def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> 
     more = project.project.folder / "t4.yaml"
     more.write_text("gpus: {t4: {source: live, arch: sm_75}}\n")
     configured = ("--configfile", "config.yaml", more.name)
-    with project.start("-n", "--quiet", "host", *configured, "--", f"recheck_{STUDY}") as run:
-        assert run.wait(200) == 0, run.said()[-3000:]
+    said = project.run("-n", "--quiet", "host", *configured, "--", f"recheck_{STUDY}")
     for gpu in ("h200", "t4"):
-        assert f"results/recheck/{gpu}/{STUDY}.parquet" in run.said()
+        assert f"results/recheck/{gpu}/{STUDY}.parquet" in said
 
 
 @pytest.mark.parametrize(
@@ -299,8 +294,7 @@ def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject)
 
 
 def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
-    with project.start("--cores", "2", "record_pairs_h200", "record_h200") as run:
-        assert run.wait(100) == 0, run.said()[-3000:]
+    project.run("record_pairs_h200", "record_h200")
     config = project.project.config()
     asked = json.loads(json.dumps(config))
     asked["gpus"]["h200"] = {"source": "recorded"}
@@ -308,8 +302,7 @@ def test_pairs_are_recorded_and_read_back(project: ClusterProject) -> None:
     before = pairs_of(project)
     (project.results / "pairs" / "h200" / f"{STUDY}.parquet").unlink()
     try:
-        with project.start("--cores", "2", f"results/pairs/h200/{STUDY}.parquet") as run:
-            assert run.wait(60) == 0, run.said()[-3000:]
+        project.run(f"results/pairs/h200/{STUDY}.parquet")
     finally:
         project.project.configure(config)
     assert pairs_of(project).equals(before)
@@ -330,7 +323,6 @@ def test_a_changed_contest_is_measured_and_others_are_kept(project: ClusterProje
     changed["entrants"].append({"configuration": other, "roles": ["near"]})
     Path(contests).write_text(json.dumps(content))
     target = f"results/pairs/h200/{STUDY}.parquet"
-    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
-        assert run.wait(100) == 0, run.said()[-3000:]
+    project.run("--rerun-triggers", "mtime", "--", target)
     assert visits_in(journal) == before + 1
     assert len(pairs_of(project)) == sizes.sum() + 1

@@ -188,6 +188,12 @@ class ClusterProject:
                 except subprocess.TimeoutExpired:
                     process.kill()
 
+    def run(self, *words: str, fails: bool = False, seconds: float = 300) -> str:
+        """What Snakemake says, on two cores, until it ends well, or badly where it shall."""
+        with self.start("--cores", "2", *words) as run:
+            assert (run.wait(seconds) != 0) == fails, run.said()[-3000:]
+            return run.said()
+
     def end_orphans(self) -> None:
         """SIGKILL for every process that still works in the project: jobs that Slurm lost."""
         for process in Path("/proc").glob("[0-9]*"):
