@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from committees import committee
 from recommending import Ground, RecommenderProtocol, chosen
 from stencil import ASKED, FAR, TRAINED, cases
 
@@ -16,6 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import kinds, recommender_class, source
+from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import Case, among
 
@@ -28,6 +28,14 @@ UNTIMED = ("best_tree", "lambdarank")
 """Kinds that predict no times."""
 UNTAUGHT = ("analytical", "roofline")
 """Kinds that learn nothing."""
+
+
+def committee(domain: Domain, **parameters: Any) -> CommitteeRecommender:
+    """A committee that is not fitted, of members that are named as their kinds."""
+    members = ("knn", "tree", "nearest_size")
+    made = CommitteeRecommender(domain, members=", ".join(members), **parameters)
+    own = {name: (BASELINES.get(name) or recommender_class(name))(domain) for name in members}
+    return made.of(own, {name: name for name in members})
 
 
 class TestEveryKind(RecommenderProtocol):
