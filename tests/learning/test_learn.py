@@ -364,7 +364,6 @@ def test_a_parameter_out_of_range_names_the_model_and_its_file(
     with pytest.raises(UserError) as caught:
         one_model(domain, sweep, tmp_path, Asked(entry("tree", **parameters), blamed=blamed))
     assert str(caught.value).startswith(f"{where}{key}: ")
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("near_percent", "all_near"), [(2.0, False), (20.0, True)])

@@ -240,9 +240,8 @@ def test_rows_of_other_problems_are_refused_as_training_rows(
 ) -> None:
     rows = sweep(stencil_spec, {64: [1.0, 2.0], 70: [1.0]})
     one = fold(train, test)
-    with pytest.raises(UserError, match=message) as caught:
+    with pytest.raises(UserError, match=message):
         check_training(rows, one.train, one.test, stencil_spec, "rows.parquet")
-    assert "\n" not in str(caught.value)
     check_training(rows[rows["n"] == 64], one.train, one.test, stencil_spec, "rows.parquet")
 
 

@@ -202,7 +202,6 @@ def test_a_split_of_unmeasured_problems_names_its_key(
     with pytest.raises(UserError) as caught:
         made(stencil_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
     assert caught.value.key == f"studies.s.splits.it.{part}"
-    assert "\n" not in str(caught.value)
 
 
 def test_a_problem_without_its_baseline_is_no_test_problem(stencil_spec: Spec) -> None:
@@ -231,7 +230,6 @@ def test_transfer_of_one_gpu_is_an_error(stencil_spec: Spec) -> None:
         made(stencil_spec, {"a": {(64, "float32", 2): True}}, TRANSFER)
     assert caught.value.key == "studies.s.splits.it"
     assert "at least 2 GPUs" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec: Spec) -> None:
@@ -242,7 +240,6 @@ def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec: Spec) -> Non
     with pytest.raises(UserError) as caught:
         make_splits("s", *asked, {gpu: {"n": [100, 200]} for gpu in ("b.sm16", "b.sm32")})
     assert "at least 2 GPUs, the sweeps hold only those of a" in str(caught.value)
-    assert "\n" not in str(caught.value)
     # Slices of the only card that is left are left out one by one.
     found = make_splits("s", *asked, {"a": {"n": [100, 200]}})["splits"]["it"]
     assert list(found["folds"]) == ["b.sm16", "b.sm32"]
@@ -321,9 +318,8 @@ def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path: Path) -> No
 
 def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path) -> None:
     write_json(tmp_path / "splits.json", {"other": 1})
-    with pytest.raises(UserError, match="not a file of splits") as caught:
+    with pytest.raises(UserError, match="not a file of splits"):
         read_folds(tmp_path / "splits.json")
-    assert "\n" not in str(caught.value)
 
 
 def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:

@@ -201,9 +201,8 @@ class TestOneArchitecture:
     ) -> None:
         workload = load_workload(STENCIL, stencil_spec)
         builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
-        with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
+        with pytest.raises(UserError, match=r"nvcc failed: .*sm_20"):
             compile_bundle(STENCIL, stencil_spec, builds, "sm_20", tmp_path / "x", 2)
-        assert "\n" not in str(caught.value)
 
     def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(self, stencil_spec: Spec) -> None:
         workload = load_workload(STENCIL, stencil_spec)
