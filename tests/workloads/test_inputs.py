@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.workloads.declared.content import uniform
+from launchwise.workloads.inputs import uniform
 
 
 @given(st.integers(0, 2**63), st.sampled_from([(-1.0, 1.0), (1500.0, 4500.0)]))

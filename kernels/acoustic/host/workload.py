@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.workloads.builds import Build, real_macro
-from launchwise.workloads.declared.content import uniform
+from launchwise.workloads.inputs import uniform
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
     Allocations,

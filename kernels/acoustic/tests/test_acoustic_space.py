@@ -103,7 +103,7 @@ def test_host_code_that_the_workload_imports_decides_what_is_measured(
     found = {path.relative_to(root).as_posix() for path in deciding_files(acoustic_folder)}
     own = {f"kernels/acoustic/host/{name}.py" for name in ("stencil", "workload")}
     python = {path for path in found if path.endswith(".py")}
-    assert python == {*own, "launchwise/workloads/declared/content.py"}
+    assert python == {*own, "launchwise/workloads/inputs.py"}
 
 
 def test_sources_are_what_kernels_are_made_from() -> None:

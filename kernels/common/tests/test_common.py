@@ -20,8 +20,8 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.measuring.source_states import deciding_files, fingerprint, source_state
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
-from launchwise.workloads.declared.content import uniform
 from launchwise.workloads.device import Launch
+from launchwise.workloads.inputs import uniform
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from tests.support.host_device import HostDevice
@@ -318,7 +318,7 @@ def test_a_changed_header_changes_the_fingerprint_of_those_that_include_it(
     [
         (
             "9E3779B97F4A7C15",
-            {"kernels/common/uniform.cuh", "launchwise/workloads/declared/content.py"},
+            {"kernels/common/uniform.cuh", "launchwise/workloads/inputs.py"},
         ),
         (r"define DYNAMIC_SHARED", {"kernels/common/dynamic_shared.cuh"}),
         (r"__shfl_(xor_)?sync", {"kernels/common/largest.cuh", "kernels/common/warp.cuh"}),

@@ -10,7 +10,7 @@ import numpy as np
 
 from launchwise.measuring.measure import LaunchFailed
 from launchwise.workloads.builds import Build
-from launchwise.workloads.declared.content import uniform
+from launchwise.workloads.inputs import uniform
 from launchwise.workloads.workload import (
     Device,
     Finding,

@@ -17,6 +17,6 @@ def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     )
     own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
     python = {path.relative_to(ROOT).as_posix() for path in found if path.suffix == ".py"}
-    assert python == {*own, "launchwise/workloads/declared/content.py"}
+    assert python == {*own, "launchwise/workloads/inputs.py"}
     # The compiled part of the host's code decides, too.
     assert {ROOT / host / "thomas.c", ROOT / host / "partition.c"} <= set(found)
