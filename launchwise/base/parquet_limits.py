@@ -15,7 +15,7 @@ import pyarrow.parquet
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular
 
-MOST_VALUES = 1_000_000_000
+MOST_VALUES = 200_000_000
 """Most values of all columns together."""
 
 MOST_BYTES = 2 << 30
