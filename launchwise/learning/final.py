@@ -20,7 +20,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.situations import Known
-from launchwise.learning.splits import Case
 from launchwise.learning.stored import Offsets, read_product_facts
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
@@ -84,10 +83,6 @@ class Final:
         for place, key in enumerate(zip(*columns, strict=True)):
             found.setdefault(key, []).append(place)
         return found
-
-    def has_measured(self, case: Case) -> bool:
-        """Whether a case was measured: no model answers it."""
-        return case.key in self.places
 
     @cached_property
     def recommender(self) -> Recommender:

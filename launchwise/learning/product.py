@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -26,8 +25,7 @@ from launchwise.base.storage import (
     read_sealed_json,
     write_sealed_json,
 )
-from launchwise.experiment.settings import Search
-from launchwise.experiment.study import ModelEntry, Study
+from launchwise.experiment.study import Study
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.calibration import calibrate
 from launchwise.learning.clean import clean
@@ -40,9 +38,9 @@ from launchwise.learning.final import (
     PREDICTOR_FOLDER,
     Final,
 )
-from launchwise.learning.learn import Asked, Learning, origin_of
+from launchwise.learning.learn import Learning, origin_of
 from launchwise.learning.recommender import Recommender
-from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of, recommender_class
+from launchwise.learning.recommenders import COMMITTEE, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.situations import Situation
@@ -54,7 +52,6 @@ from launchwise.learning.splits import (
     cases_in,
 )
 from launchwise.learning.stored import Offsets
-from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import FOLDS, fastest_measured_schema
 from launchwise.workloads.metrics import MEASURED
@@ -184,38 +181,6 @@ def _linked(source: Path, target: Path) -> None:
     except (OSError, shutil.Error):  # another file system, or one without links
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target)
-
-
-def fit_final(
-    study: Study,
-    name: str,
-    entry: ModelEntry,
-    domain: Domain,
-    sweeps: Mapping[str, pd.DataFrame],
-    times: Mapping[str, pd.DataFrame],
-    sources: Sequence[Path],
-    seed: int,
-    folder: Path,
-) -> Final:
-    """Fit one model to all measured rows of a study and write the product, without intervals.
-
-    Parameters
-    ----------
-    name, entry
-        The model; members of a committee are plain kinds and simple rules.
-    sweeps, times, sources
-        GPU to its measurements and to its judged times; files of the sweeps.
-    """
-    members = members_of(entry.parameters, MEMBERS) if entry.kind == COMMITTEE else []
-    plain = {
-        each: Asked(ModelEntry(kind=each, title=each)) for each in members if each not in BASELINES
-    }
-    learnt = learnt_from(study, domain, sweeps)
-    known = TrainingRows(learnt.training, ())
-    asked = Learning({**plain, name: Asked(entry)}, known, domain, Search(), seed, ALL_ROWS)
-    with TemporaryDirectory() as scratch:
-        fit_answering(asked, name, learnt, sweeps, Path(scratch, "fitted"))
-        return write_product(Path(scratch, "fitted"), folder, times, sources, {}, domain)
 
 
 def _made(asked: Learning, name: str) -> Recommender:

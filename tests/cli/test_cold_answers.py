@@ -14,13 +14,13 @@ import yaml
 from command_line import complaint, launchwise
 from samples import SAXPY, STENCIL
 from stencil import slice_of_card, sweep
+from studies import fit_final
 
 from launchwise.cli.app import main
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain
-from launchwise.learning.product import fit_final
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.times import judged_times

@@ -12,9 +12,9 @@ from answer_forms import Answering
 from drawn_questions import KINDS, drawn
 from harness.ablated import material_of
 from harness.projects import ROOT, find_studies
+from studies import fit_final
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.learning.product import fit_final
 from launchwise.tables.times import judged_times
 
 SEED = 7

@@ -61,7 +61,7 @@ def test_they_are_answered_by_their_fastest_configuration(
     assert len(final.tested) == len(TESTED) - 2
     assert not final.measured["blind"].any()
     for case, found in zip(cases, answers(final, cases), strict=True):
-        assert final.has_measured(case)
+        assert case.key in final.places
         assert found.basis == MEASURED
         own = blind.merge(pd.DataFrame([case.problem]), on=final.spec.problem_columns)
         own = own[final.domain.is_candidate(own) & own["status"].isin(["ok", "slow"])]
@@ -88,7 +88,7 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
 
 def test_a_tested_problem_that_is_asked_anyway_is_listed_once(final: Final) -> None:
     asked = asked_cases(final, [GPU])
-    between = next(case.problem for case in asked if not final.has_measured(case))
+    between = next(case.problem for case in asked if case.key not in final.places)
     blind = final.tested.iloc[:1].assign(**between)
     both = replace(final, fastest=pd.concat([final.fastest, blind], ignore_index=True))
     assert len(both.tested) == len(final.tested) + 1

@@ -12,6 +12,7 @@ import pandas as pd
 import yaml
 from samples import ROOT, STENCIL
 from stencil import GPUS, TRAINED, slice_of_card, sweep
+from studies import fit_final
 
 from launchwise.cli.studies import read_experiment
 from launchwise.experiment.experiment import Experiment
@@ -21,7 +22,6 @@ from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.learning.product import fit_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry, Study
+from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.learn import Asked, Learning
-from launchwise.learning.product import fit_final
+from launchwise.learning.product import fit_answering, learnt_from, write_product
+from launchwise.learning.recommenders import COMMITTEE, MEMBERS, members_of
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import Fold
 from launchwise.learning.training_rows import TrainingRows
@@ -37,6 +40,38 @@ def by_size(train: Sequence[int], test: Sequence[int]) -> dict[str, Any]:
     """Splits of a study that holds sizes out."""
     parts = {"train": {"n": [*train]}, "test": {"n": [*test]}}
     return {"sizes": {"kind": "problems", "title": "t", **parts}}
+
+
+def fit_final(
+    study: Study,
+    name: str,
+    entry: ModelEntry,
+    domain: Domain,
+    sweeps: Mapping[str, pd.DataFrame],
+    times: Mapping[str, pd.DataFrame],
+    sources: Sequence[Path],
+    seed: int,
+    folder: Path,
+) -> Final:
+    """Fit one model to all measured rows of a study and write the product, without intervals.
+
+    Parameters
+    ----------
+    name, entry
+        The model; members of a committee are plain kinds and simple rules.
+    sweeps, times, sources
+        GPU to its measurements and to its judged times; files of the sweeps.
+    """
+    members = members_of(entry.parameters, MEMBERS) if entry.kind == COMMITTEE else []
+    plain = {
+        each: Asked(ModelEntry(kind=each, title=each)) for each in members if each not in BASELINES
+    }
+    learnt = learnt_from(study, domain, sweeps)
+    known = TrainingRows(learnt.training, ())
+    asked = Learning({**plain, name: Asked(entry)}, known, domain, Search(), seed, ALL_ROWS)
+    with TemporaryDirectory() as scratch:
+        fit_answering(asked, name, learnt, sweeps, Path(scratch, "fitted"))
+        return write_product(Path(scratch, "fitted"), folder, times, sources, {}, domain)
 
 
 def fit_product(
