@@ -225,14 +225,7 @@ def evaluate(
     UserError
         When a model recommends for no case, or for other cases than the splits test.
     """
-    first = pd.concat([learnt.recommended(each, 1) for each in learnt.said], ignore_index=True)
-    _check_complete(first, folds, domain)
-    keys = ["model", "split", "fold", "case"]
-    short_lists = shares[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
-    first = truth.beside(first).merge(short_lists, on=keys, how="left")
-    first = first.merge(errors_of_cases(timed, learnt.predicting), on=keys, how="left")
-    first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
-    first["improved_runs"] = _improved_runs(first, domain)
+    first = _first_choices(learnt, folds, truth, timed, shares, domain)
     others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
     table = pd.concat([first, *others], ignore_index=True).assign(study=study)
     ratio = table["time_ms"].to_numpy(dtype=float)
@@ -243,14 +236,33 @@ def evaluate(
     table["is_usual"] = domain.is_usual(table)
     table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
-    table[["least_gain", "most_gain"]] = np.nan
-    answers = (table["model"] == answering).to_numpy()
+    answers = table["model"] == answering
     answered = table[answers].reset_index(drop=True)
     errors = Errors.of(answered, folds, domain)
-    limits = with_limits(answered, errors)
-    for name in ("least_gain", "most_gain"):
-        table.loc[answers, name] = limits[name].to_numpy()
+    limits = ["least_gain", "most_gain"]
+    table[limits] = np.nan
+    table.loc[answers, limits] = with_limits(answered, errors)[limits].to_numpy()
     return table, errors
+
+
+def _first_choices(
+    learnt: Learnt,
+    folds: list[Fold],
+    truth: Truth,
+    timed: pd.DataFrame,
+    shares: pd.DataFrame,
+    domain: Domain,
+) -> pd.DataFrame:
+    """Rows of models and simple rules; arguments and errors as of :func:`evaluate`."""
+    first = pd.concat([learnt.recommended(each, 1) for each in learnt.said], ignore_index=True)
+    _check_complete(first, folds, domain)
+    keys = ["model", "split", "fold", "case"]
+    short_lists = shares[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
+    first = truth.beside(first).merge(short_lists, on=keys, how="left")
+    first = first.merge(errors_of_cases(timed, learnt.predicting), on=keys, how="left")
+    first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
+    first["improved_runs"] = _improved_runs(first, domain)
+    return first
 
 
 def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:
