@@ -316,6 +316,7 @@ def test_checks_on_the_device(gpu: Any) -> None:
             solve(*map(gpu.array, weak), check=check)
 
 
+@pytest.mark.times
 def test_too_little_memory_says_how_much_is_needed() -> None:
     gpu = Cupy()
     cupy = gpu.module
