@@ -54,7 +54,6 @@ def recommend(
     measures some on this machine, and the fastest is the answer; rows stay in measured/STUDY.
     """
     from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
-    from launchwise.exporting.cpp import macros_text
 
     files = settings_files(configfile)
     asked = Question(study, gpu, problem, top, files, least_gain)
@@ -65,6 +64,8 @@ def recommend(
 
         found, spec = measured_answer(asked, measure, Path.cwd())
     if macros:
+        from launchwise.exporting.cpp import macros_text
+
         print(macros_text(found, spec), end="")
     else:
         print(as_json_text(found, spec) if as_json else as_text(found, spec))
