@@ -22,8 +22,13 @@ MOST_BYTES = 2 << 30
 """Most bytes, unpacked; also of all texts of a column."""
 
 
-def insist_on_limits(path: str | Path) -> None:
+def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:
     """Insist that a Parquet file unpacks to no more than the limits.
+
+    Parameters
+    ----------
+    most_values
+        Most values of all columns together; files that a stage makes of many may hold more.
 
     Raises
     ------
@@ -37,8 +42,8 @@ def insist_on_limits(path: str | Path) -> None:
         groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
         chunks = [one.column(place) for one in groups for place in range(one.num_columns)]
         values = sum(chunk.num_values for chunk in chunks)
-        if max(values, file.metadata.num_rows) > MOST_VALUES:
-            raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
+        if max(values, file.metadata.num_rows) > most_values:
+            raise UserError(path, "", f"holds more than {most_values:,} values")
         if sum(chunk.total_uncompressed_size for chunk in chunks) > MOST_BYTES:
             raise UserError(path, "", f"unpacks to more than {MOST_BYTES >> 30} GiB")
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
@@ -47,7 +52,7 @@ def insist_on_limits(path: str | Path) -> None:
     with pyarrow.parquet.ParquetFile(
         path, read_dictionary=texts, page_checksum_verification=True
     ) as file:
-        # As codes: no more than MOST_VALUES of four bytes.
+        # As codes: no more than `most_values` of four bytes.
         for name, column in zip(texts, file.read(columns=texts).columns, strict=True):
             if _bytes_of_texts(column) > MOST_BYTES:
                 raise UserError(path, name, f"unpacks to more than {MOST_BYTES >> 30} GiB")

@@ -34,6 +34,9 @@ CANDIDATES = "candidates"
 LONGEST = 50
 """Recommendations of a test case that have a rank."""
 
+MOST_CANDIDATES = 2_000_000_000
+"""Most values of a table of candidates: a hundred GPUs with ten thousand rows each take a tenth."""
+
 
 def said_by(recommender: Recommender, choices: pd.DataFrame) -> pd.DataFrame:
     """What a fitted recommender says of candidates: columns of :data:`SAID`, a row for each."""
@@ -165,7 +168,8 @@ def read_learnt(
         When a file is missing or damaged, or was made for other candidates.
     """
     path = folder / f"{CANDIDATES}.parquet"
-    candidates, wanted = read_table(path, candidates_schema(spec)), read_facts(path)[CANDIDATES]
+    candidates = read_table(path, candidates_schema(spec), most_values=MOST_CANDIDATES)
+    wanted = read_facts(path)[CANDIDATES]
     kept = np.ones(len(candidates), dtype=bool)
     if splits is not None:
         kept = candidates["split"].isin(list(splits)).to_numpy()

@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 from launchwise.base import work
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.parquet_limits import insist_on_limits
+from launchwise.base.parquet_limits import MOST_VALUES, insist_on_limits
 from launchwise.base.storage import insist_on_regular, whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
 from launchwise.workloads.metrics import COUNTERS, OLDEST, SCHEMA_VERSION, SWEEP
@@ -109,6 +109,7 @@ def read_table(
     schema: pa.DataFrameSchema,
     columns: Collection[str] | None = None,
     only: Mapping[str, str] = MappingProxyType({}),
+    most_values: int = MOST_VALUES,
 ) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
 
@@ -120,6 +121,8 @@ def read_table(
         Columns that are returned; all where it is None. Every column is checked.
     only
         Column to the text that rows have in it which are returned. Every row is checked.
+    most_values
+        Most values that the file may hold.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def read_table(
         One line: the file, the column, what is wrong. A truncated file is one of these.
     """
     note = _note(path)
-    _insist_on_limits(path)
+    _insist_on_limits(path, most_values)
     if note["kind"] != schema.name:
         raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
     units = note.get("units", {})
@@ -249,9 +252,9 @@ def columns_of(path: str | Path) -> list[str]:
     return list(pyarrow.parquet.read_schema(path).names)
 
 
-def _insist_on_limits(path: str | Path) -> None:
+def _insist_on_limits(path: str | Path, most_values: int) -> None:
     try:
-        insist_on_limits(path)
+        insist_on_limits(path, most_values)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
 
