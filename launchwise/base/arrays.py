@@ -27,10 +27,8 @@ _UNREADABLE = (
 def read_array(path: str | Path) -> np.ndarray:
     """Array of an ``.npy``, read as it is used.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or damaged, holds objects, or less than its header says.
+    Raises UserError when the file is missing or damaged, holds objects, or less than its header
+    says.
     """
     insist_on_regular(path)
     try:
@@ -49,16 +47,9 @@ def read_array(path: str | Path) -> np.ndarray:
 def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
     """Arrays of an ``.npz`` by their names.
 
-    Parameters
-    ----------
-    what
-        What the file is, such as ``a model``, for messages.
-
-    Raises
-    ------
-    UserError
-        When the file is missing or damaged, holds objects, less than its headers say, or more than
-        :data:`MOST_BYTES`.
+    ``what``: what the file is, such as ``a model``, for messages.
+    Raises UserError when the file is missing or damaged, holds objects, less than its headers say,
+    or more than :data:`MOST_BYTES`.
     """
     insist_on_regular(path)
     try:

@@ -20,14 +20,9 @@ MOST_NAMES = 200
 class UserError(Exception):
     """A mistake that the user can fix, in one line.
 
-    Parameters
-    ----------
-    where
-        The file at fault (or the command), as the user knows it.
-    key
-        The key, column or flag inside it; empty when the whole file is meant.
-    message
-        What is wrong and what is allowed.
+    ``where``: the file at fault (or the command), as the user knows it.
+    ``key``: the key, column or flag inside it; empty when the whole file is meant.
+    ``message``: what is wrong and what is allowed.
     """
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
@@ -45,10 +40,7 @@ class UserError(Exception):
 class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; what was done is kept, and the same command goes on later.
 
-    Parameters
-    ----------
-    signal
-        Its number.
+    ``signal``: its number.
     """
 
     def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
@@ -77,7 +69,6 @@ def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
 
 
 def _one_line(value: object, longest: int) -> str:
-    """A text without line ends, in which nothing hides, and without what is too long."""
     # Names and texts of files may hold what steers a terminal.
     return visible(" ".join(_shortened(str(value), longest).split()))
 

@@ -83,10 +83,7 @@ class Arithmetic:
 def compiled(text: str, arithmetic: Arithmetic) -> Closure:
     """An expression as nested functions, to be evaluated many times.
 
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression.
+    Raises ValueError when ``text`` is not an expression.
     """
     names_in(text)  # Refuses what is more than arithmetic.
     return _compiled(parsed(text), arithmetic)
@@ -161,11 +158,8 @@ class Extent:
 def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
     """Size of an expression, at most.
 
-    Raises
-    ------
-    ValueError
-        When it is not an expression, or too large for one: a dozen names, each twice the one
-        before, stand for thousands.
+    Raises ValueError when it is not an expression, or too large for one: a dozen names, each twice
+    the one before, stand for thousands.
     """
     names, levels = _read(text)
     inside = [derived[name] for name in names if name in derived]
@@ -183,10 +177,7 @@ def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
 def names_in(text: str) -> frozenset[str]:
     """Names that an expression reads, without function names.
 
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression or calls a function that does not exist.
+    Raises ValueError when ``text`` is not an expression or calls a function that does not exist.
     """
     return frozenset(_read(text)[0])
 
@@ -230,7 +221,6 @@ def parsed(text: str) -> ast.expr:
 
 
 def _nodes(tree: ast.AST, text: str) -> tuple[list[ast.AST], int]:
-    """Every node, and the number of levels, which is limited: most readers are recursive."""
     nodes, levels = list[ast.AST](), 0
     level = [tree]
     while level:
@@ -251,10 +241,7 @@ def _quoted(text: str) -> str:
 def check_names(key: str, text: str, known: Collection[str]) -> None:
     """Insist that an expression reads ``known`` names only.
 
-    Raises
-    ------
-    ValueError
-        With ``key``: it is not an expression, or a name of it is unknown.
+    Raises ValueError with ``key``: it is not an expression, or a name of it is unknown.
     """
     try:
         strange = sorted(names_in(text) - set(known))
@@ -267,10 +254,8 @@ def check_names(key: str, text: str, known: Collection[str]) -> None:
 def substituted(text: str, values: Mapping[str, str]) -> str:
     """The expression with names replaced by other expressions.
 
-    Raises
-    ------
-    ValueError
-        When one of them is not an expression, or the result would be too long for one.
+    Raises ValueError when one of them is not an expression, or the result would be too long for
+    one.
     """
     replaced = names_in(text) & values.keys()
     if not replaced:
@@ -293,16 +278,9 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
 def inlined(text: str, derived: Mapping[str, str]) -> str:
     """The expression with the expressions of derived names in their place.
 
-    Parameters
-    ----------
-    derived
-        Name to expression; each may read those before it.
-
-    Raises
-    ------
-    ValueError
-        When one of them is not an expression, or the result would be too long for one: a dozen
-        names, each twice the one before, stand for thousands.
+    ``derived``: name to expression; each may read those before it.
+    Raises ValueError when one of them is not an expression, or the result would be too long for
+    one: a dozen names, each twice the one before, stand for thousands.
     """
     for name in reversed([*derived]):
         text = substituted(text, {name: derived[name]})
@@ -321,11 +299,8 @@ def _is_allowed(node: ast.AST) -> bool:
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Value of the expression ``text`` with ``names`` bound.
 
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression or has no value: unknown name, division by zero,
-        overflow.
+    Raises ValueError when ``text`` is not an expression or has no value: unknown name, division by
+    zero, overflow.
     """
     value_of = compiled(text, _SINGLE)
     try:
@@ -349,10 +324,7 @@ class Formulas:
     A sweep evaluates the same few expressions for thousands of rows. The cache key holds only the
     raw names that an expression reads.
 
-    Parameters
-    ----------
-    derived
-        Name to expression; each may read raw names and the derived names before it.
+    ``derived``: name to expression; each may read raw names and the derived names before it.
     """
 
     def __init__(self, derived: Mapping[str, str]) -> None:
@@ -378,10 +350,7 @@ class Formulas:
     def value(self, text: str, names: Mapping[str, Any]) -> Any:
         """Value of ``text`` with the raw ``names`` bound.
 
-        Raises
-        ------
-        ValueError
-            When a name is missing or the expression cannot be evaluated.
+        Raises ValueError when a name is missing or the expression cannot be evaluated.
         """
         raw, steps = self._plan(text)
         try:

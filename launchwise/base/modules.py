@@ -38,16 +38,9 @@ PATIENCE_S = 120.0
 def load_modules(names: Sequence[str]) -> None:
     """Change this process's environment as ``module load`` does; child processes inherit it.
 
-    Parameters
-    ----------
-    names
-        Modules in the order in which they are loaded; nothing happens without one, or in a
+    ``names``: modules in the order in which they are loaded; nothing happens without one, or in a
         container, which brings its own toolkit.
-
-    Raises
-    ------
-    UserError
-        When a module cannot be loaded, with what the module system said.
+    Raises UserError when a module cannot be loaded, with what the module system said.
     """
     if not names or not CONTAINERS.isdisjoint(os.environ):
         return
@@ -73,7 +66,6 @@ def load_modules(names: Sequence[str]) -> None:
 
 
 def _take(listed: bytes) -> None:
-    """Make this process's environment the one that ``env -0`` listed."""
     pairs = (entry.partition(b"=")[::2] for entry in listed.split(b"\0") if entry)
     loaded = {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
     for name in {*os.environ} - {*loaded} - SHELLS_OWN:

@@ -30,10 +30,7 @@ RECORDED_ELSEWHERE = "" if IN_CLONE else "take recorded sweeps in with launchwis
 def shipped(path: str | Path = "") -> Path:
     """A file or folder of launchwise, by its path in the repository; it need not exist.
 
-    Parameters
-    ----------
-    path
-        Such as ``rules/common.smk`` or ``launchwise/cuda/child.py``.
+    ``path``: such as ``rules/common.smk`` or ``launchwise/cuda/child.py``.
     """
     return (ROOT if Path(path).parts[:1] == (PACKAGE,) else SHIPPED) / path
 

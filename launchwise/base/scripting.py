@@ -55,7 +55,6 @@ class Job:
 
 
 def _named(kind: str, items: Any) -> dict[str, Any]:
-    """Name to value; positional ones, which come first, under ``kind``."""
     named = {
         name: list(value) if isinstance(value, list) else value for name, value in items.items()
     }
@@ -67,15 +66,8 @@ def _named(kind: str, items: Any) -> dict[str, Any]:
 def run(main: Callable[..., None]) -> None:
     """Call a script's function with what its rule gives it (:func:`arguments_of`).
 
-    Parameters
-    ----------
-    main
-        Function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
-
-    Raises
-    ------
-    SystemExit
-        When the script fails; its message was logged (:func:`running`).
+    ``main``: function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
+    Raises SystemExit when the script fails; its message was logged (:func:`running`).
     """
     run_job(main, Job.of(main.__globals__["snakemake"]))
 
@@ -98,12 +90,8 @@ def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
     are the files without a name, ``threads`` and ``log`` those of the rule. A parameter with a
     default may be missing. Values are validated as the annotations say (pydantic): files become
     :class:`~pathlib.Path`, settings their models. ``list[Path]`` takes all files that the rule
-    lists under a name, ``Path`` the only one, ``Path | None`` one or none.
-
-    Raises
-    ------
-    UserError
-        When the rule lacks a name, has it twice, or gives it something of another type.
+    lists under a name, ``Path`` the only one, ``Path | None`` one or none. Raises UserError when
+    the rule lacks a name, has it twice, or gives it something of another type.
     """
     hints, found = get_type_hints(main), {}
     for name, parameter in inspect.signature(main).parameters.items():

@@ -28,10 +28,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 def own_place(path: str | Path) -> Path:
     """A place for an output: a link that stands there is removed, its target stays as it is.
 
-    Raises
-    ------
-    UserError
-        When a folder on the way to it is a link that leads out of ``results/``.
+    Raises UserError when a folder on the way to it is a link that leads out of ``results/``.
     """
     target = Path(path)
     top = _results_above(target)
@@ -58,10 +55,7 @@ def _results_above(path: Path) -> Path | None:
 def new_folder(path: str | Path) -> Path:
     """An empty folder in the place of whatever was there.
 
-    Raises
-    ------
-    UserError
-        See :func:`own_place`.
+    Raises UserError: see :func:`own_place`.
     """
     folder = own_place(path)
     shutil.rmtree(folder, ignore_errors=True)
@@ -75,13 +69,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
     The scratch file is flushed to disk before the move and removed after a failure, so that a
     reader (or a rerun after a full disk) sees the old file or the new one and never a part. A link
-    in the place of ``path`` is replaced.
-
-    Raises
-    ------
-    UserError
-        When the disk is full, or the folder cannot be written or lies elsewhere
-        (:func:`own_place`).
+    in the place of ``path`` is replaced. Raises UserError when the disk is full, or the folder
+    cannot be written or lies elsewhere (:func:`own_place`).
     """
     target = own_place(path)
     try:
@@ -105,7 +94,6 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 
 def _move(scratch: Path, target: Path) -> None:
-    """Rename a file, on a file system of a network, too."""
     size = scratch.stat().st_size
     try:
         os.replace(scratch, target)
@@ -150,12 +138,7 @@ MOST_VALUES = 10_000_000
 def insist_on_regular(path: str | Path) -> None:
     """Insist that what exists at a path is no device, pipe or socket, which may have no end.
 
-    A missing file and a folder are left to what reads it.
-
-    Raises
-    ------
-    UserError
-        When it is one.
+    A missing file and a folder are left to what reads it. Raises UserError when it is one.
     """
     try:
         mode = os.stat(path).st_mode
@@ -177,10 +160,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def first_bytes(path: str | Path, most: int) -> bytes:
     """The first ``most`` bytes of a file, or all of a shorter one.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, or is no regular file.
+    Raises UserError when it cannot be read, or is no regular file.
     """
     try:
         with open(path, "rb", opener=_without_waiting) as file:
@@ -195,10 +175,7 @@ def first_bytes(path: str | Path, most: int) -> bytes:
 def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
     """Content of a file.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, or is longer than ``most`` bytes.
+    Raises UserError when it cannot be read, or is longer than ``most`` bytes.
     """
     content = first_bytes(path, most + 1)
     if len(content) > most:
@@ -209,10 +186,7 @@ def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
     """Content of a UTF-8 file (see :func:`read_bytes`).
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, is too long or no UTF-8.
+    Raises UserError when it cannot be read, is too long or no UTF-8.
     """
     try:
         return read_bytes(path, most).decode("utf-8")
@@ -223,10 +197,8 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
-    Raises
-    ------
-    UserError
-        When it is missing, too long or no JSON, gives a key twice, or holds NaN or an infinity.
+    Raises UserError when it is missing, too long or no JSON, gives a key twice, or holds NaN or an
+    infinity.
     """
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
@@ -260,10 +232,7 @@ def _no_number(name: str) -> Any:
 def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
     """Read a JSON file that holds an object with these keys.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, is no object, or lacks a key.
+    Raises UserError when it cannot be read, is no object, or lacks a key.
     """
     found = read_json(path)
     if not isinstance(found, dict):
@@ -287,10 +256,7 @@ def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
 def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:
     """Read what :func:`write_sealed_json` wrote, without its digest.
 
-    Raises
-    ------
-    UserError
-        When it cannot be read, is no object, lacks a key, or is not as it was written.
+    Raises UserError when it cannot be read, is no object, lacks a key, or is not as it was written.
     """
     found = read_json_object(path, *keys)
     if found.pop(SEAL, None) != digest(found):

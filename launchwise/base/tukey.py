@@ -16,10 +16,7 @@ def quartile_fences(
 ) -> tuple[float, float]:
     """Lower and upper bound: ``factor`` interquartile ranges beyond the quartiles.
 
-    Parameters
-    ----------
-    values
-        Real numbers, shape (n,), n > 0; quartiles by linear interpolation.
+    ``values``: real numbers, shape (n,), n > 0; quartiles by linear interpolation.
     """
     low, high = fences_of_rows(np.asarray(values)[None, :], factor)
     return float(low[0]), float(high[0])

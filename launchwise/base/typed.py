@@ -97,12 +97,8 @@ def _built(text: str) -> Any:
 def read_yaml(path: str | Path) -> Any:
     """Read a YAML file in which no key occurs twice, within :func:`check_limits`.
 
-    The same text is parsed once per process: specs are read again and again.
-
-    Raises
-    ------
-    UserError
-        When it is missing, is not valid YAML, repeats a key or leaves a limit (the line is named).
+    The same text is parsed once per process: specs are read again and again. Raises UserError when
+    it is missing, is not valid YAML, repeats a key or leaves a limit (the line is named).
     """
     text = read_text(path, MOST_BYTES)
     try:
@@ -120,10 +116,7 @@ def read_yaml(path: str | Path) -> Any:
 def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:
     """Read a YAML file of keys and values (see :func:`read_yaml`).
 
-    Raises
-    ------
-    UserError
-        Also when it holds something else, or nothing.
+    Raises UserError also when it holds something else, or nothing.
     """
     found = read_yaml(path)
     if not isinstance(found, dict):
@@ -252,10 +245,7 @@ def refused(message: str, event: Any) -> BeyondLimitError:
 def check_limits(text: str, loader: Any) -> None:
     """Insist that a YAML text stays within the limits, and names no tag.
 
-    Raises
-    ------
-    yaml.MarkedYAMLError
-        With the line where it is no YAML, or leaves a limit.
+    Raises yaml.MarkedYAMLError with the line where it is no YAML, or leaves a limit.
     """
     # Values below each open collection; the first entry is the file.
     counts, anchors, known, levels = [0], [""], dict[str, int](), 0

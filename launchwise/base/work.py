@@ -45,12 +45,8 @@ def add(other: Counter[str]) -> None:
 def write(log: str, started: float) -> None:
     """Write the counts of this process beside its log.
 
-    Parameters
-    ----------
-    log
-        Log file of the job, below ``results/logs``.
-    started
-        :func:`time.monotonic` at its start.
+    ``log``: log file of the job, below ``results/logs``.
+    ``started``: :func:`time.monotonic` at its start.
     """
     path = Path(log)
     if not path.is_relative_to(LOGS):

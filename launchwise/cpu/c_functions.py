@@ -29,12 +29,7 @@ FLAGS = ("-x", "c", "-std=gnu17", "-shared")
 class CFunctions:
     """Compiled functions in C of a workload.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    kept
-        Folder of the compiled libraries.
+    ``kept``: folder of the compiled libraries.
     """
 
     def __init__(self, folder: Path, kept: Path) -> None:
@@ -46,12 +41,8 @@ class CFunctions:
     def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
         """Call the function of a launch.
 
-        Raises
-        ------
-        CannotCompile
-            For a source that g++ refuses.
-        LaunchFailed
-            When the library lacks the function, or writes to the guard zone of a buffer.
+        Raises CannotCompile for a source that g++ refuses. Raises LaunchFailed when the library
+        lacks the function, or writes to the guard zone of a buffer.
         """
         build = launch.build
         if build.key not in self._loaded:

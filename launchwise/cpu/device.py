@@ -59,19 +59,11 @@ class CpuDevice:
 
     A launch whose threads do wrong raises LaunchFailed and leaves the device usable.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    headers
-        What its spec lists under ``headers``.
-    memory_bytes
-        Allocations beyond this fail as a card's do.
-    cache
-        Where compiled kernels are kept; without it, in the system's temporary folder.
-    orders
-        Orders of threads and blocks, which the launches of a kernel take in turn: a missing barrier
-        gives a wrong result in one of them.
+    ``headers``: what its spec lists under ``headers``.
+    ``memory_bytes``: allocations beyond this fail as a card's do.
+    ``cache``: where compiled kernels are kept; without it, in the system's temporary folder.
+    ``orders``: orders of threads and blocks, which the launches of a kernel take in turn: a missing
+        barrier gives a wrong result in one of them.
     """
 
     sms = 2
@@ -101,10 +93,7 @@ class CpuDevice:
     def prepare(self, *builds: Build) -> None:
         """Compile builds at the same time, unless they are kept, for launches here or elsewhere.
 
-        Raises
-        ------
-        CannotCompile
-            For the first that g++ or this device refuses; all others are compiled.
+        Raises CannotCompile for the first that g++ or this device refuses; all others are compiled.
         """
         others = [build for build in builds if not (build.offloads or build.is_triton)]
         self._compiler.prepare(others)
@@ -186,12 +175,9 @@ class CpuDevice:
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Run every thread of the launch, one at a time.
 
-        Raises
-        ------
-        LaunchFailed
-            For a build that does not compile, arguments that do not fit the kernel's parameters, a
-            barrier in divergent code, an access to memory that does not exist, or a write to the
-            guard zone of a buffer.
+        Raises LaunchFailed for a build that does not compile, arguments that do not fit the
+        kernel's parameters, a barrier in divergent code, an access to memory that does not exist,
+        or a write to the guard zone of a buffer.
         """
         self.launched.add(launch.build.key)
         if launch.build.offloads:
@@ -233,10 +219,7 @@ class CpuDevice:
     def constant(self, build: Build, name: str) -> Buffer:
         """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
 
-        Raises
-        ------
-        LaunchFailed
-            If the build has no variable of this name, or several.
+        Raises LaunchFailed if the build has no variable of this name, or several.
         """
         return self._library(build).variable(name)
 
@@ -251,7 +234,6 @@ class CpuDevice:
 
 
 def _check_shape(launch: Launch) -> None:
-    """Refuse what no GPU launches."""
     for what, sizes, most in (
         ("block", launch.block, MOST_BLOCK),
         ("grid", launch.grid, MOST_GRID),

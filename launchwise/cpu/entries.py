@@ -55,7 +55,6 @@ def _meant(build: Build, text: str, kernels: Iterable[Kernel]) -> Kernel | None:
 
 
 def _entry(name: str, expression: str, kernel: Kernel, waits: str) -> list[str]:
-    """Entries of a kernel, with its own line for what the compiler says of them."""
     path = "".join(f"{space}::" for space in kernel.scope)
     marker = f'# {kernel.place.line} "{_quoted(kernel.place.file)}"'
     # Template arguments may name what the kernel's own namespace holds.

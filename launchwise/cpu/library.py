@@ -46,14 +46,8 @@ _INCLUDE = re.compile(
 class Compiler:
     """Compiles the builds of a workload.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    headers
-        What its spec lists under ``headers``.
-    kept
-        Folder of the compiled libraries.
+    ``headers``: what its spec lists under ``headers``.
+    ``kept``: folder of the compiled libraries.
     """
 
     def __init__(self, folder: Path, headers: list[str], kept: Path) -> None:
@@ -83,10 +77,7 @@ class Compiler:
     def library(self, build: Build) -> Path:
         """The compiled build, made now or kept from before.
 
-        Raises
-        ------
-        CannotCompile
-            With the first error of g++, or with what the CPU device cannot run.
+        Raises CannotCompile with the first error of g++, or with what the CPU device cannot run.
         """
         if build.key in self._failed:
             raise self._failed[build.key]
@@ -263,7 +254,6 @@ class Compiler:
 
 
 def _headers_of_types(build: Build) -> list[str]:
-    """Headers of the types that macros and template arguments of a build name."""
     said = " ".join([*build.kernels, *dict(build.defines).values()])
     return [header for pattern, header in HEADERS_OF_TYPES.items() if re.search(pattern, said)]
 

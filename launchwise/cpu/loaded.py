@@ -143,7 +143,6 @@ class Library:
         return CpuBuffer(nbytes, ctypes.addressof(ctypes.c_char.in_dll(self._loaded, symbol)))
 
     def _missing(self, what: str, before: str, after: str) -> LaunchFailed:
-        """The message, with the names that there are."""
         key = f"_{self._build.key}"
         there = {
             symbol.removeprefix(before).removesuffix(after).removesuffix(key).lstrip("0123456789")

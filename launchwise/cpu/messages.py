@@ -34,14 +34,9 @@ class Error:
 def first_error(said: str, headers: str, source: str) -> Error:
     """The first error in the output of g++, if possible one in a file of the user's.
 
-    Parameters
-    ----------
-    said
-        All that g++ says.
-    headers
-        Folder of the CPU device's own headers.
-    source
-        The build's source, for errors without a place.
+    ``said``: all that g++ says.
+    ``headers``: folder of the CPU device's own headers.
+    ``source``: the build's source, for errors without a place.
     """
     foreign = (headers, "/usr/", "<")
     errors = [Error(*error) for error in _ERROR.findall(said)]

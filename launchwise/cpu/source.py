@@ -93,14 +93,10 @@ class Place:
 class Kernel:
     """A ``__global__`` function.
 
-    Parameters
-    ----------
-    name, arguments
-        Its name, and the template arguments of an explicit instantiation, with ``<>``.
-    scope
-        Named namespaces around it, the outermost first.
-    template
-        Whether it is a template, which cannot be launched without arguments.
+    ``name``, ``arguments``: its name, and the template arguments of an explicit instantiation, with
+        ``<>``.
+    ``scope``: named namespaces around it, the outermost first.
+    ``template``: whether it is a template, which cannot be launched without arguments.
     """
 
     name: str
@@ -152,10 +148,7 @@ class Source:
     def needed(self, kernels: Iterable[str] = ()) -> Source:
         """The same source with blanks for what no launch needs; its lines stay where they are.
 
-        Parameters
-        ----------
-        kernels
-            Names of the kernels to launch; without any, all of them.
+        ``kernels``: names of the kernels to launch; without any, all of them.
         """
         own, starts, places = self._of_user
         names, kept, done = set[str](), list[str](), 0
@@ -178,10 +171,7 @@ class Source:
     def check(self) -> None:
         """Refuse what the CPU cannot run.
 
-        Raises
-        ------
-        Refused
-            For the first such construct outside of system headers.
+        Raises Refused for the first such construct outside of system headers.
         """
         found = []
         for pattern, name in REFUSED.items():
@@ -214,10 +204,7 @@ class Source:
     def translated(self) -> str:
         """The text as g++ compiles it.
 
-        Raises
-        ------
-        Refused
-            For a declaration of shared memory in a form that is not known.
+        Raises Refused for a declaration of shared memory in a form that is not known.
         """
         pieces, done = [], 0
         declared = "__shared__" in self.text  # the pattern takes long where there is none
@@ -286,7 +273,6 @@ def _noinline(match: re.Match[str]) -> str:
 
 
 def _split(declaration: str) -> Iterator[str]:
-    """Declarators of a declaration, the first one with its type."""
     depth, start = 0, 0
     for at, character in enumerate(declaration):
         if character in "([{<":

@@ -66,12 +66,8 @@ def _own_folder() -> Path:
 def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run g++ in an empty folder, so that no file of the current folder is taken for a header.
 
-    Bytes that are not UTF-8 pass through as surrogates.
-
-    Raises
-    ------
-    CompilerKilled
-        When a signal ends g++, or one of the programs that it runs.
+    Bytes that are not UTF-8 pass through as surrogates. Raises CompilerKilled when a signal ends
+    g++, or one of the programs that it runs.
     """
     path = shutil.which("g++")
     if path is None:
@@ -111,7 +107,6 @@ def toolchain() -> str:
 
 @cache
 def _version() -> str:
-    """What g++ says of itself, with the folders that it searches."""
     return gxx(["-v", "-E", "-x", "c++", os.devnull]).stderr
 
 

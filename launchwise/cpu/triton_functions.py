@@ -30,12 +30,8 @@ INTERPRET = "TRITON_INTERPRET"
 class Tensor:
     """A buffer as Triton's interpreter sees a tensor: an address and a type of elements.
 
-    Parameters
-    ----------
-    address
-        Of the first element.
-    dtype
-        Type of the elements, by Triton's name, such as ``fp16``.
+    ``address``: of the first element.
+    ``dtype``: type of the elements, by Triton's name, such as ``fp16``.
     """
 
     device = "cpu"
@@ -80,13 +76,7 @@ class Tensor:
 
 
 class TritonFunctions:
-    """Functions of Triton of a workload, as the interpreter runs them.
-
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    """
+    """Functions of Triton of a workload, as the interpreter runs them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -95,10 +85,7 @@ class TritonFunctions:
     def prepare(self, build: Build) -> None:
         """Insist that Triton is there; nothing needs a compilation.
 
-        Raises
-        ------
-        CannotRun
-            Without Triton.
+        Raises CannotRun without Triton.
         """
         if importlib.util.find_spec("triton") is None:
             raise CannotRun(MISSING)
@@ -106,12 +93,8 @@ class TritonFunctions:
     def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
         """Run every program instance of a launch.
 
-        Raises
-        ------
-        CannotCompile
-            When the file cannot be imported.
-        LaunchFailed
-            With what the interpreter says, or when a program writes to the guard zone of a buffer.
+        Raises CannotCompile when the file cannot be imported. Raises LaunchFailed with what the
+        interpreter says, or when a program writes to the guard zone of a buffer.
         """
         self.prepare(launch.build)
         function = self._interpreted(launch.build, launch.kernel)
@@ -149,7 +132,6 @@ class TritonFunctions:
         return found
 
     def _arguments(self, launch: Launch) -> dict[str, Any]:
-        """Arguments and constexprs by the names of the function's parameters."""
         build = launch.build
         function = triton_function(self._folder / build.source, launch.kernel)
         defines = dict(build.defines)

@@ -36,12 +36,8 @@ class Sources:
     def error(self, key: str, message: str, beneath: Beneath | None = None) -> UserError:
         """Error for ``key`` that names the file that holds it.
 
-        Parameters
-        ----------
-        key
-            Dotted key of the settings.
-        beneath
-            The file that the settings of this key override; its own keys are shorter.
+        ``key``: dotted key of the settings.
+        ``beneath``: the file that the settings of this key override; its own keys are shorter.
         """
         where, depth = self._holder(key)
         if beneath is None or depth > len(beneath.key.split(".")):

@@ -32,10 +32,7 @@ from launchwise.workloads.spec import Spec
 class Misfit(ValueError):
     """A key or value that does not fit the workload.
 
-    Parameters
-    ----------
-    key
-        Dotted key below what is checked.
+    ``key``: dotted key below what is checked.
     """
 
     def __init__(self, key: str, message: str) -> None:
@@ -55,10 +52,7 @@ def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
 def check_study(study: Study, spec: Spec) -> None:
     """Check what a study names of the workload: candidates, constraints, features, splits.
 
-    Raises
-    ------
-    Misfit
-        At the first that is not.
+    Raises Misfit at the first that is not.
     """
     _check_configurations(spec, study.candidates, "candidates")
     for variant in study.candidates.get("variant", []):
@@ -90,7 +84,6 @@ def check_study(study: Study, spec: Spec) -> None:
 
 
 def _check_blind(blind: Blind, spec: Spec) -> None:
-    """Check that ranges name every problem parameter, and stay within the workload's."""
     for name in blind.parameters:
         if name not in spec.problem:
             message = unknown("problem parameter", name, spec.problem)
@@ -114,15 +107,8 @@ def _check_blind(blind: Blind, spec: Spec) -> None:
 def check_splits(study: Study, measured: Collection[Problem]) -> None:
     """Check that a sweep holds problems of both parts of each split.
 
-    Parameters
-    ----------
-    measured
-        Problems that the GPUs of the study measure.
-
-    Raises
-    ------
-    Misfit
-        At the first part without any.
+    ``measured``: problems that the GPUs of the study measure.
+    Raises Misfit at the first part without any.
     """
     for name, split in study.splits.items():
         if isinstance(split, TransferSplit):
@@ -172,10 +158,7 @@ def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
 def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
     """Check problem blocks against the workload and the strategy of the sweep.
 
-    Raises
-    ------
-    Misfit
-        At the first that does not; its key begins with a full stop, or is empty.
+    Raises Misfit at the first that does not; its key begins with a full stop, or is empty.
     """
     for block in blocks:
         for name, values in block.items():
@@ -202,10 +185,7 @@ STATUS = "status"
 def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
     """Check that selections of rows use known columns with legal values.
 
-    Raises
-    ------
-    Misfit
-        At the first that does not; its key is empty or begins with a full stop.
+    Raises Misfit at the first that does not; its key is empty or begins with a full stop.
     """
     columns = [*spec.problem_columns, *spec.tunable_columns, STATUS]
     for selection in chosen:
@@ -226,15 +206,9 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
 
     The baseline must run on every GPU, a variant on the newest at least.
 
-    Parameters
-    ----------
-    every_variant
-        Whether a variant that is infeasible for every problem is an error.
-
-    Raises
-    ------
-    ValueError
-        When a constraint leaves nothing or refuses the baseline, or an expression has no value.
+    ``every_variant``: whether a variant that is infeasible for every problem is an error.
+    Raises ValueError when a constraint leaves nothing or refuses the baseline, or an expression has
+    no value.
     """
     # Drawn, not listed: a space may be far too large for that.
     first = baseline(spec)

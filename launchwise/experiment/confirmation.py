@@ -112,10 +112,7 @@ def write_contests(path: str | Path, contests: Contests) -> None:
 def read_contests(path: str | Path) -> Contests:
     """Read contests.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or holds something else.
+    Raises UserError when the file is missing or holds something else.
     """
     try:
         return Contests.model_validate(read_json(path))

@@ -30,10 +30,7 @@ TOO_FEW = "fewer than three sizes of one problem parameter are measured"
 def checked(experiment: Experiment, only: str | None = None) -> Experiment:
     """The experiment; with a study (``only``), sweeps and splits are not checked.
 
-    Raises
-    ------
-    UserError
-        At the first name or value that does not fit.
+    Raises UserError at the first name or value that does not fit.
     """
     if only is None:
         _check_that_something_runs(experiment)
@@ -83,7 +80,6 @@ def _check_gpus(experiment: Experiment) -> None:
 
 
 def _check_studies(experiment: Experiment) -> None:
-    """Check each study: its GPUs, its models, what it names of its workload."""
     for name, study in experiment.studies.items():
         key = f"studies.{name}"
         _check_gpus_of(experiment, key, name, study)
@@ -124,7 +120,6 @@ def _unknown_gpu(experiment: Experiment, gpu: str) -> str:
 
 
 def _check_sweeps(experiment: Experiment) -> None:
-    """Check the problems of sweeps and GPUs, and that live GPUs have a sweep of each workload."""
     for workload, sweep in experiment.sweeps.items():
         # The spec of a workload without a study is not read, unless settings speak of it.
         if workload in experiment.specs or workload in experiment.settings.sweeps:
@@ -195,10 +190,7 @@ def unknown_study(name: str, experiment: Experiment) -> str:
 def insist_on_kernel(study: str, experiment: Experiment, command: str) -> None:
     """Check that problems of a study can be measured.
 
-    Raises
-    ------
-    UserError
-        When there is no such study, or its workload was imported: it has no kernel.
+    Raises UserError when there is no such study, or its workload was imported: it has no kernel.
     """
     if study not in experiment.studies:
         raise UserError(command, "", unknown_study(study, experiment))

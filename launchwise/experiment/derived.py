@@ -32,12 +32,8 @@ def derived_sweep(spec: Spec) -> Sweep:
 
     Five sizes of each integer, evenly spread between its limits on a log scale; every value of each
     category. Up to two integers are crossed; more grow together. Sizes that break a constraint of
-    the problem, or at which the baseline is infeasible, are moved to the nearest that fit.
-
-    Raises
-    ------
-    ValueError
-        When an integer has no maximum to spread sizes up to, or no size fits.
+    the problem, or at which the baseline is infeasible, are moved to the nearest that fit. Raises
+    ValueError when an integer has no maximum to spread sizes up to, or no size fits.
     """
     integers = {name: one for name, one in spec.problem.items() if one.type == "integer"}
     for name, parameter in integers.items():
@@ -66,10 +62,7 @@ def derived_sweep(spec: Spec) -> Sweep:
 def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same blocks where the baseline may run all their problems; else others near them.
 
-    Raises
-    ------
-    ValueError
-        When no problem fits.
+    Raises ValueError when no problem fits.
     """
     wanted = problems_in(blocks)
     found = {tuple(each.values()): each for each in _near(spec, wanted)}
@@ -137,14 +130,8 @@ def _sizes(parameter: ProblemParameter, low: int, high: int) -> list[Value]:
 def derived_study(spec: Spec, problems: Sequence[Mapping[str, Any]]) -> Study | None:
     """Study of a workload without one: every third size held out, two kinds of trees and a model.
 
-    Parameters
-    ----------
-    problems
-        Problems that GPUs measure.
-
-    Returns
-    -------
-    None where no parameter has three sizes: then nothing can be held out between others.
+    ``problems``: problems that GPUs measure.
+    Returns None where no parameter has three sizes: then nothing can be held out between others.
     """
     for name, parameter in spec.problem.items():
         sizes = sorted({problem[name] for problem in problems}) if problems else []

@@ -28,16 +28,9 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 def find_workloads(folders: Iterable[Path]) -> dict[str, Path]:
     """Folders of every workload: name -> folder with a ``spec.yaml``.
 
-    Parameters
-    ----------
-    folders
-        Workloads themselves, or folders that hold some.
-
-    Raises
-    ------
-    UserError
-        When a folder is missing or holds no workload, a workload's folder lacks its spec, or two
-        workloads share a name.
+    ``folders``: workloads themselves, or folders that hold some.
+    Raises UserError when a folder is missing or holds no workload, a workload's folder lacks its
+    spec, or two workloads share a name.
     """
     found: dict[str, Path] = {}
     for folder in folders:
@@ -69,11 +62,8 @@ def _is_workload(path: Path) -> bool:
 def find_studies(workloads: Mapping[str, Path]) -> dict[str, Path]:
     """Folders of every study of ``workloads`` (name -> folder), in order of workload and name.
 
-    Raises
-    ------
-    UserError
-        When a study's folder lacks ``study.yaml`` or has a name that is none, or two studies share
-        a name.
+    Raises UserError when a study's folder lacks ``study.yaml`` or has a name that is none, or two
+    studies share a name.
     """
     found: dict[str, Path] = {}
     for folder in workloads.values():

@@ -62,15 +62,7 @@ class Elements(Strict, title="elements.yaml"):
 def read_elements(study: Path) -> list[Element]:
     """Elements of a study's paper; none where the study has no such file.
 
-    Parameters
-    ----------
-    study
-        Folder of the study.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, or an element has neither a place nor a reason.
+    Raises UserError when the file cannot be read, or an element has neither a place nor a reason.
     """
     path = study / FILE
     if not path.is_file():
@@ -85,10 +77,7 @@ NOT_IN_WHEEL = ("benchmarks", "docs", "tests")
 def check_places(study: Path) -> None:
     """Check that the files of the elements of a study's paper exist.
 
-    Raises
-    ------
-    UserError
-        For the first that does not, or that lies outside of the project.
+    Raises UserError for the first that does not, or that lies outside of the project.
     """
     folders = (study, study.parents[1], SHIPPED)
     for number, element in enumerate(read_elements(study)):

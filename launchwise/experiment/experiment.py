@@ -38,37 +38,19 @@ RECORDED = "data/recorded"
 class Experiment:
     """Settings with their workloads and studies.
 
-    Parameters
-    ----------
-    settings
-        Typed settings.
-    sources
-        Where the settings came from; for messages.
-    root
-        Folder that relative paths start from.
-    only
-        A study: other studies and all sweeps are not read.
-
-    Attributes
-    ----------
-    folders
-        Folder of every workload that was found.
-    studies
-        Every study that runs, in the order of workload and name.
-    study_folders
-        Folder of every study that was found.
-    sweeps
-        What is measured of the workloads that have a ``sweep.yaml``, or settings for one, or a spec
-        that describes them whole.
-    alone
-        Workloads that their spec describes whole, measured without a study: too few sizes for one.
-    specs
-        Specs of the workloads that studies, sweeps or GPUs speak of.
-
-    Raises
-    ------
-    UserError
-        At the first name or value that does not fit.
+    ``settings``: typed settings.
+    ``sources``: where the settings came from; for messages.
+    ``root``: folder that relative paths start from.
+    ``only``: a study: other studies and all sweeps are not read.
+    ``folders``: folder of every workload that was found.
+    ``studies``: every study that runs, in the order of workload and name.
+    ``study_folders``: folder of every study that was found.
+    ``sweeps``: what is measured of the workloads that have a ``sweep.yaml``, or settings for one,
+        or a spec that describes them whole.
+    ``alone``: workloads that their spec describes whole, measured without a study: too few sizes
+        for one.
+    ``specs``: specs of the workloads that studies, sweeps or GPUs speak of.
+    Raises UserError at the first name or value that does not fit.
     """
 
     def __init__(
@@ -110,7 +92,6 @@ class Experiment:
         raise self.error(key, message)
 
     def _beneath(self, key: str) -> Beneath | None:
-        """File of a workload's folder that the settings below ``key`` override."""
         part, _, name = key.partition(".")
         name = name.partition(".")[0]
         if part == "studies" and name in self.study_folders:
@@ -180,7 +161,6 @@ class Experiment:
         return found
 
     def _described_whole(self) -> list[str]:
-        """Workloads without studies whose spec has ``arguments``."""
         if self._only is not None:
             return [*self.folders]  # Settings may name a study after any workload.
         with_studies = {folder.parents[1].name for folder in self.study_folders.values()}
@@ -243,7 +223,6 @@ class Experiment:
         return (named is None or workload in named) and self.has_rows(gpu, workload)
 
     def _derive_sweep(self, workload: str) -> None:
-        """Sweep of a workload that its spec describes whole and that has none."""
         spec = self.spec_of(workload)
         if workload in self.sweeps or not spec.arguments:
             return
@@ -308,10 +287,7 @@ class Experiment:
     def kept_out(self, study: str) -> dict[str, list[str]]:
         """GPU to why the import flagged its rows of the study's workload; trusted ones left out.
 
-        Raises
-        ------
-        UserError
-            When the provenance of a sweep cannot be read.
+        Raises UserError when the provenance of a sweep cannot be read.
         """
         workload = self.studies[study].workload
         flagged = {gpu: self.doubts(gpu, workload) for gpu in self.settings.gpus}

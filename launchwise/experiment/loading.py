@@ -17,19 +17,10 @@ from launchwise.experiment.settings import Settings
 def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:
     """Check merged settings and every file they came from.
 
-    Parameters
-    ----------
-    config
-        The merged mapping (Snakemake's ``config``).
-    files
-        Where it came from, the strongest last.
-    root
-        Folder of the Snakefile.
-
-    Raises
-    ------
-    UserError
-        One line: file, key, what is wrong, what is allowed.
+    ``config``: the merged mapping (Snakemake's ``config``).
+    ``files``: where it came from, the strongest last.
+    ``root``: folder of the Snakefile.
+    Raises UserError: one line: file, key, what is wrong, what is allowed.
     """
     return checked(Experiment(*_read_settings(config, files), root))
 
@@ -46,7 +37,6 @@ def load_study(config: Mapping[str, Any], files: list[Path], root: Path, study: 
 
 
 def _read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
-    """Merged settings and where they come from (see :func:`load_experiment`)."""
     for path in files:
         read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
     where = files[0] if files else Path("config.yaml")

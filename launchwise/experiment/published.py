@@ -26,15 +26,7 @@ MEASURE = re.compile(r".*_(s|ms|us|percent)")
 def read_tables(study: Path) -> dict[str, Records]:
     """Rows of every published table of a study, by the name of its file without ``.csv``.
 
-    Parameters
-    ----------
-    study
-        Folder of the study.
-
-    Raises
-    ------
-    UserError
-        Naming file, row and column (:func:`read_records`).
+    Raises UserError naming file, row and column (:func:`read_records`).
     """
     paths = sorted((study / FOLDER).glob("*.csv"))
     return {path.stem: read_records(path) for path in paths}
@@ -43,12 +35,9 @@ def read_tables(study: Path) -> dict[str, Records]:
 def read_records(path: Path) -> Records:
     """Rows of one published table.
 
-    Raises
-    ------
-    UserError
-        When the file cannot be read as CSV or has no column ``source``; naming row and column, when
-        a row has too few or too many fields or no source, or when a column whose name ends in a
-        unit (``time_ms``) holds anything but a number or nothing.
+    Raises UserError when the file cannot be read as CSV or has no column ``source``; naming row and
+    column, when a row has too few or too many fields or no source, or when a column whose name ends
+    in a unit (``time_ms``) holds anything but a number or nothing.
     """
     columns, listed = read_rows(path)
     records = [record for _, record in listed]

@@ -122,21 +122,10 @@ class Published:
 def read_run_times(study: Path, spec: Spec, cards: Collection[str]) -> Published:
     """Published run times of a study; none where it has no such file.
 
-    Parameters
-    ----------
-    study
-        Folder of the study.
-    spec
-        Its workload.
-    cards
-        Names of ``data/cards.csv``.
-
-    Raises
-    ------
-    UserError
-        In one line: naming the YAML file and its key, when a column, unit, name or value does not
-        fit; naming the CSV file, row and column, when a card is unknown, a size is missing or no
-        number, or a time is no positive number.
+    ``cards``: names of ``data/cards.csv``.
+    Raises UserError in one line: naming the YAML file and its key, when a column, unit, name or
+    value does not fit; naming the CSV file, row and column, when a card is unknown, a size is
+    missing or no number, or a time is no positive number.
     """
     path = study / FILE
     if not path.is_file():
@@ -174,7 +163,6 @@ class _Reader:
             yield self._time(number, record)
 
     def _check(self, columns: list[str]) -> None:
-        """Check names, whatever the rows hold."""
         series, spec = self._series, self._spec
         ours = [CARD, *spec.problem_columns, *spec.tunable_columns]
         for part in ("columns", "values", "names"):
@@ -238,7 +226,6 @@ class _Reader:
         )
 
     def _value(self, name: str, number: int, record: Mapping[str, str]) -> Value:
-        """Value of one of our names in a row, checked."""
         series = self._series
         if name in series.values:
             value: Value = series.values[name]

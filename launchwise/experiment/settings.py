@@ -242,7 +242,6 @@ class Search(Strict, title="search"):
 
 
 def _null_too(schema: dict[str, Any]) -> None:
-    """Allow null for each value of a mapping."""
     schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
 
 

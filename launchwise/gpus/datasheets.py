@@ -87,14 +87,9 @@ FLOP_FIGURES = ("float32_gflops", "float64_gflops")
 class Datasheet(Strict):
     """Figures of a card from documents.
 
-    Parameters
-    ----------
-    figures
-        Name of a figure to its value, in its unit of :data:`UNITS`.
-    sources
-        Name of a figure to the document that states it.
-    where
-        Path of the table, for messages.
+    ``figures``: name of a figure to its value, in its unit of :data:`UNITS`.
+    ``sources``: name of a figure to the document that states it.
+    ``where``: path of the table, for messages.
     """
 
     name: str
@@ -139,16 +134,9 @@ class Datasheet(Strict):
 def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
     """Datasheets of a table by card, incomplete ones included (:attr:`Datasheet.missing`).
 
-    Parameters
-    ----------
-    path
-        The table; the project's own when left out.
-
-    Raises
-    ------
-    UserError
-        When the table is no such table; naming card and figure when a figure is unknown, given
-        twice, not a positive number, in another unit, or without a source.
+    ``path``: the table; the project's own when left out.
+    Raises UserError when the table is no such table; naming card and figure when a figure is
+    unknown, given twice, not a positive number, in another unit, or without a source.
     """
     path = shipped(CARDS_FILE) if path is None else path
     columns, listed = read_records(path)
@@ -211,17 +199,9 @@ class Efficiency:
     def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:
         """Efficiency of a measured GPU.
 
-        Parameters
-        ----------
-        measured
-            Profile of a whole card, with the ceilings of all rates.
-        datasheet
-            Of the same card.
-
-        Raises
-        ------
-        UserError
-            When a rate was not measured or the datasheet does not state it.
+        ``measured``: profile of a whole card, with the ceilings of all rates.
+        ``datasheet``: of the same card.
+        Raises UserError when a rate was not measured or the datasheet does not state it.
         """
         reached = measured.ceilings.model_dump(exclude_none=True)
         needed = (*FLOP_FIGURES, *TENSOR_FIGURES)
@@ -264,10 +244,8 @@ def reference_efficiency(
 ) -> Efficiency:
     """Efficiency of the reference GPU, relative to its datasheet in ``cards``.
 
-    Raises
-    ------
-    UserError
-        When there is no such profile, or its card or one of its figures is not in ``cards``.
+    Raises UserError when there is no such profile, or its card or one of its figures is not in
+    ``cards``.
     """
     measured = read_profile(path or shipped(REFERENCE_PROFILE))
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
@@ -289,10 +267,7 @@ def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
 def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
     """The datasheet of a card.
 
-    Raises
-    ------
-    UserError
-        When there is none.
+    Raises UserError when there is none.
     """
     if card not in cards:
         where = next((each.where for each in cards.values()), CARDS_FILE)
@@ -309,23 +284,13 @@ def described_profile(
 ) -> GpuProfile:
     """The profile of a card from its datasheet, with estimated ceilings.
 
-    Parameters
-    ----------
-    name
-        Name of the GPU.
-    efficiency
-        Measured ceilings divided by datasheet figures (see :func:`reference_efficiency`).
-    card
-        Name of the card, where it is not the GPU's.
-    host_gbs
-        Copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a card
-        says what host it is in. None where it is unknown.
-
-    Raises
-    ------
-    UserError
-        When there is no such card, figures of it are missing, or its compute capability (of a card
-        of NVIDIA) is not in :data:`launchwise.gpus.profile.CORES_PER_SM`.
+    ``efficiency``: measured ceilings divided by datasheet figures (see
+        :func:`reference_efficiency`).
+    ``card``: name of the card, where it is not the GPU's.
+    ``host_gbs``: copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a
+        card says what host it is in. None where it is unknown.
+    Raises UserError when there is no such card, figures of it are missing, or its compute
+    capability (of a card of NVIDIA) is not in :data:`launchwise.gpus.profile.CORES_PER_SM`.
     """
     datasheet = find_datasheet(name if card is None else card, cards)
     if datasheet.missing:

@@ -199,7 +199,6 @@ class Machine:
 
 
 def _l2_bytes_per_cycle(profile: GpuProfile) -> float:
-    """Bytes that L2 gives to all SMs of a GPU together, where that was not measured."""
     together = L2_BYTES_PER_CYCLE_ALL_SMS.get(profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER)
     # A slice's SMs draw more each, as the others rest.
     return float(min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * profile.sms))

@@ -33,20 +33,12 @@ def read_prices(
 ) -> dict[str, Price]:
     """Prices by GPU.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the settings.
-    cards
-        Known cards: a row of one that is no GPU of the settings is checked and left out, so that
-        one table serves several settings.
-
-    Raises
-    ------
-    UserError
-        In one line, which names the line of the file: a column is missing or strange, a GPU is
-        unknown or given twice, a price is no number or negative, a row has neither price, a date is
-        none, a source is missing.
+    ``gpus``: GPUs of the settings.
+    ``cards``: known cards: a row of one that is no GPU of the settings is checked and left out, so
+        that one table serves several settings.
+    Raises UserError in one line, which names the line of the file: a column is missing or strange,
+    a GPU is unknown or given twice, a price is no number or negative, a row has neither price, a
+    date is none, a source is missing.
     """
     columns, records = read_records(path)
     if missing := [name for name in COLUMNS if name not in columns]:

@@ -176,10 +176,7 @@ class GpuProfile(Strict):
     def described(cls, **known: Any) -> GpuProfile:
         """Profile of a datasheet-only GPU: attributes of its datasheet, estimated ceilings.
 
-        Raises
-        ------
-        pydantic.ValidationError
-            When something is missing or is no such value.
+        Raises pydantic.ValidationError when something is missing or is no such value.
         """
         return cls(source="described", **MEASURED_ONLY, **known)
 

@@ -368,15 +368,9 @@ def types_of(
 ) -> list[str]:
     """Types that an argument may have; none for a struct.
 
-    Parameters
-    ----------
-    problem, tunables
-        Problem parameters and tunables by name.
-
-    Raises
-    ------
-    ValueError
-        If its type is neither a type nor a parameter or tunable whose values are types.
+    ``problem``, ``tunables``: problem parameters and tunables by name.
+    Raises ValueError if its type is neither a type nor a parameter or tunable whose values are
+    types.
     """
     if isinstance(argument.type, dict):
         return []

@@ -52,10 +52,7 @@ class Build:
     ) -> Build:
         """A build from a mapping; the order of its keys does not matter.
 
-        Raises
-        ------
-        ValueError
-            Without a source: an imported workload has no kernel.
+        Raises ValueError without a source: an imported workload has no kernel.
         """
         if source is None:
             raise ValueError("the variant has no kernel")
@@ -162,10 +159,7 @@ def _mangled(name: str) -> str:
 def real_macro(dtype: str) -> dict[str, str | int]:
     """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64.
 
-    Raises
-    ------
-    ValueError
-        For any other type.
+    Raises ValueError for any other type.
     """
     if dtype not in REALS:
         raise ValueError(f"no REAL for dtype {dtype!r}: only for {' and '.join(REALS)}")

@@ -17,13 +17,9 @@ class FunctionRun(HostRun):
     The host's clock times it: the function queues its work on streams of its own, where events
     of a caller see nothing of it.
 
-    Parameters
-    ----------
-    launch
-        A build whose source ends in ``.c``, the function and its arguments; grid and block are
-        the function's own affair.
-    restores
-        Put back before each timed call, outside of the timed region.
+    ``launch``: a build whose source ends in ``.c``, the function and its arguments; grid and block
+        are the function's own affair.
+    ``restores``: put back before each timed call, outside of the timed region.
     """
 
     def __init__(self, device: Device, launch: Launch, restores: tuple[Restore, ...] = ()) -> None:
@@ -49,15 +45,8 @@ def called(
 ) -> Callable[[], None]:
     """Function that makes the call of a launch.
 
-    Parameters
-    ----------
-    address
-        Of a buffer, in the memory that the function works on.
-
-    Raises
-    ------
-    LaunchFailed
-        When the library lacks the function, or C has no type for an argument.
+    ``address``: of a buffer, in the memory that the function works on.
+    Raises LaunchFailed when the library lacks the function, or C has no type for an argument.
     """
     symbol = launch.build.symbol(launch.kernel)
     try:

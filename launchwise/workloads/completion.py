@@ -37,10 +37,8 @@ NOTHING = {"items": "1", "item": "runs", "bytes": "0", "flop": "0", "footprint_b
 def completed(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A spec as read from its file, with what follows from its ``arguments``.
 
-    Parameters
-    ----------
-    raw
-        Content of ``spec.yaml``, not checked yet. Without ``arguments`` it is returned as it is.
+    ``raw``: content of ``spec.yaml``, not checked yet. Without ``arguments`` it is returned as it
+        is.
     """
     found = dict(raw)
     if not isinstance(raw.get("arguments"), Mapping) or not raw["arguments"]:
@@ -129,7 +127,6 @@ class _Sizing:
         )
 
     def _ends(self, name: str) -> list[str]:
-        """The extreme values of a name that is none of the problem's."""
         if name in self._tunables:
             values = self._tunables[name]["values"]
             ends = [min(values), max(values)] if _is_numbers(values) else [values[0]]
@@ -149,7 +146,6 @@ class _Sizing:
         return [str(each) for each in named["values"] if each in TYPES] or ["float32"]
 
     def _itemsize(self, argument: Argument, choose: Callable[[Iterable[int]], int]) -> str:
-        """Bytes of an element, as an expression over the problem."""
         if isinstance(argument.type, dict):
             return str(struct_type(argument.type).itemsize)
         sizes = {each: element_type(each).itemsize for each in self._types(argument.type)}

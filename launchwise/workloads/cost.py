@@ -87,7 +87,6 @@ WAITS: Mapping[Wait, str] = {
 
 
 def _one_key_each(descriptions: Mapping[Any, str]) -> Callable[[dict[str, Any]], None]:
-    """Describe every key of a mapping in its JSON schema."""
 
     def complete(schema: dict[str, Any]) -> None:
         values = schema.pop("additionalProperties")
@@ -202,17 +201,9 @@ class Cost(Strict, title="cost.yaml"):
     def check(self, known: Iterable[str], variants: Iterable[str]) -> None:
         """Insist that every name means something.
 
-        Parameters
-        ----------
-        known
-            Names of the spec that expressions may read.
-        variants
-            Variants of the workload; each needs a kernel.
-
-        Raises
-        ------
-        ValueError
-            Key and reason in one line.
+        ``known``: names of the spec that expressions may read.
+        ``variants``: variants of the workload; each needs a kernel.
+        Raises ValueError: key and reason in one line.
         """
         names = {*known}
         if taken := sorted(names & {RESIDENT, LEAST, *MACHINE}):
@@ -261,10 +252,7 @@ def least_us(moved_bytes: str, flop: str) -> str:
 def plain_cost(work: Mapping[str, Any]) -> Cost:
     """Cost of a workload that has no ``cost.yaml``: its least bytes and its FLOP, in one launch.
 
-    Parameters
-    ----------
-    work
-        Of the spec: ``bytes``, ``flop`` and ``precision`` as expressions.
+    ``work``: of the spec: ``bytes``, ``flop`` and ``precision`` as expressions.
     """
     double = f"({work['precision']}) == 'float64'"
     moved = f"({work['bytes']})"

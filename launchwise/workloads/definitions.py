@@ -43,10 +43,7 @@ def _root(text: str) -> Node:
 def definitions(text: str, kernel: str | None = None) -> list[Definition]:
     """Kernels that a text without comments defines or declares; those of one name only.
 
-    Parameters
-    ----------
-    kernel
-        Name, with or without namespaces; all kernels when left out.
+    ``kernel``: name, with or without namespaces; all kernels when left out.
     """
     found = [
         _definition(item)

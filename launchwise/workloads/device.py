@@ -191,21 +191,11 @@ class Device(Protocol):
         """A map of an array for the copy engine (sm_90): uint8, shape (128,); kernels read it from
         device memory.
 
-        Parameters
-        ----------
-        dtype
-            ``float32`` or ``float64``.
-        shape
-            Elements along each axis, the slowest first.
-        pitch
-            Elements from one row to the next; as bytes a multiple of 16.
-        box
-            Elements of a copied box, as ``shape``; at most 256 along each axis.
-
-        Raises
-        ------
-        LaunchFailed
-            Where the device has no such engine, or refuses the map.
+        ``dtype``: ``float32`` or ``float64``.
+        ``shape``: elements along each axis, the slowest first.
+        ``pitch``: elements from one row to the next; as bytes a multiple of 16.
+        ``box``: elements of a copied box, as ``shape``; at most 256 along each axis.
+        Raises LaunchFailed where the device has no such engine, or refuses the map.
         """
 
     def page_locked(self, nbytes: int) -> np.ndarray:

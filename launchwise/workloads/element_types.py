@@ -26,10 +26,7 @@ def element_type(name: str) -> np.dtype[Any]:
 def struct_type(fields: Mapping[str, str]) -> np.dtype[Any]:
     """NumPy dtype of a struct, laid out as a C++ compiler lays it out.
 
-    Parameters
-    ----------
-    fields
-        Names of fields to names of types, in their order.
+    ``fields``: names of fields to names of types, in their order.
     """
     return np.dtype([(name, element_type(kind)) for name, kind in fields.items()], align=True)
 
@@ -78,10 +75,7 @@ def fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 def cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """The content in another type, contiguous.
 
-    Raises
-    ------
-    ValueError
-        Where integers do not fit the type.
+    Raises ValueError where integers do not fit the type.
     """
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.size:
         limits = np.iinfo(dtype)

@@ -38,10 +38,7 @@ def swapped_in(variant: Variant) -> list[tuple[str, str]]:
 def planned(spec: Spec, variant: Variant, names: Mapping[str, Any]) -> list[Planned]:
     """Launches of a variant for the values of a problem and a configuration.
 
-    Raises
-    ------
-    ValueError
-        When a count cannot be evaluated, is negative or too large.
+    Raises ValueError when a count cannot be evaluated, is negative or too large.
     """
     made: list[Planned] = []
     swaps = _Swaps()
@@ -161,15 +158,9 @@ def launch_shapes(
 ) -> list[LaunchShape]:
     """Launches of a configuration in the order in which they run.
 
-    Parameters
-    ----------
-    configuration
-        The variant and the tunables that it has; others may be left out.
-
-    Returns
-    -------
-    The main kernel alone where host code launches several, and none where the host computes or a
-    function in C offloads its work.
+    ``configuration``: the variant and the tunables that it has; others may be left out.
+    Returns the main kernel alone where host code launches several, and none where the host computes
+    or a function in C offloads its work.
     """
     whole = {**spec.neutral, **configuration}
 

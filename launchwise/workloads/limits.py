@@ -86,10 +86,7 @@ def _holds(one: Range, value: Any) -> bool:
 def inlined(text: str, derived: Mapping[str, str]) -> str:
     """An expression with derived names and this project's own functions replaced.
 
-    Raises
-    ------
-    ValueError
-        When the result would be too long for an expression.
+    Raises ValueError when the result would be too long for an expression.
     """
 
     class Inline(ast.NodeTransformer):

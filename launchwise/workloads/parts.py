@@ -27,10 +27,7 @@ _OPTIONS = (
 def compiler_option(text: str) -> str:
     """The option itself.
 
-    Raises
-    ------
-    ValueError
-        When ``spec.yaml`` may not name it.
+    Raises ValueError when ``spec.yaml`` may not name it.
     """
     bare = re.sub(r"^--", "-", text)
     if re.sub(r"(?<=^-maxrregcount=)\d{1,3}$", "64", bare) not in _OPTIONS:

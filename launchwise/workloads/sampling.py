@@ -46,14 +46,9 @@ Key = tuple[Value, ...]
 class Draws:
     """Random feasible configurations of one problem on one GPU.
 
-    Parameters
-    ----------
-    spec, problem
-        What is measured.
-    gpu_facts
-        Facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
-    seed
-        Order in which a small space is gone through.
+    ``spec``, ``problem``: what is measured.
+    ``gpu_facts``: facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
+    ``seed``: order in which a small space is gone through.
     """
 
     def __init__(
@@ -129,14 +124,9 @@ class Draws:
         that none was found: there are very few, if any. Among so many, those that are rare (less
         than one in :data:`MAX_DRAWS`) may also be drawn unevenly.
 
-        Parameters
-        ----------
-        dice
-            Chance, where there are too many to be gone through in an order fixed beforehand.
-        unwanted
-            Keys of configurations; from one call to the next they must only become more.
-        variant
-            The only variant that is wanted.
+        ``dice``: chance, where there are too many to be gone through in an order fixed beforehand.
+        ``unwanted``: keys of configurations; from one call to the next they must only become more.
+        ``variant``: the only variant that is wanted.
         """
         if variant in self._ended:
             return None
@@ -155,10 +145,7 @@ class Draws:
         Quicker than :meth:`draw` where there is none: what the constraints say of the problem
         alone, or of the first tunables, is asked first.
 
-        Parameters
-        ----------
-        variant
-            The only variant that is wanted.
+        ``variant``: the only variant that is wanted.
         """
         steps = itertools.count()
         found = next(self._search(random.Random(self._seed), variant, steps), None)

@@ -66,17 +66,8 @@ measured of them."""
 def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
     """Every problem of ``blocks``, without repetition, in the order of the blocks.
 
-    Parameters
-    ----------
-    spec
-        The workload.
-    blocks
-        Each a mapping from problem parameter to the values to cross.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is missing, unknown or out of its range.
+    ``blocks``: each a mapping from problem parameter to the values to cross.
+    Raises ValueError when a parameter is missing, unknown or out of its range.
     """
     found: dict[tuple[Value, ...], Problem] = {}
     for block in blocks:
@@ -145,18 +136,12 @@ def configurations(
 ) -> list[Configuration]:
     """Every configuration that the constraints allow for ``problem``, the baseline first.
 
-    Parameters
-    ----------
-    gpu
-        Facts of the GPU (the names in :data:`spec.GPU_NAMES`); left out: limits that any GPU may
-        have.
-    parts
-        Parts of the space that are listed, beside the baseline; all of it when left out or empty.
-
-    Raises
-    ------
-    UserError
-        When there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS` are needed.
+    ``gpu``: facts of the GPU (the names in :data:`spec.GPU_NAMES`); left out: limits that any GPU
+        may have.
+    ``parts``: parts of the space that are listed, beside the baseline; all of it when left out or
+        empty.
+    Raises UserError when there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS`
+    are needed.
     """
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
@@ -188,10 +173,8 @@ class Growth:
     could be made of the tunables so far is left out at once. What is found may still be
     infeasible, where a constraint could not be asked before the end.
 
-    Parameters
-    ----------
-    names
-        Values that constraints may read beside the configuration: the GPU's and the problem's.
+    ``names``: values that constraints may read beside the configuration: the GPU's and the
+        problem's.
     """
 
     def __init__(self, spec: Spec, names: Mapping[str, Any]) -> None:
@@ -214,10 +197,7 @@ class Growth:
     ) -> Iterator[Configuration]:
         """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order.
 
-        Raises
-        ------
-        UserError
-            After :data:`MOST_STEPS` of ``steps``, which counts over all calls.
+        Raises UserError after :data:`MOST_STEPS` of ``steps``, which counts over all calls.
         """
         variant = str(found["variant"])
         if next(steps) >= MOST_STEPS:
@@ -246,7 +226,6 @@ class Growth:
         return True
 
     def _by_depth(self, variant: str) -> list[list[str]]:
-        """Constraints by the number of tunables that must be set to evaluate them."""
         used = self.used[variant]
         found: list[list[str]] = [[] for _ in range(len(used) + 1)]
         for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
@@ -312,10 +291,7 @@ def launch(
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Threads per block and blocks per grid (x, y, z each) of one configuration.
 
-    Raises
-    ------
-    UserError
-        When the variant has no kernel.
+    Raises UserError when the variant has no kernel.
     """
     name = str(configuration["variant"])
     variant = spec.variants[name]

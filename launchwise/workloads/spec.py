@@ -62,10 +62,8 @@ class Spec(SpecFields, title="spec.yaml"):
     def narrowed(self, allowed: Mapping[str, Collection[Value]]) -> Spec:
         """The same workload with some values only of some columns of a configuration.
 
-        Parameters
-        ----------
-        allowed
-            ``variant`` or a tunable to what it may be; whatever is not named may be anything.
+        ``allowed``: ``variant`` or a tunable to what it may be; whatever is not named may be
+            anything.
         """
         wanted = {
             name: set(allowed.get(name, self.values_of(name))) for name in self.tunable_columns
@@ -149,10 +147,7 @@ class Spec(SpecFields, title="spec.yaml"):
     def broken(self, problem: Mapping[str, Any], only: str | None = None) -> tuple[str, str] | None:
         """First constraint of the problem that does not hold, and what is said of it, or None.
 
-        Parameters
-        ----------
-        only
-            A parameter: constraints that read something else are left out.
+        ``only``: a parameter: constraints that read something else are left out.
         """
         for text in self.problem_constraints:
             if only is None or self.formulas.raw_names(text) == (only,):
@@ -174,12 +169,8 @@ def _with_nearest(why: str, nearest: Mapping[str, Any] | None) -> str:
 def load_spec(folder: Path) -> Spec:
     """Read and check ``folder/spec.yaml`` and what lies beside it.
 
-    ``features.yaml``, ``cost.yaml`` and ``usual.yaml`` may be missing.
-
-    Raises
-    ------
-    UserError
-        One line with the file and the key.
+    ``features.yaml``, ``cost.yaml`` and ``usual.yaml`` may be missing. Raises UserError: one line
+    with the file and the key.
     """
     path = beside(folder, SPEC_FILE)
     raw = read_yaml(path)

@@ -52,10 +52,7 @@ _STANDARD = re.compile(r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?intptr_t|__\w+
 def template_arguments(text: str) -> list[str]:
     """Template arguments of a kernel as a spec names it; empty for a kernel that is no template.
 
-    Raises
-    ------
-    ValueError
-        When brackets are missing or an argument is empty.
+    Raises ValueError when brackets are missing or an argument is empty.
     """
     if "<" not in text:
         return []
@@ -102,10 +99,7 @@ def template_names(text: str) -> list[str]:
 def cpp_text(value: Any) -> str:
     """A value of a tunable, of a problem parameter or of an expression as C++ text.
 
-    Raises
-    ------
-    ValueError
-        For a number that is not whole.
+    Raises ValueError for a number that is not whole.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -121,15 +115,8 @@ def resolved_kernel(
 ) -> str:
     """A kernel as it is launched: template arguments as C++ text, ``gemm<64, 8, float>``.
 
-    Parameters
-    ----------
-    text
-        As ``variants.<name>.kernel`` names it.
-
-    Raises
-    ------
-    ValueError
-        When an argument has no value that C++ can take, or brackets do not match.
+    ``text``: as ``variants.<name>.kernel`` names it.
+    Raises ValueError when an argument has no value that C++ can take, or brackets do not match.
     """
     if "<" not in text:
         return text
@@ -169,7 +156,6 @@ def _resolved(
 
 
 def _is_expression(argument: str, known: set[str]) -> bool:
-    """Whether an argument is an expression of a spec over ``known`` names."""
     try:
         return names_in(argument) <= known
     except ValueError:
@@ -185,15 +171,8 @@ def _values(spec: SpecFields) -> list[str]:
 def check_kernel_text(spec: SpecFields, variant: Variant, kernel: str, source: str) -> None:
     """Insist that the template arguments of a variant's kernel can be resolved.
 
-    Parameters
-    ----------
-    source
-        Text of the variant's source and of the headers beside it, without comments.
-
-    Raises
-    ------
-    ValueError
-        With the first argument that is none of those allowed, and what is allowed.
+    ``source``: text of the variant's source and of the headers beside it, without comments.
+    Raises ValueError with the first argument that is none of those allowed, and what is allowed.
     """
     own = [name for name in variant.tunables if spec.tunables[name].kind == "build"]
     values = [*own, *spec.listed_columns, *spec.macros]
@@ -242,11 +221,6 @@ def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
 
     All of them, except template arguments whose name the source declares as a variable or as a
     parameter (``template <int BM>``): a macro would replace the name there.
-
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
     """
     own = [*own_names(spec, variant), *spec.macros]
     named = {name for text in variant.kernel_names for name in template_names(text)}
@@ -266,7 +240,6 @@ def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
 def _reads_macro(
     folder: Path, sources: tuple[str, ...], changed: int, name: str, kernels: tuple[str, ...]
 ) -> bool:
-    """Whether the files of a variant read a template argument's name as a macro."""
     for path in included_files(folder, sources):
         text = without_comments(source_text(path))
         if re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{name}\b", text, re.MULTILINE):

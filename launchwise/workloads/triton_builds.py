@@ -51,10 +51,7 @@ def triton_build(
 ) -> Build:
     """Build of a configuration, for arguments like those of a problem.
 
-    Raises
-    ------
-    UserError
-        When the source is no Python or lacks the function.
+    Raises UserError when the source is no Python or lacks the function.
     """
     function = triton_function(folder / str(variant.source), str(variant.kernel))
     wanted = {*OPTIONS, *(each.name for each in function.constexprs)}
@@ -123,10 +120,7 @@ def constant(text: str) -> Any:
 def check_triton(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
     """Insist that a variant and the function of its file fit together.
 
-    Raises
-    ------
-    UserError
-        At the first mistake.
+    Raises UserError at the first mistake.
     """
     path = folder / SPEC_FILE
     function = triton_function(folder / str(variant.source), str(variant.kernel))
@@ -166,7 +160,6 @@ def _is_power_of_two(value: object) -> bool:
 def _check_given(
     path: Path, spec: SpecFields, name: str, variant: Variant, function: TritonFunction
 ) -> None:
-    """Insist on an argument with a type of Triton per parameter that is no constexpr."""
     named = parameters_of(variant.arguments, spec.arguments)
     if len(named) != len(function.given):
         takes = ", ".join(each.name for each in function.given)

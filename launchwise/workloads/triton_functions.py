@@ -71,10 +71,7 @@ class TritonFunction:
 def triton_function(path: Path, name: str) -> TritonFunction:
     """The function ``name`` of a file.
 
-    Raises
-    ------
-    UserError
-        When the file is no Python, or has no ``@triton.jit`` function of that name.
+    Raises UserError when the file is no Python, or has no ``@triton.jit`` function of that name.
     """
     changed = path.stat().st_mtime_ns if path.is_file() else 0
     functions = _functions(path, changed)
@@ -156,6 +153,5 @@ def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Param
 
 
 def _listed(node: ast.AST) -> set[str | int]:
-    """Names and places of parameters in a list of a decorator."""
     found = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
     return {each for each in found if isinstance(each, str | int)}

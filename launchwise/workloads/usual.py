@@ -45,10 +45,7 @@ class UsualChoices(Strict, title="usual.yaml"):
 def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
     """Usual configurations of a file that may be missing.
 
-    Raises
-    ------
-    UserError
-        When the file is broken or names what the workload does not have.
+    Raises UserError when the file is broken or names what the workload does not have.
     """
     if not path.is_file():
         return ()
@@ -64,10 +61,7 @@ def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
 def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
     """Check that rules name what the workload has.
 
-    Raises
-    ------
-    ValueError
-        With number and key of the rule, at the first mistake.
+    Raises ValueError with number and key of the rule, at the first mistake.
     """
     for number, rule in enumerate(rules):
         where = f"choices.{number}"
@@ -94,10 +88,8 @@ def usual_configuration(
 ) -> dict[str, Value] | None:
     """Usual choice for a problem, by the first rule whose condition holds; None without one.
 
-    Raises
-    ------
-    ValueError
-        When an expression has no value for the problem, or one that the tunable does not have.
+    Raises ValueError when an expression has no value for the problem, or one that the tunable does
+    not have.
     """
     rule = next((each for each in rules if spec.value(each.when, problem)), None)
     if rule is None:

@@ -195,9 +195,7 @@ class Workload(ABC):
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """Compare the device's inputs and reference with NumPy's on a small problem like this one.
 
-        Returns
-        -------
-        What is wrong, in one line; '' when nothing is.
+        Returns what is wrong, in one line; '' when nothing is.
         """
 
     @abstractmethod
@@ -214,10 +212,7 @@ def builds_in_order(
 ) -> list[Build]:
     """Every build that measuring ``problems`` needs, once, in the order of need.
 
-    Parameters
-    ----------
-    parts_of
-        What is measured of problems, by their values (see
+    ``parts_of``: what is measured of problems, by their values (see
         :func:`launchwise.workloads.space.narrowings`); everything when left out.
     """
     first = baseline(workload.spec)

@@ -40,7 +40,6 @@ def corner_problems(spec: Spec) -> list[Problem]:
 
 
 def _is_feasible(spec: Spec, problem: Problem, configuration: Configuration) -> bool:
-    """Whether constraints hold; also where they have no value, which is complained of later."""
     try:
         return feasible(spec, problem, configuration)
     except ValueError:
@@ -99,10 +98,7 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
 
     Constraints are tried everywhere, all others where the constraints hold.
 
-    Parameters
-    ----------
-    drawn
-        Whether constraints of the problem that no drawn size meets are a mistake.
+    ``drawn``: whether constraints of the problem that no drawn size meets are a mistake.
     """
     problems = corner_problems(spec)
     if drawn and not problems:

@@ -96,14 +96,9 @@ def conditions_of(
 ) -> list[Condition]:
     """Constraints of the problem, and those that configurations must meet.
 
-    Parameters
-    ----------
-    configurations
-        Each with every tunable.
-    gpu
-        Limits of the GPU; those that every card allows when left out.
-    only
-        A parameter: constraints of the problem that read something else are left out.
+    ``configurations``: each with every tunable.
+    ``gpu``: limits of the GPU; those that every card allows when left out.
+    ``only``: a parameter: constraints of the problem that read something else are left out.
     """
     own = [
         text
@@ -147,18 +142,10 @@ def nearest_problem(
     Near in size: the product over integers of (larger + 1) / (smaller + 1) is least, as in
     :mod:`launchwise.exporting.table`; texts stay. Of equally near problems it is the smallest.
 
-    Parameters
-    ----------
-    wanted
-        A value for every parameter; integers outside their limits are moved into them.
-    configurations
-        Configurations that must be feasible for it, such as the baseline.
-    moving
-        Integers that may differ from the wanted ones; all when left out.
-
-    Returns
-    -------
-    None where none was found.
+    ``wanted``: a value for every parameter; integers outside their limits are moved into them.
+    ``configurations``: configurations that must be feasible for it, such as the baseline.
+    ``moving``: integers that may differ from the wanted ones; all when left out.
+    Returns None where none was found.
     """
     conditions = conditions_of(spec, configurations)
     return Search(spec.problem, wanted, conditions, moving).nearest()

@@ -38,10 +38,7 @@ KEYWORD = "is a word of the language of expressions: take another name"
 def check_spec(spec: SpecFields) -> None:
     """Check that what a spec names is there, and that its expressions can be read.
 
-    Raises
-    ------
-    ValueError
-        With the key, at the first mistake.
+    Raises ValueError with the key, at the first mistake.
     """
     for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
         if len(getattr(spec, part)) > MOST_NAMES:
@@ -88,7 +85,6 @@ def _check_verified(spec: SpecFields) -> None:
 
 
 def _check_arguments(spec: SpecFields) -> None:
-    """Check what :class:`Argument`, :class:`Reference` and kernels name."""
     if not spec.arguments:
         for key in ("macros", "reference", "inputs"):
             if getattr(spec, key):

@@ -36,10 +36,8 @@ class Content:
 def shape_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> tuple[int, ...]:
     """Shape of an array whose ``shape`` is given, for a problem and what else it reads.
 
-    Raises
-    ------
-    ValueError
-        When a size is negative, or no number, or an array that is no scratch has no element.
+    Raises ValueError when a size is negative, or no number, or an array that is no scratch has no
+    element.
     """
     shape = tuple(int(spec.value(text, names)) for text in argument.sizes)
     if any(size < 0 for size in shape):
@@ -70,15 +68,8 @@ class Source:
     def content(self, problem: Mapping[str, Any], names: Mapping[str, Any], seed: int) -> Content:
         """Content of a problem.
 
-        Parameters
-        ----------
-        names
-            The problem and the tunables that types and shapes read.
-
-        Raises
-        ------
-        UserError
-            When a file or what ``inputs`` gives does not fit.
+        ``names``: the problem and the tunables that types and shapes read.
+        Raises UserError when a file or what ``inputs`` gives does not fit.
         """
         spec = self._spec
         given = self._given(problem, seed)
@@ -99,7 +90,6 @@ class Source:
         return Content(arrays, numbers)
 
     def _given(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
-        """What the function ``inputs`` gives for a problem, by the names of arguments."""
         if self._function is None:
             return {}
         key = (*problem.items(), seed)
@@ -286,7 +276,6 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
 def _insist_on_same(
     function: OwnFunction, first: Mapping[str, np.ndarray], again: Mapping[str, np.ndarray]
 ) -> None:
-    """Insist that two calls for one seed gave the same."""
     for name, one in first.items():
         other = again.get(name, np.empty(0, object))
         if one.shape != other.shape or one.tobytes() != other.tobytes():

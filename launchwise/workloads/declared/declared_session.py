@@ -47,19 +47,10 @@ Shape = tuple[int, int, int]
 class DeclaredSession(Session):
     """One problem on one device, in the layout of some configurations.
 
-    Parameters
-    ----------
-    layout
-        Tunables that arrays or the reference depend on.
-    content, wanted
-        Content of the arrays, and what the reference expects.
-
-    Raises
-    ------
-    OutOfMemory
-        When its arrays do not fit.
-    UserError
-        When inputs or the reference do not fit the arguments.
+    ``layout``: tunables that arrays or the reference depend on.
+    ``content``, ``wanted``: content of the arrays, and what the reference expects.
+    Raises OutOfMemory when its arrays do not fit. Raises UserError when inputs or the reference do
+    not fit the arguments.
     """
 
     def __init__(
@@ -104,7 +95,6 @@ class DeclaredSession(Session):
             self._untouched.note()
 
     def _allocated(self) -> Iterator[tuple[str, Buffer]]:
-        """A buffer of every array that does not lie in constant memory."""
         for name, argument in self.arguments.items():
             if not argument.is_array or argument.constant is not None:
                 continue
@@ -128,7 +118,6 @@ class DeclaredSession(Session):
             raise self._mistake(f"arguments.{name}.shape", str(error)) from error
 
     def _keep_pristine(self, swapped: set[str]) -> None:
-        """Copies of the arrays that are put back before each timed launch."""
         for name, array in self.content.arrays.items():
             argument = self.arguments[name]
             if argument.is_restored or (name in swapped and argument.restore):
@@ -196,7 +185,6 @@ class DeclaredSession(Session):
         return made
 
     def _check_structs(self, launch: Launch, names: list[str]) -> None:
-        """Compare the sizes of structs with those of the kernel's parameters."""
         structs = [
             place
             for place, name in enumerate(names)
@@ -270,7 +258,6 @@ class DeclaredSession(Session):
         return self.workload.spec.reference
 
     def _refill(self) -> None:
-        """Content of everything that launches change, as before the first launch."""
         self._fills += 1
         for name in self.buffers:
             argument = self.arguments[name]
@@ -310,7 +297,6 @@ class DeclaredSession(Session):
         return worst
 
     def _compared(self) -> Finding:
-        """The verdict of the user's own comparison."""
         found, expected = self._downloaded(), dict(self._wanted)
         said = self._own.compared(self.names, self.content, found, expected)
         return Finding(0.0, 0.0, said)
@@ -331,10 +317,7 @@ class DeclaredSession(Session):
     def _output_checks(self) -> dict[str, list[OutputCheck]]:
         """Checks of every output that is compared; several of one whose elements are structs.
 
-        Raises
-        ------
-        UserError
-            When the reference holds NaN that is not meant, or verifies nothing.
+        Raises UserError when the reference holds NaN that is not meant, or verifies nothing.
         """
         spec = self.workload.spec
         checks: dict[str, list[OutputCheck]] = {}

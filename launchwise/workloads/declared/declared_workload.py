@@ -68,7 +68,6 @@ class DeclaredWorkload(Workload):
 
     @cached_property
     def _read_by_layouts(self) -> list[str]:
-        """Tunables that arrays or the reference depend on, in the order of the spec."""
         read = {*self._read_by_data, *self._read_by_arrays(scratch=True)}
         return [name for name in self.spec.tunables if name in read]
 

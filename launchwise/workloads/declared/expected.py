@@ -53,15 +53,8 @@ class OwnReference:
     def outputs(self, names: Mapping[str, Any], content: Content) -> Outputs:
         """Expected outputs; empty where a comparison of the user's own needs none.
 
-        Parameters
-        ----------
-        names
-            The problem and the tunables that the reference reads.
-
-        Raises
-        ------
-        UserError
-            When the reference fails, or what it gives does not fit.
+        ``names``: the problem and the tunables that the reference reads.
+        Raises UserError when the reference fails, or what it gives does not fit.
         """
         reference = self._reference
         if self._expected is not None:
@@ -88,10 +81,7 @@ class OwnReference:
     ) -> str:
         """What the comparison of the user's own says: '' where it returns True or an empty text.
 
-        Raises
-        ------
-        UserError
-            When it fails, or returns neither a truth value nor a text.
+        Raises UserError when it fails, or returns neither a truth value nor a text.
         """
         compare = self._compare
         assert compare is not None
@@ -209,10 +199,7 @@ def _in_same_order(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
     """Value of a number or a struct among the arguments, in its own type.
 
-    Raises
-    ------
-    ValueError
-        When an expression cannot be evaluated, or its value does not fit the type.
+    Raises ValueError when an expression cannot be evaluated, or its value does not fit the type.
     """
     argument = spec.arguments[name]
     dtype = argument.dtype(names)

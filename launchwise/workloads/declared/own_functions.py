@@ -28,17 +28,8 @@ from launchwise.workloads.spec import Spec
 def import_from(folder: Path, module: str) -> ModuleType:
     """A module of a workload.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    module
-        Dotted path inside it, such as ``host.workload``.
-
-    Raises
-    ------
-    UserError
-        With file and line: it is missing, or fails when it is imported.
+    ``module``: dotted path inside it, such as ``host.workload``.
+    Raises UserError with file and line: it is missing, or fails when it is imported.
     """
     folder = folder.resolve()
     name = f"{_package_above(folder)}.{folder.name}.{module}"
@@ -53,12 +44,7 @@ def import_from(folder: Path, module: str) -> ModuleType:
 def own_error(folder: Path, error: Exception) -> UserError:
     """UserError for an exception in a workload's Python, with file and line.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    error
-        What was raised, with its traceback.
+    ``error``: what was raised, with its traceback.
     """
     where, line = folder, 0
     if isinstance(error, SyntaxError) and error.filename:
@@ -136,10 +122,7 @@ class OwnFunction:
     def insist_on_names(self, available: Collection[str]) -> None:
         """Check that it wants nothing else.
 
-        Raises
-        ------
-        UserError
-            When it names a value that there is not.
+        Raises UserError when it names a value that there is not.
         """
         if missing := [name for name in self.wanted if name not in available]:
             message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
@@ -148,10 +131,7 @@ class OwnFunction:
     def __call__(self, available: Mapping[str, Any]) -> Any:
         """Result for those of the ``available`` values that the signature names.
 
-        Raises
-        ------
-        UserError
-            When it names a value that there is not, or fails; with file and line.
+        Raises UserError when it names a value that there is not, or fails; with file and line.
         """
         self.insist_on_names(available)
         try:
@@ -163,15 +143,8 @@ class OwnFunction:
 def own_function(folder: Path, named: str, key: str) -> OwnFunction:
     """The function ``named``, such as ``reference.py:expected``, of a workload's folder.
 
-    Parameters
-    ----------
-    key
-        Key of the spec that names it.
-
-    Raises
-    ------
-    UserError
-        When file or function is missing, or a parameter cannot be given by name.
+    ``key``: key of the spec that names it.
+    Raises UserError when file or function is missing, or a parameter cannot be given by name.
     """
     file, _, name = named.partition(":")
     path = folder / file
@@ -200,10 +173,7 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
 def check_own_functions(folder: Path, spec: Spec) -> None:
     """Import every function of the user's own that a spec names, and check its parameters.
 
-    Raises
-    ------
-    UserError
-        At the first one that is missing, fails, or wants a value that there is not.
+    Raises UserError at the first one that is missing, fails, or wants a value that there is not.
     """
     reference = spec.reference
     named = {

@@ -49,11 +49,8 @@ NO_DIFFERENCE = Difference(0.0)
 class Expected:
     """Expected content of an output.
 
-    Parameters
-    ----------
-    values
-        Array of any shape, in the widest type of its kind. Masked elements of a masked array do not
-        matter.
+    ``values``: array of any shape, in the widest type of its kind. Masked elements of a masked
+        array do not matter.
     """
 
     def __init__(self, values: np.ndarray) -> None:
@@ -76,14 +73,8 @@ class Expected:
     def difference(self, begin: int, found: np.ndarray) -> Difference:
         """Largest difference of ``found`` from the expected numbers that begin at ``begin``.
 
-        Parameters
-        ----------
-        found
-            Elements of the output's type, flat.
-
-        Returns
-        -------
-        Difference whose index counts numbers from the start of the output.
+        ``found``: elements of the output's type, flat.
+        Returns difference whose index counts numbers from the start of the output.
         """
         numbers = real_numbers(found)
         end = begin + numbers.size

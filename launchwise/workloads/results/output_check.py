@@ -59,14 +59,9 @@ def poisoned(expected: np.ndarray) -> np.ndarray:
 class Poison:
     """Fills an output before each verified launch.
 
-    Parameters
-    ----------
-    memory
-        Where memory of the device is taken from; too little of it makes each fill a copy.
-    buffer
-        The output.
-    expected
-        What its first elements should hold, in its own type.
+    ``memory``: where memory of the device is taken from; too little of it makes each fill a copy.
+    ``buffer``: the output.
+    ``expected``: what its first elements should hold, in its own type.
     """
 
     def __init__(
@@ -113,12 +108,8 @@ def wrong_element(
 ) -> str:
     """Complaint about an output, with its worst element: its place, value and expected value.
 
-    Parameters
-    ----------
-    number
-        Place of the worst number, as :class:`.comparison.Expected` counts them.
-    error, limit
-        Its error and what is allowed, relative to the largest expected value.
+    ``number``: place of the worst number, as :class:`.comparison.Expected` counts them.
+    ``error``, ``limit``: its error and what is allowed, relative to the largest expected value.
     """
     index = number // output.expected.parts
     place = ", ".join(map(str, np.unravel_index(index, output.expected.shape or (1,))))
@@ -224,18 +215,12 @@ def _expected_type(found: str) -> str:
 class OutputCheck:
     """One output of a session, or one field of an output of structs, and its expected values.
 
-    Parameters
-    ----------
-    memory
-        Where memory of the device is taken from; too little of it leaves the work to the host.
-    buffer
-        The output.
-    dtype
-        Type of its elements.
-    values
-        What they should be, from its first element on; masked ones do not matter.
-    field
-        Name of the field that is compared, of an output of structs.
+    ``memory``: where memory of the device is taken from; too little of it leaves the work to the
+        host.
+    ``buffer``: the output.
+    ``dtype``: type of its elements.
+    ``values``: what they should be, from its first element on; masked ones do not matter.
+    ``field``: name of the field that is compared, of an output of structs.
     """
 
     def __init__(
@@ -280,10 +265,7 @@ class OutputCheck:
     def difference(self, limit: float) -> Difference:
         """The largest difference; the index is exact where it exceeds ``limit``, a relative error.
 
-        Raises
-        ------
-        LaunchFailed
-            When device and host disagree; that is fatal.
+        Raises LaunchFailed when device and host disagree; that is fatal.
         """
         if self._build is None:
             return self._on_host()
