@@ -7,25 +7,52 @@ before anything is built.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_text
 
 
 class Strict(BaseModel):
-    """Immutable model that rejects unknown keys."""
+    """Immutable model that rejects unknown keys; a text below a field is its description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """JSON schema with the texts below fields, which no other use of a model reads."""
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in _texts_below_fields(cls).items():
+            properties[name]["description"] = text
+        return schema
+
+
+def _texts_below_fields(model: type[BaseModel]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, Strict) and each is not Strict:
+            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
+            for field, text in pairwise(body):
+                match field, text:
+                    case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(said))):
+                        found[name] = " ".join(said.split())
+    return found
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -30,39 +30,20 @@ def peer_of(configuration: Mapping[str, object]) -> str | None:
 class Confirmation(Strict, title="confirmation"):
     """Paired comparison of the fastest configurations of a sweep."""
 
-    precision: float = Field(
-        0.01,
-        gt=0,
-        lt=1,
-        description="half the width of the 95 % interval of a ratio at which measuring ends",
-    )
-    seconds: float = Field(
-        2.0,
-        gt=0,
-        description=(
-            "time per problem after which measuring ends, s; up to three times as long where "
-            "that is too short for six rounds"
-        ),
-    )
-    near_percent: float = Field(
-        2.0,
-        ge=0,
-        description="excess over the best time up to which a configuration takes part, %",
-    )
-    answers: bool = Field(
-        True,
-        description=(
-            "whether the answers to test problems take part; then comparing waits for training, "
-            "and what a changed model answers is measured anew"
-        ),
-    )
-    most: int = Field(8, ge=2, le=100, description="most configurations per problem")
-    clock_tolerance: float = Field(
-        0.01,
-        gt=0,
-        lt=1,
-        description="relative difference of SM clocks above which a pair is discarded",
-    )
+    precision: float = Field(0.01, gt=0, lt=1)
+    """half the width of the 95 % interval of a ratio at which measuring ends"""
+    seconds: float = Field(2.0, gt=0)
+    """time per problem after which measuring ends, s; up to three times as long where that is too
+    short for six rounds"""
+    near_percent: float = Field(2.0, ge=0)
+    """excess over the best time up to which a configuration takes part, %"""
+    answers: bool = True
+    """whether the answers to test problems take part; then comparing waits for training, and what a
+    changed model answers is measured anew"""
+    most: int = Field(8, ge=2, le=100)
+    """most configurations per problem"""
+    clock_tolerance: float = Field(0.01, gt=0, lt=1)
+    """relative difference of SM clocks above which a pair is discarded"""
 
 
 class Recheck(Strict, title="recheck"):

@@ -22,20 +22,17 @@ class Element(Strict, title="element"):
     No text of it holds a figure: figures are computed on the page.
     """
 
-    element: str = Field(min_length=1, description="what the paper has, in a few words")
-    where: str = Field(min_length=1, description="place in the paper")
-    page: list[str] = Field(
-        [],
-        description=(
-            "sections of the report: `paper` is one of this study's page, `other_study/paper` one "
-            "of another"
-        ),
-    )
-    files: list[str] = Field(
-        [],
-        description="files, seen from the folder of the study, of the workload or of the project",
-    )
-    reason: str = Field("", description="how it differs here, or why it is not here")
+    element: str = Field(min_length=1)
+    """what the paper has, in a few words"""
+    where: str = Field(min_length=1)
+    """place in the paper"""
+    page: list[str] = Field([])
+    """sections of the report: `paper` is one of this study's page, `other_study/paper` one of
+    another"""
+    files: list[str] = Field([])
+    """files, seen from the folder of the study, of the workload or of the project"""
+    reason: str = ""
+    """how it differs here, or why it is not here"""
 
     @model_validator(mode="after")
     def _has_a_place(self) -> Self:

@@ -34,50 +34,35 @@ MS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
 class Series(Strict, title="series"):
     """Run times of one column of a published table."""
 
-    title: str = Field(min_length=1, description="what is timed, in a few words")
-    table: str = Field(min_length=1, description="name of the CSV file beside, without `.csv`")
-    time: str = Field(min_length=1, description="its column of run times")
-    unit: Literal["s", "ms", "us"] = Field(
-        description="unit of the times; that of the column's name, where the name ends in one"
-    )
-    runs: int | None = Field(
-        None,
-        ge=1,
-        description=(
-            "runs of the workload that one time covers; left out where the source does not say: "
-            "then only order and ratio to a common factor are compared"
-        ),
-    )
-    columns: dict[str, str] = Field(
-        {}, description="`gpu`, problem parameters and tunables to the column that holds them"
-    )
-    values: dict[str, Value] = Field(
-        {}, description="those that are the same in all rows, to their value"
-    )
-    names: dict[str, dict[str, Value]] = Field(
-        {}, description="of `columns`: text in the table to our value, where they differ"
-    )
-    only: dict[str, list[str]] = Field(
-        {}, description="column of the table to the texts of rows that are taken"
-    )
-    skip_without: list[str] = Field(
-        [], description="columns of the table; rows where one is empty are left out and counted"
-    )
-    free: list[str] = Field(
-        [],
-        description=(
-            "tunables that the source leaves open, or that cannot be as printed: the predicted "
-            "fastest value is taken"
-        ),
-    )
-    phases: list[str] = Field(
-        [],
-        description=(
-            "phases of `cost.yaml` that the time covers; the whole run when left out. Only the "
-            "cost model predicts phases"
-        ),
-    )
-    note: str = Field("", description="what is assumed, for the report")
+    title: str = Field(min_length=1)
+    """what is timed, in a few words"""
+    table: str = Field(min_length=1)
+    """name of the CSV file beside, without `.csv`"""
+    time: str = Field(min_length=1)
+    """its column of run times"""
+    unit: Literal["s", "ms", "us"]
+    """unit of the times; that of the column's name, where the name ends in one"""
+    runs: int | None = Field(None, ge=1)
+    """runs of the workload that one time covers; left out where the source does not say: then only
+    order and ratio to a common factor are compared"""
+    columns: dict[str, str] = Field({})
+    """`gpu`, problem parameters and tunables to the column that holds them"""
+    values: dict[str, Value] = Field({})
+    """those that are the same in all rows, to their value"""
+    names: dict[str, dict[str, Value]] = Field({})
+    """of `columns`: text in the table to our value, where they differ"""
+    only: dict[str, list[str]] = Field({})
+    """column of the table to the texts of rows that are taken"""
+    skip_without: list[str] = Field([])
+    """columns of the table; rows where one is empty are left out and counted"""
+    free: list[str] = Field([])
+    """tunables that the source leaves open, or that cannot be as printed: the predicted fastest
+    value is taken"""
+    phases: list[str] = Field([])
+    """phases of `cost.yaml` that the time covers; the whole run when left out. Only the cost model
+    predicts phases"""
+    note: str = ""
+    """what is assumed, for the report"""
 
 
 class RunTimes(Strict, title="run_times.yaml"):

@@ -32,31 +32,23 @@ _PART = re.compile(r"\{([^{}]*)\}")
 class ConfigFiles(Strict, title="mapping of configuration files"):
     """How a library names its configuration files, and what they hold."""
 
-    file: str = Field(
-        description=(
-            "name of a file, with expressions over the problem in braces, and {device}: "
-            "the device's name with underscores for spaces"
-        )
-    )
-    key: Expression = Field(description="whole number over the problem, by which a file is read")
-    nearest: Literal["linear", "logarithmic"] = Field(
-        "linear", description="how the library measures which key is nearest to a size"
-    )
-    tunables: dict[str, str | None] = Field(
-        {}, description="tunable to the library's name for it; without a name it is left out"
-    )
-    constants: dict[str, Value] = Field(
-        {}, description="what each configuration holds beside the tunables, the same everywhere"
-    )
-    head: dict[str, Value] = Field(
-        {}, description="what a file holds beside the configurations, such as triton_version"
-    )
-    where: Expression = Field(
-        "1 == 1", description="condition on the problem: which problems the files are of"
-    )
-    devices: dict[str, str] = Field(
-        {}, description="GPU of the settings to the library's name of its device"
-    )
+    file: str
+    """name of a file, with expressions over the problem in braces, and {device}: the device's name
+    with underscores for spaces"""
+    key: Expression
+    """whole number over the problem, by which a file is read"""
+    nearest: Literal["linear", "logarithmic"] = "linear"
+    """how the library measures which key is nearest to a size"""
+    tunables: dict[str, str | None] = Field({})
+    """tunable to the library's name for it; without a name it is left out"""
+    constants: dict[str, Value] = Field({})
+    """what each configuration holds beside the tunables, the same everywhere"""
+    head: dict[str, Value] = Field({})
+    """what a file holds beside the configurations, such as triton_version"""
+    where: Expression = "1 == 1"
+    """condition on the problem: which problems the files are of"""
+    devices: dict[str, str] = Field({})
+    """GPU of the settings to the library's name of its device"""
 
     @field_validator("file")
     @classmethod

@@ -157,16 +157,14 @@ class Transfer(Strict, title="transfer"):
 class HostWork(Strict, title="host work"):
     """Work of the host between copies and launches."""
 
-    variants: list[str] | None = Field(
-        None, min_length=1, description="variants that have the work; all when left out"
-    )
-    when: Expression = Field("1", description="condition under which a run has the work")
-    synchronisations: Expression = Field(
-        "0", description="times that the host waits for the device"
-    )
-    solved_rows: Expression = Field(
-        "0", description="rows of linear systems that LAPACK solves on the host"
-    )
+    variants: list[str] | None = Field(None, min_length=1)
+    """variants that have the work; all when left out"""
+    when: Expression = "1"
+    """condition under which a run has the work"""
+    synchronisations: Expression = "0"
+    """times that the host waits for the device"""
+    solved_rows: Expression = "0"
+    """rows of linear systems that LAPACK solves on the host"""
 
 
 class Overlap(Strict, title="overlap"):

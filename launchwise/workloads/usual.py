@@ -24,22 +24,20 @@ USUAL_FILE = "usual.yaml"
 class Usual(Strict, title="usual configuration"):
     """A usual configuration and the problems that it is for."""
 
-    when: Expression = Field("1 == 1", description="condition on the problem; always when left out")
-    reason: str = Field(description="why an experienced engineer takes it")
-    configuration: dict[str, Value] = Field(
-        description=(
-            "variant and tunables; a text for a number is an expression over problem, derived "
-            "names and the tunables before it; tunables left out are neutral"
-        )
-    )
+    when: Expression = "1 == 1"
+    """condition on the problem; always when left out"""
+    reason: str
+    """why an experienced engineer takes it"""
+    configuration: dict[str, Value]
+    """variant and tunables; a text for a number is an expression over problem, derived names and
+    the tunables before it; tunables left out are neutral"""
 
 
 class UsualChoices(Strict, title="usual.yaml"):
     """Usual configurations of a workload."""
 
-    choices: list[Usual] = Field(
-        min_length=1, description="usual configurations; the first whose condition holds is taken"
-    )
+    choices: list[Usual] = Field(min_length=1)
+    """usual configurations; the first whose condition holds is taken"""
 
 
 def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
