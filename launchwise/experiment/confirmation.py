@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json, write_json
-from launchwise.base.typed import Strict
+from launchwise.base.typed import Strict, validated
 from launchwise.workloads.parts import Value
 
 Role = Literal["baseline", "usual", "recommended", "best", "design", "near", "peer"]
@@ -95,9 +94,4 @@ def read_contests(path: str | Path) -> Contests:
 
     Raises UserError when the file is missing or holds something else.
     """
-    try:
-        return Contests.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UserError(path, where, first["msg"]) from error
+    return validated(Contests, read_json(path), path)

@@ -85,7 +85,7 @@ def _check_studies(experiment: Experiment) -> None:
         _check_gpus_of(experiment, key, name, study)
         if twice := [each for each in study.models if study.models.count(each) > 1]:
             experiment.fail(f"{key}.models", f"{twice[0]!r} is given twice")
-        with checking.raising(experiment.below(f"{key}.")):
+        with experiment.blaming(f"{key}."):
             checking.check_study(study, experiment.specs[study.workload])
 
 
@@ -128,7 +128,7 @@ def _check_sweeps(experiment: Experiment) -> None:
             chosen = "problems" in (experiment.settings.sweeps.get(workload) or {})
             key = f"sweeps.{workload}.problems"
             _check_problems(experiment, workload, sweep.problems, key, not chosen)
-            with checking.raising(experiment.below(f"sweeps.{workload}.anew")):
+            with experiment.blaming(f"sweeps.{workload}.anew"):
                 checking.check_rows(experiment.spec_of(workload), sweep.anew)
     for name, gpu in experiment.settings.gpus.items():
         for workload in gpu.problems:
@@ -170,7 +170,7 @@ def _check_splits(experiment: Experiment) -> None:
         if any(experiment.settings.gpus[gpu].extend for gpu in gpus):
             continue
         measured = [each for gpu in gpus for each in experiment.problems_of(gpu, study.workload)]
-        with checking.raising(experiment.below(f"studies.{name}.")):
+        with experiment.blaming(f"studies.{name}."):
             checking.check_splits(study, measured)
 
 

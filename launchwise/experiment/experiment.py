@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,9 +11,9 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
-from launchwise.base.typed import merged, read_yaml, validated
-from launchwise.experiment import checking
+from launchwise.base.typed import Model, merged, read_yaml, validated
 from launchwise.experiment.blame import Beneath, Sources
+from launchwise.experiment.checking import check_blocks, raising
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
     STUDIES,
@@ -69,7 +70,10 @@ class Experiment:
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
-        self._recorded_in: dict[str, str] = {}
+        self._recorded_in = {
+            name: str(here_or_shipped(gpu.path or f"{RECORDED}/{name}"))
+            for name, gpu in settings.gpus.items()
+        }
         self._have_rows: dict[tuple[str, str], bool] = {}
         self.studies = self._read_studies()
         self._leave_out_unmeasurable()
@@ -83,9 +87,9 @@ class Experiment:
         """Error for ``key`` that names the file that holds it."""
         return self.sources.error(key, message, self._beneath(key))
 
-    def below(self, prefix: str) -> Callable[[str, str], UserError]:
-        """:meth:`error` for keys that begin with ``prefix``."""
-        return lambda key, message: self.error(f"{prefix}{key}", message)
+    def blaming(self, prefix: str) -> AbstractContextManager[None]:
+        """Raise misfits with the file that holds their keys, which begin with ``prefix``."""
+        return raising(lambda key, message: self.error(f"{prefix}{key}", message))
 
     def fail(self, key: str, message: str) -> NoReturn:
         """Raise :meth:`error`."""
@@ -103,11 +107,17 @@ class Experiment:
 
     # Reading
 
-    def _laid_over(self, path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _changed(
+        self, model: type[Model], path: Path, key: str, changes: Mapping[str, Any] | None
+    ) -> Model:
+        """A file of a workload's folder with what the settings change below ``key``."""
         below = read_yaml(path) if path.is_file() else {}
         if below is not None and not isinstance(below, Mapping):
             raise UserError(path, "", "must map keys to values")
-        return merged(below or {}, changes or {})
+        try:
+            return validated(model, merged(below or {}, changes or {}), path)
+        except UserError as error:
+            raise self.error(f"{key}.{error.key}", error.message) from error
 
     def _read_studies(self) -> dict[str, Study]:
         whole = self._described_whole()
@@ -118,11 +128,8 @@ class Experiment:
         for name, folder in self.study_folders.items():
             if not self._is_wanted(name):
                 continue
-            given = self._laid_over(beside(folder, STUDY_FILE), self.settings.studies.get(name))
-            try:
-                own = validated(StudyFile, given, folder / STUDY_FILE)
-            except UserError as error:
-                raise self.error(f"studies.{name}.{error.key}", error.message) from error
+            changes, path = self.settings.studies.get(name), beside(folder, STUDY_FILE)
+            own = self._changed(StudyFile, path, f"studies.{name}", changes)
             workload = folder.parents[1].name
             if self.settings.further_models:
                 further = [each for each in own.further_models if each not in own.models]
@@ -154,10 +161,7 @@ class Experiment:
         for workload, folder in self.folders.items() if self._only is None else ():
             path, changes = beside(folder, SWEEP_FILE), self.settings.sweeps.get(workload)
             if path.is_file() or changes:
-                try:
-                    found[workload] = validated(Sweep, self._laid_over(path, changes), path)
-                except UserError as error:
-                    raise self.error(f"sweeps.{workload}.{error.key}", error.message) from error
+                found[workload] = self._changed(Sweep, path, f"sweeps.{workload}", changes)
         return found
 
     def _described_whole(self) -> list[str]:
@@ -193,8 +197,7 @@ class Experiment:
             if study is None:
                 self.alone.append(workload)
                 continue
-            changes = self.settings.studies.get(workload)
-            if changes:
+            if changes := self.settings.studies.get(workload):
                 given = merged(study.model_dump(exclude={"workload"}, exclude_unset=True), changes)
                 own = validated(StudyFile, given, SPEC_FILE)
                 study = Study(workload=workload, **dict(own))
@@ -204,18 +207,15 @@ class Experiment:
 
     def _asked(self, workload: str) -> list[Problem]:
         """Problems that GPUs which the derived study of a workload may ask measure, checked."""
-        found: list[Problem] = []
-        checked: set[str] = set()
+        asked: dict[str, list[ProblemBlock]] = {}
         for name, gpu in self.settings.gpus.items():
             if self._may_ask(name, workload):
                 own = f"gpus.{name}.problems.{workload}"
                 key = own if workload in gpu.problems else f"sweeps.{workload}.problems"
-                blocks = self.blocks_of(name, workload)
-                if key not in checked:
-                    checked.add(key)
-                    self.check_blocks(workload, blocks, key)
-                found += problems_in(blocks)
-        return found
+                asked[key] = self.blocks_of(name, workload)
+        for key, blocks in asked.items():
+            self.check_blocks(workload, blocks, key)
+        return [problem for blocks in asked.values() for problem in problems_in(blocks)]
 
     def _may_ask(self, gpu: str, workload: str) -> bool:
         """Whether a GPU has rows for the derived study of a workload, which has its name."""
@@ -241,8 +241,8 @@ class Experiment:
         """Check that blocks of problems, given by ``key``, are of a workload and fit its sweep."""
         sweep = self.sweeps.get(workload)
         strategy = sweep.strategy.kind if sweep else "exhaustive"
-        with checking.raising(self.below(key)):
-            checking.check_blocks(self.spec_of(workload), blocks, strategy)
+        with self.blaming(key):
+            check_blocks(self.spec_of(workload), blocks, strategy)
 
     def spec_of(self, workload: str) -> Spec:
         """Spec of a workload, read when it is first asked for."""
@@ -263,26 +263,19 @@ class Experiment:
 
     def recorded_in(self, gpu: str) -> str:
         """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
-        # Rules ask thousands of times.
-        if gpu not in self._recorded_in:
-            named = self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
-            self._recorded_in[gpu] = str(here_or_shipped(named))
         return self._recorded_in[gpu]
 
     def has_rows(self, gpu: str, workload: str) -> bool:
         """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""
         # Rules ask thousands of times.
         if (gpu, workload) not in self._have_rows:
-            self._have_rows[gpu, workload] = self._has_rows(gpu, workload)
+            entry = self.settings.gpus[gpu]
+            self._have_rows[gpu, workload] = not entry.held_out and (
+                Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
+                if entry.source == "recorded"
+                else entry.source == "live" and self.spec_of(workload).has_kernel
+            )
         return self._have_rows[gpu, workload]
-
-    def _has_rows(self, gpu: str, workload: str) -> bool:
-        if self.settings.gpus[gpu].held_out:
-            return False
-        source = self.settings.gpus[gpu].source
-        if source == "recorded":
-            return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
-        return source == "live" and self.spec_of(workload).has_kernel
 
     def kept_out(self, study: str) -> dict[str, list[str]]:
         """GPU to why the import flagged its rows of the study's workload; trusted ones left out.
@@ -329,12 +322,11 @@ class Experiment:
         recorded: it may be from before they had a sweep.
         """
         own = self.gpus_of(study)
-        return [*own, *(gpu for gpu in self.settings.gpus if self._tested_alone(gpu, study, own))]
+        others = [gpu for gpu in self.settings.gpus if gpu not in own]
+        return [*own, *(gpu for gpu in others if self._tested_alone(gpu, study))]
 
-    def _tested_alone(self, gpu: str, study: str, own: list[str]) -> bool:
+    def _tested_alone(self, gpu: str, study: str) -> bool:
         entry = self.settings.gpus[gpu]
-        if gpu in own:
-            return False
         if entry.held_out:
             return entry.studies is None or study in entry.studies
         recorded = Path(self.recorded_in(gpu), "blind", f"{study}.pairs.parquet")
@@ -342,18 +334,16 @@ class Experiment:
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures: those of its studies, in their order, then all others."""
-        # Asked of one GPU: a plan for hundreds must not go through all of them for each.
-        wanted = [
-            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
-        ]
-        return list(dict.fromkeys([*wanted, *self._without_study(gpu)]))
+        return list(dict.fromkeys([*self._studied_on(gpu), *self._without_study(gpu)]))
 
     def alone_on(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures and none of its studies asks about."""
-        asked = {
-            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
-        }
+        asked = self._studied_on(gpu)
         return [workload for workload in self._without_study(gpu) if workload not in asked]
+
+    def _studied_on(self, gpu: str) -> list[str]:
+        # Asked of one GPU: a plan for hundreds must not go through all of them for each.
+        return [each.workload for name, each in self.studies.items() if self._takes_part(gpu, name)]
 
     def _without_study(self, gpu: str) -> list[str]:
         alone = [workload for workload in self.alone if self._may_ask(gpu, workload)]

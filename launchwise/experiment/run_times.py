@@ -6,7 +6,7 @@ in which unit, of which problem and configuration on which card, and how many ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -150,19 +150,26 @@ class _Reader:
     def _check(self, columns: list[str]) -> None:
         series, spec = self._series, self._spec
         ours = [CARD, *spec.problem_columns, *spec.tunable_columns]
-        for part in ("columns", "values", "names"):
-            for name in getattr(series, part):
-                if name not in ours:
-                    raise self._error(part, unknown("name", name, ours))
-        for part, names in (
-            ("time", [series.time]),
-            ("columns", series.columns.values()),
-            ("only", series.only),
-            ("skip_without", series.skip_without),
-        ):
+        of_table = f"column of {self._table.name}"
+        free = [each for each in spec.tunables if each not in self._given]
+        named: list[tuple[str, Iterable[str], str, Collection[str]]] = [
+            *((key, getattr(series, key), "name", ours) for key in ("columns", "values", "names")),
+            ("time", [series.time], of_table, columns),
+            ("columns", series.columns.values(), of_table, columns),
+            ("only", series.only, of_table, columns),
+            ("skip_without", series.skip_without, of_table, columns),
+            ("free", series.free, "tunable without a value", free),
+            (
+                "phases",
+                series.phases,
+                "phase of cost.yaml",
+                spec.cost.phases() if spec.cost else {},
+            ),
+        ]
+        for key, names, what, allowed in named:
             for name in names:
-                if name not in columns:
-                    raise self._error(part, unknown(f"column of {self._table.name}", name, columns))
+                if name not in allowed:
+                    raise self._error(key, unknown(what, name, allowed))
         if twice := series.columns.keys() & series.values.keys():
             raise self._error("values", f"{min(twice)!r} is given by a column, too")
         ending = series.time.rpartition("_")[2]
@@ -172,14 +179,6 @@ class _Reader:
         for name in (CARD, *spec.problem_columns):
             if name not in self._given:
                 raise self._error("columns", f"{name} is missing: give its column, or its value")
-        for name in series.free:
-            if name not in spec.tunables or name in self._given:
-                free = [each for each in spec.tunables if each not in self._given]
-                raise self._error("free", unknown("tunable without a value", name, free))
-        phases = spec.cost.phases() if spec.cost else {}
-        for name in series.phases:
-            if name not in phases:
-                raise self._error("phases", unknown("phase of cost.yaml", name, phases))
 
     def _taken(self, records: Records) -> Iterator[tuple[int, dict[str, str]]]:
         for number, record in enumerate(records, start=2):

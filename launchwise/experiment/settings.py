@@ -104,6 +104,14 @@ class Slurm(Strict, title="Slurm"):
         return found["model"] if found else None
 
 
+_OF_SOURCES = {
+    "live": ("extend", "workloads"),
+    "recorded": ("trusted",),
+    "described": ("card", "host_gbs"),
+}
+"""Source of a GPU to the keys that it alone has."""
+
+
 class Gpu(Strict, title="GPU"):
     """One GPU: recorded, measured live, or known from its datasheet only."""
 
@@ -146,27 +154,16 @@ class Gpu(Strict, title="GPU"):
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Gpu:
-        if self.extend and self.source != "live":
-            raise ValueError(f"extend: needs source live, not {self.source}")
+        for source, keys in _OF_SOURCES.items():
+            for key in keys:
+                if getattr(self, key) and self.source != source:
+                    raise ValueError(f"{key}: needs source {source}, not {self.source}")
         if self.path is not None and self.source == "live" and not self.extend:
             raise ValueError("path: a live GPU has recorded rows only with extend: true")
-        if self.workloads and self.source != "live":
-            raise ValueError(f"workloads: needs source live, not {self.source}")
-        if self.trusted and self.source != "recorded":
-            raise ValueError(f"trusted: needs source recorded, not {self.source}")
-        if self.source != "described":
-            if self.card is not None:
-                raise ValueError(f"card: needs source described, not {self.source}")
-            if self.host_gbs is not None:
-                raise ValueError(f"host_gbs: needs source described, not {self.source}")
-        elif strange := sorted(self.model_fields_set - {"source", "card", "host_gbs"}):
-            raise ValueError(
-                f"{strange[0]}: a datasheet-only GPU is never measured: remove this key"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _compiles_once(self) -> Gpu:
+        strange = sorted(self.model_fields_set - {"source", *_OF_SOURCES["described"]})
+        if self.source == "described" and strange:
+            message = "a datasheet-only GPU is never measured: remove this key"
+            raise ValueError(f"{strange[0]}: {message}")
         if self.compile == "alongside" and (self.shards or 1) > 1:
             message = "alongside needs one shard, because each shard would compile every build"
             raise ValueError(f"compile: {message} (shards: {self.shards})")
