@@ -12,13 +12,14 @@ from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import Model, merged, read_yaml, validated
-from launchwise.experiment.blame import Beneath, Sources
 from launchwise.experiment.checking import check_blocks, raising
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
     STUDIES,
     STUDY_FILE,
     SWEEP_FILE,
+    Beneath,
+    Sources,
     find_studies,
     find_workloads,
 )

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.base.typed import Strict
-from launchwise.experiment.confirmation import Confirmation, Recheck
-from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.method import Confirmation, ProblemBlock, Recheck
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName
 
 GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
