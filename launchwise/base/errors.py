@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from launchwise.base.literals import visible
@@ -46,6 +46,24 @@ class Interrupted(Exception):
     def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
         super().__init__(message)
         self.signal = int(signal)
+
+
+class Misfit(ValueError):
+    """A value that does not fit; ``key`` is dotted, below what is checked, and may be empty."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(key, message)
+        self.key, self.message = key, message
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+
+def check_known(key: str, what: str, names: Iterable[object], allowed: Collection[object]) -> None:
+    """Raise a Misfit for the first of ``names`` that is not allowed, with the closest that is."""
+    for name in names:
+        if name not in allowed:
+            raise Misfit(key, unknown(what, name, allowed))
 
 
 def out_of(error: MemoryError | RecursionError) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known, unknown
 from launchwise.base.expressions import names_in
 from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
@@ -29,24 +29,13 @@ from launchwise.workloads.space import (
 from launchwise.workloads.spec import Spec
 
 
-class Misfit(ValueError):
-    """A key or value that does not fit the workload.
-
-    ``key``: dotted key below what is checked.
-    """
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
 @contextmanager
 def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
     """Raise a :class:`Misfit` as ``error(key, message)``."""
     try:
         yield
     except Misfit as misfit:
-        raise error(misfit.key, str(misfit)) from misfit
+        raise error(misfit.key, misfit.message) from misfit
 
 
 def check_study(study: Study, spec: Spec) -> None:
@@ -65,13 +54,9 @@ def check_study(study: Study, spec: Spec) -> None:
         _check_expressions(spec, design.constraints, f"designs.{name}.constraints")
     if spec.features:
         known = [*spec.features, *FEATURES_OF_GPU]
-        for name in study.features or []:
-            if name not in known:
-                raise Misfit("features", unknown("feature", name, known))
+        check_known("features", "feature", study.features or [], known)
     if study.counters is not None:
-        for name in study.counters.by:
-            if name not in spec.tunable_columns:
-                raise Misfit("counters.by", unknown("tunable", name, spec.tunable_columns))
+        check_known("counters.by", "tunable", study.counters.by, spec.tunable_columns)
         _check_selection(spec, study.counters.among, "counters.among")
     for gpu, left_out in study.leave_out.items():
         _check_selection(spec, left_out, f"leave_out.{gpu}")
@@ -84,10 +69,7 @@ def check_study(study: Study, spec: Spec) -> None:
 
 
 def _check_blind(blind: Blind, spec: Spec) -> None:
-    for name in blind.parameters:
-        if name not in spec.problem:
-            message = unknown("problem parameter", name, spec.problem)
-            raise Misfit("blind.parameters", message)
+    check_known("blind.parameters", "problem parameter", blind.parameters, spec.problem)
     for name in spec.problem:
         if name not in blind.parameters:
             raise Misfit("blind.parameters", f"{name} is missing")
@@ -126,22 +108,17 @@ def check_splits(study: Study, measured: Collection[Problem]) -> None:
 
 
 def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    check_known(key, "problem parameter", chosen, spec.problem)
     for column, values in chosen.items():
-        if column not in spec.problem:
-            raise Misfit(key, unknown("problem parameter", column, spec.problem))
         for value in values:
             if complaint := spec.problem[column].check(value):
                 raise Misfit(f"{key}.{column}", complaint)
 
 
 def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    check_known(key, "tunable", chosen, spec.tunable_columns)
     for column, values in chosen.items():
-        if column not in spec.tunable_columns:
-            raise Misfit(key, unknown("tunable", column, spec.tunable_columns))
-        allowed = spec.values_of(column)
-        for value in values:
-            if value not in allowed:
-                raise Misfit(f"{key}.{column}", unknown("value", value, allowed))
+        check_known(f"{key}.{column}", "value", values, spec.values_of(column))
 
 
 def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
@@ -189,12 +166,8 @@ def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
     """
     columns = [*spec.problem_columns, *spec.tunable_columns, STATUS]
     for selection in chosen:
-        for column in selection:
-            if column not in columns:
-                raise Misfit("", unknown("column", column, columns))
-        for value in selection.get(STATUS, []):
-            if value not in STATUSES:
-                raise Misfit(f".{STATUS}", unknown("status", str(value), STATUSES))
+        check_known("", "column", selection, columns)
+        check_known(f".{STATUS}", "status", selection.get(STATUS, []), STATUSES)
         problem = {name: each for name, each in selection.items() if name in spec.problem}
         tunables = {name: each for name, each in selection.items() if name in spec.tunable_columns}
         _check_selection(spec, problem, "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError, check_known
 from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
@@ -96,6 +96,13 @@ class Experiment:
         """Raise :meth:`error`."""
         raise self.error(key, message)
 
+    def check_known(
+        self, key: str, what: str, names: Iterable[str], allowed: Collection[str]
+    ) -> None:
+        """Check that settings name what there is."""
+        with self.blaming(""):
+            check_known(key, what, names, allowed)
+
     def _beneath(self, key: str) -> Beneath | None:
         part, _, name = key.partition(".")
         name = name.partition(".")[0]
@@ -122,9 +129,8 @@ class Experiment:
 
     def _read_studies(self) -> dict[str, Study]:
         whole = self._described_whole()
-        for name in self.settings.studies:
-            if name not in self.study_folders and name not in whole:
-                self.fail(f"studies.{name}", unknown("study", name, self.study_folders))
+        for name in [each for each in self.settings.studies if each not in whole]:
+            self.check_known(f"studies.{name}", "study", [name], self.study_folders)
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
             if not self._is_wanted(name):
@@ -156,8 +162,7 @@ class Experiment:
 
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:
-            if workload not in self.folders:
-                self.fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
+            self.check_known(f"sweeps.{workload}", "workload", [workload], self.folders)
         found: dict[str, Sweep] = {}
         for workload, folder in self.folders.items() if self._only is None else ():
             path, changes = beside(folder, SWEEP_FILE), self.settings.sweeps.get(workload)
@@ -182,10 +187,10 @@ class Experiment:
         if self._only is not None:
             return
         for name, gpu in self.settings.gpus.items():
+            key = f"gpus.{name}.workloads"
+            self.check_known(key, "workload", gpu.workloads, self.folders)
             for workload in gpu.workloads:
-                if workload not in self.folders:
-                    self.fail(f"gpus.{name}.workloads", unknown("workload", workload, self.folders))
-                self.insist_on_kernel(workload, f"gpus.{name}.workloads")
+                self.insist_on_kernel(workload, key)
                 self._derive_sweep(workload)
         for workload in self._described_whole():
             if self.settings.studies.get(workload, "") is None:

@@ -68,14 +68,11 @@ def _check_gpus(experiment: Experiment) -> None:
         experiment.fail("gpus", message)
     for name, gpu in experiment.settings.gpus.items():
         # The list may name studies that are left out.
+        key = f"gpus.{name}.studies"
+        experiment.check_known(key, "study", gpu.studies or [], experiment.study_folders)
         for study in gpu.studies or []:
-            if study not in experiment.study_folders:
-                message = unknown("study", study, experiment.study_folders)
-                experiment.fail(f"gpus.{name}.studies", message)
             if gpu.source == "live" and study in experiment.studies:
-                experiment.insist_on_kernel(
-                    experiment.studies[study].workload, f"gpus.{name}.studies"
-                )
+                experiment.insist_on_kernel(experiment.studies[study].workload, key)
         folder = experiment.recorded_in(name)
         if gpu.source == "recorded" and not Path(folder).is_dir():
             message = f"no folder {folder!r}: {RECORDED_ELSEWHERE}record the GPU, name its folder"
@@ -134,13 +131,10 @@ def _check_sweeps(experiment: Experiment) -> None:
             with experiment.blaming(f"sweeps.{workload}.anew"):
                 checking.check_rows(experiment.spec_of(workload), sweep.anew)
     for name, gpu in experiment.settings.gpus.items():
-        for workload in gpu.problems:
-            key = f"gpus.{name}.problems"
-            if workload not in experiment.folders:
-                experiment.fail(key, unknown("workload", workload, experiment.folders))
-            _check_problems(
-                experiment, workload, gpu.problems[workload], f"{key}.{workload}", False
-            )
+        key = f"gpus.{name}.problems"
+        experiment.check_known(key, "workload", gpu.problems, experiment.folders)
+        for workload, blocks in gpu.problems.items():
+            _check_problems(experiment, workload, blocks, f"{key}.{workload}", False)
         if gpu.source == "live":
             for workload in experiment.workloads_of(name):
                 if workload not in experiment.sweeps:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known
 from launchwise.base.expressions import Expression, check_names, parsed
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value, Variant
@@ -124,14 +124,13 @@ def read_config_files(path: Path, spec: Spec) -> ConfigFiles:
     Raises UserError: one line: the key, and what is allowed.
     """
     mapping = validated(ConfigFiles, read_yaml(path), path)
-    for key, text in mapping.expressions():
-        try:
+    try:
+        for key, text in mapping.expressions():
             check_names(key, text, {*spec.problem, *spec.derived})
-        except ValueError as error:
-            raise UserError(path, "", str(error)) from error
-        if strange := [name for name in spec.formulas.raw_names(text) if name not in spec.problem]:
-            raise UserError(path, key, f"reads {strange[0]}, which is none of the problem")
-    for name in mapping.tunables:
-        if name not in spec.tunables:
-            raise UserError(path, "tunables", unknown("tunable", name, spec.tunables))
+            raw = spec.formulas.raw_names(text)
+            if strange := [name for name in raw if name not in spec.problem]:
+                raise Misfit(key, f"reads {strange[0]}, which is none of the problem")
+        check_known("tunables", "tunable", mapping.tunables, spec.tunables)
+    except Misfit as error:
+        raise UserError(path, error.key, error.message) from error
     return mapping

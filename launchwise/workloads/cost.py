@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from launchwise.base.errors import unknown
+from launchwise.base.errors import check_known
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import ARITHMETIC, Machine
@@ -219,15 +219,10 @@ class Cost(Strict, title="cost.yaml"):
         for name, phase in phases.items():
             for key, text in _texts(phase):
                 check_names(f"{name}.{key}", text, names)
-            for variant in phase.variants or []:
-                if variant not in list(variants):
-                    raise ValueError(f"{name}.variants: {unknown('variant', variant, variants)}")
+            check_known(f"{name}.variants", "variant", phase.variants or [], list(variants))
         for number, overlap in enumerate(self.overlaps):
             check_names(f"overlaps.{number}.streams", overlap.streams, names)
-            for phase_name in overlap.phases:
-                if phase_name not in phases:
-                    message = unknown("phase", phase_name, phases)
-                    raise ValueError(f"overlaps.{number}.phases: {message}")
+            check_known(f"overlaps.{number}.phases", "phase", overlap.phases, phases)
         for variant in variants:
             if not any(variant in (each.variants or [variant]) for each in self.kernels.values()):
                 raise ValueError(f"kernels: none covers variant {variant!r}")

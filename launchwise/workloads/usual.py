@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value
@@ -50,35 +50,29 @@ def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
     choices = validated(UsualChoices, read_yaml(path), path).choices
     try:
         check_usual(choices, spec)
-    except ValueError as error:
-        key, _, message = str(error).partition(": ")
-        raise UserError(path, key, message) from error
+    except Misfit as error:
+        raise UserError(path, error.key, error.message) from error
     return tuple(choices)
 
 
 def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
     """Check that rules name what the workload has.
 
-    Raises ValueError with number and key of the rule, at the first mistake.
+    Raises Misfit with number and key of the rule, at the first mistake.
     """
     for number, rule in enumerate(rules):
         where = f"choices.{number}"
         check_names(f"{where}.when", rule.when, {*spec.problem, *spec.derived})
-        chosen = rule.configuration
-        if chosen.get("variant") not in spec.variants:
-            message = unknown("variant", chosen.get("variant"), spec.variants)
-            raise ValueError(f"{where}.configuration: {message}")
-        own = {"variant", *spec.variants[str(chosen["variant"])].tunables}
+        chosen, own_key = rule.configuration, f"{where}.configuration"
+        check_known(own_key, "variant", [chosen.get("variant")], spec.variants)
+        tunables = spec.variants[str(chosen["variant"])].tunables
+        check_known(own_key, "tunable", [name for name in chosen if name != "variant"], tunables)
         for name, value in chosen.items():
-            if name not in own:
-                message = unknown("tunable", name, own - {"variant"})
-                raise ValueError(f"{where}.configuration: {message}")
             if _is_expression(name, value, spec):
                 known = {*spec.problem, *spec.derived, *spec.tunable_columns}
-                check_names(f"{where}.configuration.{name}", str(value), known)
+                check_names(f"{own_key}.{name}", str(value), known)
             elif value not in spec.values_of(name):
-                message = f"{value!r} is not a value of this tunable"
-                raise ValueError(f"{where}.configuration.{name}: {message}")
+                raise Misfit(f"{own_key}.{name}", f"{value!r} is not a value of this tunable")
 
 
 def usual_configuration(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Misfit, UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
@@ -213,9 +213,8 @@ class DeclaredSession(Session):
             return self.content.numbers[name]
         try:
             return number(self.workload.spec, name, known)
-        except ValueError as error:
-            key, _, message = str(error).partition(": ")
-            raise self._mistake(key, message) from error
+        except Misfit as error:
+            raise self._mistake(error.key, error.message) from error
 
     def _fill_constants(self, build: Build) -> None:
         if build in self._constants:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
 from launchwise.workloads.declared.content import Content, shape_of
@@ -199,12 +199,12 @@ def _in_same_order(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
     """Value of a number or a struct among the arguments, in its own type.
 
-    Raises ValueError when an expression cannot be evaluated, or its value does not fit the type.
+    Raises Misfit when an expression cannot be evaluated, or its value does not fit the type.
     """
     argument = spec.arguments[name]
     dtype = argument.dtype(names)
-    values = {field: spec.value(text, names) for field, text in argument.values.items()}
     try:
+        values = {field: spec.value(text, names) for field, text in argument.values.items()}
         if dtype.names is not None:
             made = np.zeros((), dtype)
             for field, value in values.items():
@@ -212,7 +212,7 @@ def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
             return made[()]
         return dtype.type(values[""])
     except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"arguments.{name}.value: {error}") from error
+        raise Misfit(f"arguments.{name}.value", str(error)) from error
 
 
 def _raw(spec: Spec, text: str) -> tuple[str, ...]:
