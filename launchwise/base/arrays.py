@@ -25,11 +25,8 @@ _UNREADABLE = (
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """Array of an ``.npy``, read as it is used.
-
-    Raises UserError when the file is missing or damaged, holds objects, or less than its header
-    says.
-    """
+    """Array of an ``.npy``, read as it is used. Raises UserError when the file is missing or
+    damaged, holds objects, or less than its header says."""
     insist_on_regular(path)
     try:
         # Mapping asks for no memory, and compares the header's shape with the length of the file.

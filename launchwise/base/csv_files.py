@@ -18,10 +18,8 @@ Record = dict[str, Any]
 
 
 def read_records(path: str | Path) -> tuple[list[str], list[tuple[int, Record]]]:
-    """Columns of a CSV file, and its rows with the number of the line where each ends.
-
-    Raises UserError when it cannot be read, is too long or no CSV.
-    """
+    """Columns of a CSV file, and its rows with the number of the line where each ends. Raises
+    UserError when it cannot be read, is too long or no CSV."""
     text = read_text(path, MOST_BYTES)
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)

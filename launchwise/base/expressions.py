@@ -81,10 +81,8 @@ class Arithmetic:
 
 @lru_cache(maxsize=8192)
 def compiled(text: str, arithmetic: Arithmetic) -> Closure:
-    """An expression as nested functions, to be evaluated many times.
-
-    Raises ValueError when ``text`` is not an expression.
-    """
+    """An expression as nested functions, to be evaluated many times. Raises ValueError when
+    ``text`` is not an expression."""
     names_in(text)  # Refuses what is more than arithmetic.
     return _compiled(parsed(text), arithmetic)
 
@@ -150,11 +148,8 @@ Extent = tuple[int, int]
 
 
 def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
-    """Size of an expression, at most.
-
-    Raises ValueError when it is not an expression, or too large for one: a dozen names, each twice
-    the one before, stand for thousands.
-    """
+    """Size of an expression, at most. Raises ValueError when it is not an expression, or too large
+    for one: a dozen names, each twice the one before, stand for thousands."""
     names, levels = _read(text)
     inside = [derived[name] for name in names if name in derived]
     characters = len(text) + sum(each + len("()") for each, _ in inside)
@@ -167,10 +162,8 @@ def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
-    """Names that an expression reads, without function names.
-
-    Raises ValueError when ``text`` is not an expression or calls a function that does not exist.
-    """
+    """Names that an expression reads, without function names. Raises ValueError when ``text`` is
+    not an expression or calls a function that does not exist."""
     return frozenset(_read(text)[0])
 
 
@@ -230,10 +223,8 @@ def parsed(text: str) -> ast.expr:
 
 
 def check_names(key: str, text: str, known: Collection[str]) -> None:
-    """Insist that an expression reads ``known`` names only.
-
-    Raises Misfit with ``key``: it is not an expression, or a name of it is unknown.
-    """
+    """Insist that an expression reads ``known`` names only. Raises Misfit with ``key``: it is not
+    an expression, or a name of it is unknown."""
     try:
         strange = sorted(names_in(text) - set(known))
     except ValueError as error:
@@ -243,11 +234,8 @@ def check_names(key: str, text: str, known: Collection[str]) -> None:
 
 
 def substituted(text: str, values: Mapping[str, str]) -> str:
-    """The expression with names replaced by other expressions.
-
-    Raises ValueError when one of them is not an expression, or the result would be too long for
-    one.
-    """
+    """The expression with names replaced by other expressions. Raises ValueError when one of them
+    is not an expression, or the result would be too long for one."""
     replaced = names_in(text) & values.keys()
     if not replaced:
         return text
@@ -278,11 +266,8 @@ def inlined(text: str, derived: Mapping[str, str]) -> str:
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """Value of the expression ``text`` with ``names`` bound.
-
-    Raises ValueError when ``text`` is not an expression or has no value: unknown name, division by
-    zero, overflow.
-    """
+    """Value of the expression ``text`` with ``names`` bound. Raises ValueError when ``text`` is not
+    an expression or has no value: unknown name, division by zero, overflow."""
     value_of = compiled(text, _SINGLE)
     try:
         value = value_of(names)
@@ -329,10 +314,8 @@ class Formulas:
         return self._plan(text)[0]
 
     def value(self, text: str, names: Mapping[str, Any]) -> Any:
-        """Value of ``text`` with the raw ``names`` bound.
-
-        Raises ValueError when a name is missing or the expression cannot be evaluated.
-        """
+        """Value of ``text`` with the raw ``names`` bound. Raises ValueError when a name is missing
+        or the expression cannot be evaluated."""
         raw, steps = self._plan(text)
         try:
             key = (text, *map(names.__getitem__, raw))

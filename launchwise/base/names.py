@@ -77,10 +77,8 @@ def beside(folder: Path, name: str) -> Path:
 
 
 def check_folder_name(folder: Path) -> None:
-    """Insist that a folder's name is one that a workload may have.
-
-    Raises UserError when it is not, with a name near to it.
-    """
+    """Insist that a folder's name is one that a workload may have. Raises UserError when it is not,
+    with a name near to it."""
     name = folder.name
     if len(name) > LONGEST_NAME:
         message = f"names the workload: is longer than {LONGEST_NAME} characters"

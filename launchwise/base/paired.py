@@ -22,11 +22,9 @@ FASTER, SLOWER, TIE, UNDECIDED = "faster", "slower", "tie", "undecided"
 
 
 def outcome(low: float, high: float) -> str:
-    """What the interval of a ratio of speeds says.
-
-    ``faster`` or ``slower`` where it does not hold 1. ``tie`` only where all of it is within
-    :data:`EQUAL` of 1: a wide interval that holds 1, or none (NaN), leaves it ``undecided``.
-    """
+    """What the interval of a ratio of speeds says. ``faster`` or ``slower`` where it does not hold
+    1. ``tie`` only where all of it is within :data:`EQUAL` of 1: a wide interval that holds 1, or
+    none (NaN), leaves it ``undecided``."""
     if low > 1:
         return FASTER
     if high < 1:
@@ -102,11 +100,9 @@ def paired_ratio(
 
 @lru_cache(maxsize=1024)
 def rank_of_limit(count: int) -> int:
-    """Rank from 0 of the lower limit among sorted values; that of the upper limit from the end.
-
-    The largest with P(B <= rank) < 2.5 % for B ~ binomial(count, 1/2), in whole numbers: what
-    ``scipy.stats.quantile_test`` takes, which loads for a second in each measuring process.
-    """
+    """Rank from 0 of the lower limit among sorted values; that of the upper limit from the end. The
+    largest with P(B <= rank) < 2.5 % for B ~ binomial(count, 1/2), in whole numbers: what
+    ``scipy.stats.quantile_test`` takes, which loads for a second in each measuring process."""
     rank, ways, total = 0, 1, 1
     while 40 * total < 2**count:
         ways = ways * (count - rank) // (rank + 1)

@@ -26,10 +26,8 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def own_place(path: str | Path) -> Path:
-    """A place for an output: a link that stands there is removed, its target stays as it is.
-
-    Raises UserError when a folder on the way to it is a link that leads out of ``results/``.
-    """
+    """A place for an output: a link that stands there is removed, its target stays as it is. Raises
+    UserError when a folder on the way to it is a link that leads out of ``results/``."""
     target = Path(path)
     top = _results_above(target)
     try:
@@ -53,10 +51,8 @@ def _results_above(path: Path) -> Path | None:
 
 
 def new_folder(path: str | Path) -> Path:
-    """An empty folder in the place of whatever was there.
-
-    Raises UserError: see :func:`own_place`.
-    """
+    """An empty folder in the place of whatever was there. Raises UserError: see
+    :func:`own_place`."""
     folder = own_place(path)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,10 +132,8 @@ MOST_VALUES = 10_000_000
 
 
 def insist_on_regular(path: str | Path) -> None:
-    """Insist that what exists at a path is no device, pipe or socket, which may have no end.
-
-    A missing file and a folder are left to what reads it. Raises UserError when it is one.
-    """
+    """Insist that what exists at a path is no device, pipe or socket, which may have no end. A
+    missing file and a folder are left to what reads it. Raises UserError when it is one."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -158,10 +152,8 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def first_bytes(path: str | Path, most: int) -> bytes:
-    """The first ``most`` bytes of a file, or all of a shorter one.
-
-    Raises UserError when it cannot be read, or is no regular file.
-    """
+    """The first ``most`` bytes of a file, or all of a shorter one. Raises UserError when it cannot
+    be read, or is no regular file."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             _check_regular(path, os.fstat(file.fileno()).st_mode)
@@ -173,10 +165,8 @@ def first_bytes(path: str | Path, most: int) -> bytes:
 
 
 def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
-    """Content of a file.
-
-    Raises UserError when it cannot be read, or is longer than ``most`` bytes.
-    """
+    """Content of a file. Raises UserError when it cannot be read, or is longer than ``most``
+    bytes."""
     content = first_bytes(path, most + 1)
     if len(content) > most:
         raise UserError(path, "", f"is longer than {most:,} bytes")
@@ -184,10 +174,8 @@ def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
-    """Content of a UTF-8 file (see :func:`read_bytes`).
-
-    Raises UserError when it cannot be read, is too long or no UTF-8.
-    """
+    """Content of a UTF-8 file (see :func:`read_bytes`). Raises UserError when it cannot be read, is
+    too long or no UTF-8."""
     try:
         return read_bytes(path, most).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -195,11 +183,8 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
-
-    Raises UserError when it is missing, too long or no JSON, gives a key twice, or holds NaN or an
-    infinity.
-    """
+    """Read a JSON file. Raises UserError when it is missing, too long or no JSON, gives a key
+    twice, or holds NaN or an infinity."""
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
@@ -230,10 +215,8 @@ def _no_number(name: str) -> Any:
 
 
 def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
-    """Read a JSON file that holds an object with these keys.
-
-    Raises UserError when it cannot be read, is no object, or lacks a key.
-    """
+    """Read a JSON file that holds an object with these keys. Raises UserError when it cannot be
+    read, is no object, or lacks a key."""
     found = read_json(path)
     if not isinstance(found, dict):
         raise UserError(path, "", "must be an object of JSON")
@@ -254,10 +237,8 @@ def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
 
 
 def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:
-    """Read what :func:`write_sealed_json` wrote, without its digest.
-
-    Raises UserError when it cannot be read, is no object, lacks a key, or is not as it was written.
-    """
+    """Read what :func:`write_sealed_json` wrote, without its digest. Raises UserError when it
+    cannot be read, is no object, lacks a key, or is not as it was written."""
     found = read_json_object(path, *keys)
     if found.pop(SEAL, None) != digest(found):
         raise UserError(path, SEAL, "is not that of the content: the file was changed or is old")

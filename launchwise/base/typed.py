@@ -122,11 +122,9 @@ def _built(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file in which no key occurs twice, within :func:`check_limits`.
-
-    The same text is parsed once per process: specs are read again and again. Raises UserError when
-    it is missing, is not valid YAML, repeats a key or leaves a limit (the line is named).
-    """
+    """Read a YAML file in which no key occurs twice, within :func:`check_limits`. The same text is
+    parsed once per process: specs are read again and again. Raises UserError when it is missing, is
+    not valid YAML, repeats a key or leaves a limit (the line is named)."""
     text = read_text(path, MOST_BYTES)
     try:
         # A copy: who reads a file may change what it says.
@@ -141,10 +139,8 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:
-    """Read a YAML file of keys and values (see :func:`read_yaml`).
-
-    Raises UserError also when it holds something else, or nothing.
-    """
+    """Read a YAML file of keys and values (see :func:`read_yaml`). Raises UserError also when it
+    holds something else, or nothing."""
     found = read_yaml(path)
     if not isinstance(found, dict):
         raise UserError(path, "", "must map keys to values, such as seed: 1")
@@ -270,10 +266,8 @@ def refused(message: str, event: Any) -> BeyondLimitError:
 
 
 def check_limits(text: str, loader: Any) -> None:
-    """Insist that a YAML text stays within the limits, and names no tag.
-
-    Raises yaml.MarkedYAMLError with the line where it is no YAML, or leaves a limit.
-    """
+    """Insist that a YAML text stays within the limits, and names no tag. Raises
+    yaml.MarkedYAMLError with the line where it is no YAML, or leaves a limit."""
     # Values below each open collection; the first entry is the file.
     counts, anchors, known, levels = [0], [""], dict[str, int](), 0
     for event in yaml.parse(text, Loader=loader):
@@ -312,11 +306,9 @@ def _insist_on_no_tag(event: Any) -> None:
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """``below`` overridden by ``above``; neither is changed.
-
-    Mappings are merged key by key, ``None`` takes a key away, and everything else, lists too, is
-    replaced (JSON Merge Patch, RFC 7386).
-    """
+    """``below`` overridden by ``above``; neither is changed. Mappings are merged key by key,
+    ``None`` takes a key away, and everything else, lists too, is replaced (JSON Merge Patch, RFC
+    7386)."""
     found = dict(below)
     for key, value in above.items():
         if value is None:

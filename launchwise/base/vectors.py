@@ -92,10 +92,8 @@ class Columns:
         self._known[name] = values
 
     def value(self, text: str) -> np.ndarray:
-        """Values of ``text``, shape (rows,).
-
-        Raises ValueError when a name is missing or the expression cannot be evaluated.
-        """
+        """Values of ``text``, shape (rows,). Raises ValueError when a name is missing or the
+        expression cannot be evaluated."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self._value(text)
         if isinstance(found, np.ndarray) and found.shape == (self._rows,):

@@ -39,11 +39,9 @@ class CFunctions:
         self._calls = 0
 
     def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
-        """Call the function of a launch.
-
-        Raises CannotCompile for a source that g++ refuses. Raises LaunchFailed when the library
-        lacks the function, or writes to the guard zone of a buffer.
-        """
+        """Call the function of a launch. Raises CannotCompile for a source that g++ refuses. Raises
+        LaunchFailed when the library lacks the function, or writes to the guard zone of a
+        buffer."""
         build = launch.build
         if build.key not in self._loaded:
             self._loaded[build.key] = ctypes.CDLL(str(self.library(build)))

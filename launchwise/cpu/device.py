@@ -92,9 +92,8 @@ class CpuDevice:
 
     def prepare(self, *builds: Build) -> None:
         """Compile builds at the same time, unless they are kept, for launches here or elsewhere.
-
-        Raises CannotCompile for the first that g++ or this device refuses; all others are compiled.
-        """
+        Raises CannotCompile for the first that g++ or this device refuses; all others are
+        compiled."""
         others = [build for build in builds if not (build.offloads or build.is_triton)]
         self._compiler.prepare(others)
         for build in builds:
@@ -104,10 +103,8 @@ class CpuDevice:
                 self._triton.prepare(build)
 
     def begin_round(self, number: int) -> None:
-        """Run all launches from now on in one order: the first one in round 0, the next in 1.
-
-        Each launch of a run that is repeated so meets every order, however many there are in a run.
-        """
+        """Run all launches from now on in one order: the first one in round 0, the next in 1. Each
+        launch of a run that is repeated so meets every order, however many there are in a run."""
         self._round = number
 
     def allocate(self, nbytes: int) -> CpuBuffer:
@@ -173,12 +170,9 @@ class CpuDevice:
         memory_of(target, target.nbytes)[:] = memory_of(source, target.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """Run every thread of the launch, one at a time.
-
-        Raises LaunchFailed for a build that does not compile, arguments that do not fit the
-        kernel's parameters, a barrier in divergent code, an access to memory that does not exist,
-        or a write to the guard zone of a buffer.
-        """
+        """Run every thread of the launch, one at a time. Raises LaunchFailed for a build that does
+        not compile, arguments that do not fit the kernel's parameters, a barrier in divergent code,
+        an access to memory that does not exist, or a write to the guard zone of a buffer."""
         self.launched.add(launch.build.key)
         if launch.build.offloads:
             return self._functions.call(launch, list(self._buffers))
@@ -217,10 +211,8 @@ class CpuDevice:
         return [size for size, _ in self._library(launch.build).kernel(launch).parameters]
 
     def constant(self, build: Build, name: str) -> Buffer:
-        """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
-
-        Raises LaunchFailed if the build has no variable of this name, or several.
-        """
+        """A ``__constant__`` or ``__device__`` variable of a build, as a buffer. Raises
+        LaunchFailed if the build has no variable of this name, or several."""
         return self._library(build).variable(name)
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CpuGraph:

@@ -17,11 +17,9 @@ def entry_name(build: Build, kernel: str) -> str:
 
 
 def entries(build: Build, kernels: list[Kernel], waits: str) -> str:
-    """Source text of the functions that run a kernel and that tell its parameters.
-
-    Kernels that share a name, in several namespaces or as instantiations of a template, have none
-    by this name alone.
-    """
+    """Source text of the functions that run a kernel and that tell its parameters. Kernels that
+    share a name, in several namespaces or as instantiations of a template, have none by this name
+    alone."""
     lines = ['extern "C" char *make_stacks() { return launchwise_cpu::make_stacks(); }']
     launched = {entry_name(build, text) for text in build.kernels} | set(build.kernels)
     by_name: dict[str, list[Kernel]] = {}

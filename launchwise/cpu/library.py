@@ -75,10 +75,8 @@ class Compiler:
             self._failed[build.key] = failure
 
     def library(self, build: Build) -> Path:
-        """The compiled build, made now or kept from before.
-
-        Raises CannotCompile with the first error of g++, or with what the CPU device cannot run.
-        """
+        """The compiled build, made now or kept from before. Raises CannotCompile with the first
+        error of g++, or with what the CPU device cannot run."""
         if build.key in self._failed:
             raise self._failed[build.key]
         name, library = self._known(build)
@@ -126,10 +124,8 @@ class Compiler:
         return "\n".join(lines) + "\n"
 
     def _names(self, paths: Iterable[str | Path]) -> list[str]:
-        """Paths relative to the folder that holds them: equal in every copy of these folders.
-
-        Those of ``kernels/`` begin with :data:`PROJECT`; all others stay whole.
-        """
+        """Paths relative to the folder that holds them: equal in every copy of these folders. Those
+        of ``kernels/`` begin with :data:`PROJECT`; all others stay whole."""
         own, project = include_folders(self._folder)
         found = []
         for path in map(Path, paths):

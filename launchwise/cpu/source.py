@@ -169,10 +169,8 @@ class Source:
         return _WAITS.search(self.text) is not None
 
     def check(self) -> None:
-        """Refuse what the CPU cannot run.
-
-        Raises Refused for the first such construct outside of system headers.
-        """
+        """Refuse what the CPU cannot run. Raises Refused for the first such construct outside of
+        system headers."""
         found = []
         for pattern, name in REFUSED.items():
             for match in re.finditer(pattern, self.text):
@@ -202,10 +200,8 @@ class Source:
         return list(found)
 
     def translated(self) -> str:
-        """The text as g++ compiles it.
-
-        Raises Refused for a declaration of shared memory in a form that is not known.
-        """
+        """The text as g++ compiles it. Raises Refused for a declaration of shared memory in a form
+        that is not known."""
         pieces, done = [], 0
         declared = "__shared__" in self.text  # the pattern takes long where there is none
         for match in _SHARED.finditer(self.text) if declared else ():

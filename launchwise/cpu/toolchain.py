@@ -65,10 +65,8 @@ def _own_folder() -> Path:
 
 def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run g++ in an empty folder, so that no file of the current folder is taken for a header.
-
     Bytes that are not UTF-8 pass through as surrogates. Raises CompilerKilled when a signal ends
-    g++, or one of the programs that it runs.
-    """
+    g++, or one of the programs that it runs."""
     path = shutil.which("g++")
     if path is None:
         raise CannotCompile("g++ is not on the PATH; the CPU device needs it")

@@ -83,19 +83,15 @@ class TritonFunctions:
         self._calls = 0
 
     def prepare(self, build: Build) -> None:
-        """Insist that Triton is there; nothing needs a compilation.
-
-        Raises CannotRun without Triton.
-        """
+        """Insist that Triton is there; nothing needs a compilation. Raises CannotRun without
+        Triton."""
         if importlib.util.find_spec("triton") is None:
             raise CannotRun(MISSING)
 
     def call(self, launch: Launch, buffers: Sequence[CpuBuffer]) -> None:
-        """Run every program instance of a launch.
-
-        Raises CannotCompile when the file cannot be imported. Raises LaunchFailed with what the
-        interpreter says, or when a program writes to the guard zone of a buffer.
-        """
+        """Run every program instance of a launch. Raises CannotCompile when the file cannot be
+        imported. Raises LaunchFailed with what the interpreter says, or when a program writes to
+        the guard zone of a buffer."""
         self.prepare(launch.build)
         function = self._interpreted(launch.build, launch.kernel)
         arguments = self._arguments(launch)

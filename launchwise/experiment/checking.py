@@ -39,10 +39,8 @@ def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
 
 
 def check_study(study: Study, spec: Spec) -> None:
-    """Check what a study names of the workload: candidates, constraints, features, splits.
-
-    Raises Misfit at the first that is not.
-    """
+    """Check what a study names of the workload: candidates, constraints, features, splits. Raises
+    Misfit at the first that is not."""
     _check_configurations(spec, study.candidates, "candidates")
     for variant in study.candidates.get("variant", []):
         if not spec.variants[str(variant)].verified:
@@ -133,10 +131,8 @@ def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
 
 
 def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
-    """Check problem blocks against the workload and the strategy of the sweep.
-
-    Raises Misfit at the first that does not; its key begins with a full stop, or is empty.
-    """
+    """Check problem blocks against the workload and the strategy of the sweep. Raises Misfit at the
+    first that does not; its key begins with a full stop, or is empty."""
     for block in blocks:
         for name, values in block.items():
             if isinstance(values, dict) != (name == ONLY):
@@ -160,10 +156,8 @@ STATUS = "status"
 
 
 def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
-    """Check that selections of rows use known columns with legal values.
-
-    Raises Misfit at the first that does not; its key is empty or begins with a full stop.
-    """
+    """Check that selections of rows use known columns with legal values. Raises Misfit at the first
+    that does not; its key is empty or begins with a full stop."""
     columns = [*spec.problem_columns, *spec.tunable_columns, STATUS]
     for selection in chosen:
         check_known("", "column", selection, columns)

@@ -60,10 +60,8 @@ def derived_sweep(spec: Spec) -> Sweep:
 
 
 def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same blocks where the baseline may run all their problems; else others near them.
-
-    Raises ValueError when no problem fits.
-    """
+    """The same blocks where the baseline may run all their problems; else others near them. Raises
+    ValueError when no problem fits."""
     wanted = problems_in(blocks)
     found = {tuple(each.values()): each for each in _near(spec, wanted)}
     if not found:

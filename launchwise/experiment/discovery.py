@@ -64,10 +64,8 @@ def _is_workload(path: Path) -> bool:
 
 def find_studies(workloads: Mapping[str, Path]) -> dict[str, Path]:
     """Folders of every study of ``workloads`` (name -> folder), in order of workload and name.
-
     Raises UserError when a study's folder lacks ``study.yaml`` or has a name that is none, or two
-    studies share a name.
-    """
+    studies share a name."""
     found: dict[str, Path] = {}
     for folder in workloads.values():
         for path in sorted((folder / STUDIES).glob("*/")):
@@ -137,9 +135,7 @@ class Sources:
 
     def _holder(self, key: str) -> tuple[str, int]:
         """The last file that holds ``key`` (or as much of it as any does), and how much it holds.
-
-        :data:`COMMAND_LINE` when no file holds what the merged settings hold.
-        """
+        :data:`COMMAND_LINE` when no file holds what the merged settings hold."""
         parts = key.split(".") if key else []
         best, depth, held = self.files[0] if self.files else Path("config.yaml"), -1, None
         for path in self.files:
@@ -162,9 +158,7 @@ def _differ(one: Any, other: Any) -> bool:
 
 def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
     """Number of leading ``parts`` of a dotted key that exist in ``node``, and the value there.
-
-    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken.
-    """
+    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken."""
     if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
         found, inner = _follow(node[int(parts[0])], parts[1:])
         return found + 1, inner

@@ -150,9 +150,7 @@ class Experiment:
 
     def _leave_out_unmeasurable(self) -> None:
         """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
-
-        Nobody could measure them here. A study that settings name stays, and is an error.
-        """
+        Nobody could measure them here. A study that settings name stays, and is an error."""
         for name, study in list(self.studies.items()):
             named = name in self.settings.studies or study.gpus is not None
             if named or self.spec_of(study.workload).has_kernel or self.gpus_of(name):
@@ -285,9 +283,7 @@ class Experiment:
 
     def kept_out(self, study: str) -> dict[str, list[str]]:
         """GPU to why the import flagged its rows of the study's workload; trusted ones left out.
-
-        Raises UserError when the provenance of a sweep cannot be read.
-        """
+        Raises UserError when the provenance of a sweep cannot be read."""
         workload = self.studies[study].workload
         flagged = {gpu: self.doubts(gpu, workload) for gpu in self.settings.gpus}
         return {gpu: doubts for gpu, doubts in flagged.items() if doubts}
@@ -306,11 +302,8 @@ class Experiment:
         return self._flags[gpu, workload]
 
     def gpus_of(self, study: str) -> list[str]:
-        """GPUs of a study, in the order of the settings.
-
-        Those that the study names; else every GPU that has rows of its workload and, where its
-        entry names studies, names this one.
-        """
+        """GPUs of a study, in the order of the settings. Those that the study names; else every GPU
+        that has rows of its workload and, where its entry names studies, names this one."""
         return [gpu for gpu in self.settings.gpus if self._takes_part(gpu, study)]
 
     def _takes_part(self, gpu: str, study: str) -> bool:
@@ -322,11 +315,9 @@ class Experiment:
         return known and not self.doubts(gpu, asked.workload)
 
     def tested_blindly(self, study: str) -> list[str]:
-        """GPUs that a study's blind test may ask about: its own, then others.
-
-        Others are those that are held out, and recorded ones whose blind test of this study is
-        recorded: it may be from before they had a sweep.
-        """
+        """GPUs that a study's blind test may ask about: its own, then others. Others are those that
+        are held out, and recorded ones whose blind test of this study is recorded: it may be from
+        before they had a sweep."""
         own = self.gpus_of(study)
         others = [gpu for gpu in self.settings.gpus if gpu not in own]
         return [*own, *(gpu for gpu in others if self._tested_alone(gpu, study))]
@@ -361,11 +352,9 @@ class Experiment:
         return {split: self.holder(f"studies.{study}.splits.{split}") for split in splits}
 
     def holder(self, key: str) -> list[str]:
-        """File that holds a key, and its key there.
-
-        A path from the folder of the run, where the file lies inside: it becomes a parameter of
-        rules, which must not change with a project that is moved.
-        """
+        """File that holds a key, and its key there. A path from the folder of the run, where the
+        file lies inside: it becomes a parameter of rules, which must not change with a project that
+        is moved."""
         error, here = self.error(key, ""), Path.cwd()
         path = Path(error.where)
         return [str(path.relative_to(here) if path.is_relative_to(here) else path), error.key]

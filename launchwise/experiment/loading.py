@@ -31,10 +31,8 @@ TOO_FEW = "fewer than three sizes of one problem parameter are measured"
 
 
 def checked(experiment: Experiment, only: str | None = None) -> Experiment:
-    """The experiment; with a study (``only``), sweeps and splits are not checked.
-
-    Raises UserError at the first name or value that does not fit.
-    """
+    """The experiment; with a study (``only``), sweeps and splits are not checked. Raises UserError
+    at the first name or value that does not fit."""
     if only is None:
         _check_that_something_runs(experiment)
     _check_gpus(experiment)
@@ -156,10 +154,8 @@ def _check_problems(
 
 
 def _check_splits(experiment: Experiment) -> None:
-    """Check that sweeps of live GPUs hold problems to train on and to test.
-
-    What recorded sweeps hold is known when they are read.
-    """
+    """Check that sweeps of live GPUs hold problems to train on and to test. What recorded sweeps
+    hold is known when they are read."""
     for name, study in experiment.studies.items():
         gpus = experiment.gpus_of(name)
         if any(experiment.settings.gpus[gpu].source != "live" for gpu in gpus):
@@ -185,10 +181,8 @@ def unknown_study(name: str, experiment: Experiment) -> str:
 
 
 def insist_on_kernel(study: str, experiment: Experiment, command: str) -> None:
-    """Check that problems of a study can be measured.
-
-    Raises UserError when there is no such study, or its workload was imported: it has no kernel.
-    """
+    """Check that problems of a study can be measured. Raises UserError when there is no such study,
+    or its workload was imported: it has no kernel."""
     if study not in experiment.studies:
         raise UserError(command, "", unknown_study(study, experiment))
     workload = experiment.studies[study].workload

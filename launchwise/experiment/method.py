@@ -264,8 +264,5 @@ def write_contests(path: str | Path, contests: Contests) -> None:
 
 
 def read_contests(path: str | Path) -> Contests:
-    """Read contests.
-
-    Raises UserError when the file is missing or holds something else.
-    """
+    """Read contests. Raises UserError when the file is missing or holds something else."""
     return validated(Contests, read_json(path), path)

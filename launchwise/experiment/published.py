@@ -30,10 +30,8 @@ MEASURE = re.compile(r".*_(s|ms|us|percent)")
 
 
 def read_tables(study: Path) -> dict[str, Records]:
-    """Rows of every published table of a study, by the name of its file without ``.csv``.
-
-    Raises UserError naming file, row and column (:func:`read_records`).
-    """
+    """Rows of every published table of a study, by the name of its file without ``.csv``. Raises
+    UserError naming file, row and column (:func:`read_records`)."""
     paths = sorted((study / FOLDER).glob("*.csv"))
     return {path.stem: read_records(path) for path in paths}
 
@@ -81,10 +79,8 @@ FILE = Path("published", "elements.yaml")
 
 
 class Element(Strict, title="element"):
-    """Something that a paper describes, and where it is here, or why it is not.
-
-    No text of it holds a figure: figures are computed on the page.
-    """
+    """Something that a paper describes, and where it is here, or why it is not. No text of it holds
+    a figure: figures are computed on the page."""
 
     element: str = Field(min_length=1)
     """what the paper has, in a few words"""
@@ -121,10 +117,8 @@ class Elements(Strict, title="elements.yaml"):
 
 
 def read_elements(study: Path) -> list[Element]:
-    """Elements of a study's paper; none where the study has no such file.
-
-    Raises UserError when the file cannot be read, or an element has neither a place nor a reason.
-    """
+    """Elements of a study's paper; none where the study has no such file. Raises UserError when the
+    file cannot be read, or an element has neither a place nor a reason."""
     path = study / FILE
     if not path.is_file():
         return []
@@ -136,10 +130,8 @@ NOT_IN_WHEEL = ("benchmarks", "docs", "tests")
 
 
 def check_places(study: Path) -> None:
-    """Check that the files of the elements of a study's paper exist.
-
-    Raises UserError for the first that does not, or that lies outside of the project.
-    """
+    """Check that the files of the elements of a study's paper exist. Raises UserError for the first
+    that does not, or that lies outside of the project."""
     folders = (study, study.parents[1], SHIPPED)
     for number, element in enumerate(read_elements(study)):
         key = f"elements.{number}.files"

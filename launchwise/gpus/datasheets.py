@@ -219,12 +219,9 @@ class Efficiency:
         )
 
     def ceilings(self, datasheet: Datasheet) -> Ceilings:
-        """Estimated ceilings of another card.
-
-        Tensor cores before Hopper reach the share of the literature
-        (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this GPU.
-        Cards without tensor cores get no tensor rates.
-        """
+        """Estimated ceilings of another card. Tensor cores before Hopper reach the share of the
+        literature (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this
+        GPU. Cards without tensor cores get no tensor rates."""
         figures, capability = datasheet.figures, datasheet.compute_capability
         tensor = {
             key: self.tensor[key] if capability >= HOPPER else tensor_share(capability)
@@ -242,20 +239,15 @@ class Efficiency:
 def reference_efficiency(
     cards: Mapping[str, Datasheet], path: str | Path | None = None
 ) -> Efficiency:
-    """Efficiency of the reference GPU, relative to its datasheet in ``cards``.
-
-    Raises UserError when there is no such profile, or its card or one of its figures is not in
-    ``cards``.
-    """
+    """Efficiency of the reference GPU, relative to its datasheet in ``cards``. Raises UserError
+    when there is no such profile, or its card or one of its figures is not in ``cards``."""
     measured = read_profile(path or shipped(REFERENCE_PROFILE))
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
 
 
 def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
-    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s.
-
-    Cards without a compute capability or a memory bandwidth are left out.
-    """
+    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s. Cards
+    without a compute capability or a memory bandwidth are left out."""
     found: dict[str, float] = {}
     for each in cards.values():
         if {"compute_capability", "memory_bandwidth_gbs"} <= each.figures.keys():
@@ -265,10 +257,7 @@ def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
 
 
 def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
-    """The datasheet of a card.
-
-    Raises UserError when there is none.
-    """
+    """The datasheet of a card. Raises UserError when there is none."""
     if card not in cards:
         where = next((each.where for each in cards.values()), CARDS_FILE)
         raise UserError(where, "", unknown("card", card, cards))

@@ -77,10 +77,8 @@ HOPPER = (9, 0)
 
 def tensor_share(capability: tuple[int, int]) -> float:
     """Rate of ``mma`` instructions divided by the card's dense tensor rate, from the literature.
-
     For GPUs whose tensor rates were not measured: 0.95 up to Ada (Sun et al. 2022); 0.62 from
-    Hopper on, where only ``wgmma`` reaches the rest (Luo et al. 2024).
-    """
+    Hopper on, where only ``wgmma`` reaches the rest (Luo et al. 2024)."""
     return 0.95 if capability < HOPPER else 0.62
 
 
@@ -205,11 +203,9 @@ def _l2_bytes_per_cycle(profile: GpuProfile) -> float:
 
 
 def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
-    """Rate of tensor cores in a type at the highest clock, 1e9 FLOP/s; 0 where it is unknown.
-
-    No kernel is faster. The ceilings of a profile are measured with instructions of one warp, which
-    reach a part of it from Hopper on (:func:`tensor_share`).
-    """
+    """Rate of tensor cores in a type at the highest clock, 1e9 FLOP/s; 0 where it is unknown. No
+    kernel is faster. The ceilings of a profile are measured with instructions of one warp, which
+    reach a part of it from Hopper on (:func:`tensor_share`)."""
     rates = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
     return rates.get(name, 0.0) * profile.sms * profile.clock_mhz / 1e3
 

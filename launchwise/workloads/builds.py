@@ -50,10 +50,8 @@ class Build:
     def of(
         cls, source: str | None, defines: Mapping[str, str | int], kernels: Iterable[str] = ()
     ) -> Build:
-        """A build from a mapping; the order of its keys does not matter.
-
-        Raises ValueError without a source: an imported workload has no kernel.
-        """
+        """A build from a mapping; the order of its keys does not matter. Raises ValueError without
+        a source: an imported workload has no kernel."""
         if source is None:
             raise ValueError("the variant has no kernel")
         sorted_defines = tuple(sorted((name, str(value)) for name, value in defines.items()))
@@ -76,18 +74,14 @@ class Build:
         return self.source.endswith(TRITON)
 
     def symbol(self, kernel: str) -> str:
-        """Name of a kernel in the compiled module, before C++ adds to it.
-
-        Triton's is that of the source, in a module of its own.
-        """
+        """Name of a kernel in the compiled module, before C++ adds to it. Triton's is that of the
+        source, in a module of its own."""
         return kernel if self.is_triton else f"{kernel}_{self.key}"
 
     def kernel_of(self, symbol: str) -> str | None:
         """Kernel that a symbol of the compiled module stands for; None if it is not of this build.
-
-        Of several instantiations of a template, the symbol alone does not tell which one it is:
-        see :func:`launchwise.measuring.symbols.kernel_symbols`.
-        """
+        Of several instantiations of a template, the symbol alone does not tell which one it is: see
+        :func:`launchwise.measuring.symbols.kernel_symbols`."""
         if not self.kernels:
             kernel = symbol.removesuffix(f"_{self.key}")
             return kernel if symbol == self.symbol(kernel) else None
@@ -157,10 +151,8 @@ def _mangled(name: str) -> str:
 
 
 def real_macro(dtype: str) -> dict[str, str | int]:
-    """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64.
-
-    Raises ValueError for any other type.
-    """
+    """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64. Raises ValueError for any
+    other type."""
     if dtype not in REALS:
         raise ValueError(f"no REAL for dtype {dtype!r}: only for {' and '.join(REALS)}")
     return {"REAL": REALS[dtype]}
@@ -174,9 +166,7 @@ def check_build(dtype: str | None) -> Build:
 
 def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
     """Source text that compiles every one of ``builds``; ``headers`` are included once, first.
-
-    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them.
-    """
+    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them."""
     lines = [
         f"#include {header}" if header.startswith("<") else f'#include "{header}"'
         for header in headers

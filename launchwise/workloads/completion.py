@@ -51,11 +51,9 @@ def completed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Least traffic (inputs once, outputs once), footprint and items of a problem.
-
-    What tunables decide counts least in the traffic and most in the footprint; what a function of
-    the user's own decides counts as nothing.
-    """
+    """Least traffic (inputs once, outputs once), footprint and items of a problem. What tunables
+    decide counts least in the traffic and most in the footprint; what a function of the user's own
+    decides counts as nothing."""
     try:
         sizing = _Sizing(raw)
         arguments = sizing.arguments
@@ -81,11 +79,9 @@ def _work(raw: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Sizing:
-    """Sizes of arrays as expressions over the problem alone.
-
-    A name that is none of the problem's is replaced by the smallest or largest value that it may
-    have: a tunable's first and last, and 0 or 1 for what ``inputs`` gives.
-    """
+    """Sizes of arrays as expressions over the problem alone. A name that is none of the problem's
+    is replaced by the smallest or largest value that it may have: a tunable's first and last, and 0
+    or 1 for what ``inputs`` gives."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.arguments = {
@@ -212,11 +208,9 @@ def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
 
 
 def derived_features(spec: SpecFields) -> dict[str, str]:
-    """Features of a spec that names none.
-
-    Logarithms of integer sizes, categories, tunables (their logarithms where all are positive),
-    threads per block, rounds of the grid and what the last one fills, bytes of the problem over L2.
-    """
+    """Features of a spec that names none. Logarithms of integer sizes, categories, tunables (their
+    logarithms where all are positive), threads per block, rounds of the grid and what the last one
+    fills, bytes of the problem over L2."""
     found: dict[str, str] = {}
     for name, parameter in spec.problem.items():
         if parameter.type == "integer":

@@ -119,10 +119,8 @@ def _texts(node: ast.expr) -> list[str]:
 
 
 def read_config_files(path: Path, spec: Spec) -> ConfigFiles:
-    """Mapping of a file, checked against a workload.
-
-    Raises UserError: one line: the key, and what is allowed.
-    """
+    """Mapping of a file, checked against a workload. Raises UserError: one line: the key, and what
+    is allowed."""
     mapping = validated(ConfigFiles, read_yaml(path), path)
     try:
         for key, text in mapping.expressions():

@@ -22,12 +22,9 @@ _BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\
 
 @dataclass(frozen=True)
 class Definition:
-    """A kernel in a CUDA text.
-
-    ``name`` has its namespaces, ``mine::axpy``, but for anonymous ones; ``line`` is that of its
-    name, from 1. ``is_local`` says that it is ``static`` or in an anonymous namespace: nvcc drops
-    it unless it is used.
-    """
+    """A kernel in a CUDA text. ``name`` has its namespaces, ``mine::axpy``, but for anonymous ones;
+    ``line`` is that of its name, from 1. ``is_local`` says that it is ``static`` or in an anonymous
+    namespace: nvcc drops it unless it is used."""
 
     name: str
     line: int
@@ -97,11 +94,9 @@ def is_macro(name: str, text: str) -> bool:
 
 
 def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
-    """Line that defines or undefines a macro under no condition; 0 where none does.
-
-    A guard of the file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is
-    one of the ``macros`` that the build defines: then what it guards is left out.
-    """
+    """Line that defines or undefines a macro under no condition; 0 where none does. A guard of the
+    file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is one of the
+    ``macros`` that the build defines: then what it guards is left out."""
     for number, word, rest in _unconditional(text, macros):
         named = "".join(rest.split()[:1]).partition("(")[0] == name
         if word in ("define", "undef") and named:
@@ -110,11 +105,9 @@ def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
 
 
 def declaring_line(name: str, text: str, macros: Collection[str] = ()) -> int:
-    """Line that declares a name as a constant or an enumerator under no condition; 0 for none.
-
-    A macro of that name would stand in its declaration: ``const int 64 = 128;``. Conditions are
-    those of :func:`overriding_line`.
-    """
+    """Line that declares a name as a constant or an enumerator under no condition; 0 for none. A
+    macro of that name would stand in its declaration: ``const int 64 = 128;``. Conditions are those
+    of :func:`overriding_line`."""
     if name not in text:
         return 0
     kept = {number: line for number, word, line in _unconditional(text, macros) if not word}

@@ -52,10 +52,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class LaunchSequence:
-    """Launches that run one after the other, timed together.
-
-    ``main`` is the index of the main one; ``restores`` as those of a :class:`Launch`, for all.
-    """
+    """Launches that run one after the other, timed together. ``main`` is the index of the main one;
+    ``restores`` as those of a :class:`Launch`, for all."""
 
     launches: tuple[Launch, ...]
     main: int = 0
@@ -64,10 +62,8 @@ class LaunchSequence:
 
 
 class HostRun(ABC):
-    """Work that the host drives: copies, kernels on several streams, arithmetic of its own.
-
-    It is timed by the host's clock, from its call to its return.
-    """
+    """Work that the host drives: copies, kernels on several streams, arithmetic of its own. It is
+    timed by the host's clock, from its call to its return."""
 
     launches: tuple[Launch, ...]
     """Kernels that it uses."""
@@ -84,10 +80,8 @@ class HostRun(ABC):
 
 
 class LibraryRun(ABC):
-    """Work of somebody else's library on the device, to compare with.
-
-    Its methods may raise anything; the comparison then goes on without it.
-    """
+    """Work of somebody else's library on the device, to compare with. Its methods may raise
+    anything; the comparison then goes on without it."""
 
     version: str
     """Name and version of the library."""
@@ -144,11 +138,9 @@ class Captured(Protocol):
 
 
 class Device(Protocol):
-    """A GPU as workloads see it.
-
-    What is given no stream is queued in order, and only download waits. What is given a stream is
-    queued there, copies too: their arrays must be page-locked and live until the stream is done.
-    """
+    """A GPU as workloads see it. What is given no stream is queued in order, and only download
+    waits. What is given a stream is queued there, copies too: their arrays must be page-locked and
+    live until the stream is done."""
 
     sms: int
 

@@ -49,10 +49,8 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 def real_numbers(array: np.ndarray) -> np.ndarray:
-    """The array flat, as numbers that can be subtracted: kind ``f``, ``i`` or ``u``.
-
-    A complex number becomes its two parts, a truth value 0 or 1, bfloat16 float32.
-    """
+    """The array flat, as numbers that can be subtracted: kind ``f``, ``i`` or ``u``. A complex
+    number becomes its two parts, a truth value 0 or 1, bfloat16 float32."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind == "c":
         return flat.view(np.float32 if flat.dtype.itemsize == 8 else np.float64)
@@ -73,10 +71,8 @@ def fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 
 
 def cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The content in another type, contiguous.
-
-    Raises ValueError where integers do not fit the type.
-    """
+    """The content in another type, contiguous. Raises ValueError where integers do not fit the
+    type."""
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.size:
         limits = np.iinfo(dtype)
         low, high = int(array.min()), int(array.max())

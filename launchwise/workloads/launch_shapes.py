@@ -36,10 +36,8 @@ def swapped_in(variant: Variant) -> list[tuple[str, str]]:
 
 
 def planned(spec: Spec, variant: Variant, names: Mapping[str, Any]) -> list[Planned]:
-    """Launches of a variant for the values of a problem and a configuration.
-
-    Raises ValueError when a count cannot be evaluated, is negative or too large.
-    """
+    """Launches of a variant for the values of a problem and a configuration. Raises ValueError when
+    a count cannot be evaluated, is negative or too large."""
     made: list[Planned] = []
     swaps = _Swaps()
     for outer in swaps.repeated(spec, variant, names):
@@ -119,9 +117,7 @@ class LaunchShape:
 @dataclass(frozen=True)
 class LaunchExpressions:
     """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration.
-
-    Arguments of a template are names there.
-    """
+    Arguments of a template are names there."""
 
     kernel: str
     block: Sequence[str]

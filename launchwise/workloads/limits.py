@@ -84,10 +84,8 @@ def _holds(one: Range, value: Any) -> bool:
 
 
 def inlined(text: str, derived: Mapping[str, str]) -> str:
-    """An expression with derived names and this project's own functions replaced.
-
-    Raises ValueError when the result would be too long for an expression.
-    """
+    """An expression with derived names and this project's own functions replaced. Raises ValueError
+    when the result would be too long for an expression."""
 
     class Inline(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -57,9 +57,7 @@ def nearest(
     asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
 ) -> tuple[Value, ...] | None:
     """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
-
-    None where there are none. Of two as near the one with the smaller values.
-    """
+    None where there are none. Of two as near the one with the smaller values."""
 
     return min(measured, key=lambda values: _away(asked, values), default=None)
 

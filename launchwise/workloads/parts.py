@@ -25,10 +25,7 @@ _OPTIONS = (
 
 
 def compiler_option(text: str) -> str:
-    """The option itself.
-
-    Raises ValueError when ``spec.yaml`` may not name it.
-    """
+    """The option itself. Raises ValueError when ``spec.yaml`` may not name it."""
     bare = re.sub(r"^--", "-", text)
     if re.sub(r"(?<=^-maxrregcount=)\d{1,3}$", "64", bare) not in _OPTIONS:
         raise ValueError(unknown("option", text, _OPTIONS))

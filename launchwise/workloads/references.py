@@ -49,9 +49,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
 
 def check_listed(name: str) -> None:
     """Insist that a full name such as ``scipy.signal.correlate2d`` is that of a listed function.
-
-    Raises ValueError when it is not.
-    """
+    Raises ValueError when it is not."""
     module, _, short = name.rpartition(".")
     if short not in CALLS.get(module, ()):
         listed = [f"{each}.{one}" for each, names in CALLS.items() for one in names]

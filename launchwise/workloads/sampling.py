@@ -154,10 +154,8 @@ class Draws:
         return found
 
     def sample(self, dice: random.Random, count: int) -> list[Configuration]:
-        """Up to ``count`` different feasible configurations, in random order.
-
-        Fewer when there are no more or, among more than :data:`LISTABLE`, when they are rare.
-        """
+        """Up to ``count`` different feasible configurations, in random order. Fewer when there are
+        no more or, among more than :data:`LISTABLE`, when they are rare."""
         numbers: Iterable[int]
         rare: Iterable[Configuration] = ()
         if self.size <= LISTABLE:
@@ -224,10 +222,8 @@ class Draws:
     def _search(
         self, dice: random.Random, variant: str | None, steps: Iterator[int]
     ) -> Iterator[Configuration]:
-        """Feasible configurations, depth first, in random order.
-
-        Ends after :data:`MAX_SEARCH_STEPS` steps.
-        """
+        """Feasible configurations, depth first, in random order. Ends after
+        :data:`MAX_SEARCH_STEPS` steps."""
         variants = list(self._used) if variant is None else [variant]
         dice.shuffle(variants)
         for name in variants:

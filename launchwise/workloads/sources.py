@@ -23,10 +23,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)',
 
 
 def source_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both.
-
-    Raises UserError when it cannot be read, or is longer than ``most`` bytes.
-    """
+    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both. Raises UserError
+    when it cannot be read, or is longer than ``most`` bytes."""
     content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")

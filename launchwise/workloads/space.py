@@ -106,10 +106,8 @@ Narrowing = list[Part]
 
 
 def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, ...], Narrowing]:
-    """Measured part of the space of each problem (keyed by its values), over all blocks.
-
-    A problem that also stands in a block that narrows nothing is measured whole.
-    """
+    """Measured part of the space of each problem (keyed by its values), over all blocks. A problem
+    that also stands in a block that narrows nothing is measured whole."""
     found: dict[tuple[Value, ...], Narrowing] = {}
     for block in blocks:
         part = Part(block.get(ONLY, {}), tuple(block.get(CONSTRAINTS, ())))
@@ -196,9 +194,7 @@ class Growth:
         self, found: Configuration, depth: int, steps: Iterator[int]
     ) -> Iterator[Configuration]:
         """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order.
-
-        Raises UserError after :data:`MOST_STEPS` of ``steps``, which counts over all calls.
-        """
+        Raises UserError after :data:`MOST_STEPS` of ``steps``, which counts over all calls."""
         variant = str(found["variant"])
         if next(steps) >= MOST_STEPS:
             message = f"listing the feasible configurations takes more than {MOST_STEPS:,} steps"
@@ -252,10 +248,8 @@ def feasible(
 
 
 def universe(spec: Spec) -> list[Configuration]:
-    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order.
-
-    Of a workload that lists its feasible configurations: those.
-    """
+    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order. Of a
+    workload that lists its feasible configurations: those."""
     if spec.feasible_configurations is None:
         return list(_candidates(spec))
     listed = (
@@ -289,10 +283,8 @@ def _candidates(spec: Spec) -> Iterator[Configuration]:
 def launch(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads per block and blocks per grid (x, y, z each) of one configuration.
-
-    Raises UserError when the variant has no kernel.
-    """
+    """Threads per block and blocks per grid (x, y, z each) of one configuration. Raises UserError
+    when the variant has no kernel."""
     name = str(configuration["variant"])
     variant = spec.variants[name]
     if variant.block is None or variant.grid is None:

@@ -44,9 +44,7 @@ class Spec(SpecFields, title="spec.yaml"):
     @property
     def feasible_configurations(self) -> dict[tuple[Value, ...], None] | None:
         """Values of :attr:`tunable_columns` of each feasible configuration, in the file's order.
-
-        None where constraints alone tell them. A mapping without values: looked up and in order.
-        """
+        None where constraints alone tell them. A mapping without values: looked up and in order."""
         return self._feasible
 
     @property
@@ -120,10 +118,8 @@ class Spec(SpecFields, title="spec.yaml"):
         return None
 
     def check_problem(self, problem: Mapping[str, Any]) -> str | None:
-        """Complaint about ``problem``, or None.
-
-        Its values may be missing, unknown or illegal, or break a constraint of the problem.
-        """
+        """Complaint about ``problem``, or None. Its values may be missing, unknown or illegal, or
+        break a constraint of the problem."""
         for name in problem:
             if name not in self.problem:
                 return unknown("problem parameter", name, self.problem)
@@ -167,11 +163,8 @@ def _with_nearest(why: str, nearest: Mapping[str, Any] | None) -> str:
 
 
 def load_spec(folder: Path) -> Spec:
-    """Read and check ``folder/spec.yaml`` and what lies beside it.
-
-    ``features.yaml``, ``cost.yaml`` and ``usual.yaml`` may be missing. Raises UserError: one line
-    with the file and the key.
-    """
+    """Read and check ``folder/spec.yaml`` and what lies beside it. ``features.yaml``, ``cost.yaml``
+    and ``usual.yaml`` may be missing. Raises UserError: one line with the file and the key."""
     path = beside(folder, SPEC_FILE)
     raw = read_yaml(path)
     check_folder_name(folder)

@@ -122,18 +122,14 @@ class SpecFields(Strict):
 
     def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
         """Part of a configuration that its build may depend on: the variant and its build tunables.
-
         Configurations that differ in launch tunables alone share a build: those cost no
-        compilation.
-        """
+        compilation."""
         return tuple(configuration[name] for name in self._chosen_by_builds)
 
     @property
     def build_columns(self) -> list[str]:
         """Columns that decide which code a row runs: those of a build, and problems' listed values.
-
-        A number that may be any in a range is an argument of a kernel, not a macro of it.
-        """
+        A number that may be any in a range is an argument of a kernel, not a macro of it."""
         return [*self._chosen_by_builds, *self.listed_columns]
 
     @property

@@ -51,9 +51,7 @@ _STANDARD = re.compile(r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?intptr_t|__\w+
 
 def template_arguments(text: str) -> list[str]:
     """Template arguments of a kernel as a spec names it; empty for a kernel that is no template.
-
-    Raises ValueError when brackets are missing or an argument is empty.
-    """
+    Raises ValueError when brackets are missing or an argument is empty."""
     if "<" not in text:
         return []
     name, _, rest = text.strip().partition("<")
@@ -97,10 +95,8 @@ def template_names(text: str) -> list[str]:
 
 
 def cpp_text(value: Any) -> str:
-    """A value of a tunable, of a problem parameter or of an expression as C++ text.
-
-    Raises ValueError for a number that is not whole.
-    """
+    """A value of a tunable, of a problem parameter or of an expression as C++ text. Raises
+    ValueError for a number that is not whole."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -217,11 +213,9 @@ def own_names(spec: SpecFields, variant: Variant) -> list[str]:
 
 
 def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
-    """Build tunables of a variant, and macros of the spec, that become macros of a build.
-
-    All of them, except template arguments whose name the source declares as a variable or as a
-    parameter (``template <int BM>``): a macro would replace the name there.
-    """
+    """Build tunables of a variant, and macros of the spec, that become macros of a build. All of
+    them, except template arguments whose name the source declares as a variable or as a parameter
+    (``template <int BM>``): a macro would replace the name there."""
     own = [*own_names(spec, variant), *spec.macros]
     named = {name for text in variant.kernel_names for name in template_names(text)}
     if not named or variant.source is None:

@@ -49,10 +49,8 @@ def triton_build(
     problem: Mapping[str, Any],
     configuration: Mapping[str, Any],
 ) -> Build:
-    """Build of a configuration, for arguments like those of a problem.
-
-    Raises UserError when the source is no Python or lacks the function.
-    """
+    """Build of a configuration, for arguments like those of a problem. Raises UserError when the
+    source is no Python or lacks the function."""
     function = triton_function(folder / str(variant.source), str(variant.kernel))
     wanted = {*OPTIONS, *(each.name for each in function.constexprs)}
     defines = {name: configuration[name] for name in own_names(spec, variant) if name in wanted} | {
@@ -118,10 +116,8 @@ def constant(text: str) -> Any:
 
 
 def check_triton(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
-    """Insist that a variant and the function of its file fit together.
-
-    Raises UserError at the first mistake.
-    """
+    """Insist that a variant and the function of its file fit together. Raises UserError at the
+    first mistake."""
     path = folder / SPEC_FILE
     function = triton_function(folder / str(variant.source), str(variant.kernel))
     if function.prints:

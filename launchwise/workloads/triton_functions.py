@@ -69,10 +69,8 @@ class TritonFunction:
 
 
 def triton_function(path: Path, name: str) -> TritonFunction:
-    """The function ``name`` of a file.
-
-    Raises UserError when the file is no Python, or has no ``@triton.jit`` function of that name.
-    """
+    """The function ``name`` of a file. Raises UserError when the file is no Python, or has no
+    ``@triton.jit`` function of that name."""
     changed = path.stat().st_mtime_ns if path.is_file() else 0
     functions = _functions(path, changed)
     if name not in functions:

@@ -41,10 +41,8 @@ class UsualChoices(Strict, title="usual.yaml"):
 
 
 def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
-    """Usual configurations of a file that may be missing.
-
-    Raises UserError when the file is broken or names what the workload does not have.
-    """
+    """Usual configurations of a file that may be missing. Raises UserError when the file is broken
+    or names what the workload does not have."""
     if not path.is_file():
         return ()
     choices = validated(UsualChoices, read_yaml(path), path).choices
@@ -56,10 +54,8 @@ def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
 
 
 def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
-    """Check that rules name what the workload has.
-
-    Raises Misfit with number and key of the rule, at the first mistake.
-    """
+    """Check that rules name what the workload has. Raises Misfit with number and key of the rule,
+    at the first mistake."""
     for number, rule in enumerate(rules):
         where = f"choices.{number}"
         check_names(f"{where}.when", rule.when, {*spec.problem, *spec.derived})
@@ -78,11 +74,9 @@ def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
 def usual_configuration(
     rules: Sequence[Usual], problem: Mapping[str, Any], spec: SpecFields
 ) -> dict[str, Value] | None:
-    """Usual choice for a problem, by the first rule whose condition holds; None without one.
-
-    Raises ValueError when an expression has no value for the problem, or one that the tunable does
-    not have.
-    """
+    """Usual choice for a problem, by the first rule whose condition holds; None without one. Raises
+    ValueError when an expression has no value for the problem, or one that the tunable does not
+    have."""
     rule = next((each for each in rules if spec.value(each.when, problem)), None)
     if rule is None:
         return None

@@ -74,10 +74,8 @@ class Finding:
 
 
 class Session(ABC):
-    """One problem on one device, in one layout of its buffers: inputs made, reference known.
-
-    A subclass allocates from ``memory``; in its constructor, inside :func:`closed_on_error`.
-    """
+    """One problem on one device, in one layout of its buffers: inputs made, reference known. A
+    subclass allocates from ``memory``; in its constructor, inside :func:`closed_on_error`."""
 
     working_set_bytes: int
     """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
@@ -124,18 +122,14 @@ class Session(ABC):
         """Compare the output with the float64 reference. Waits for the device."""
 
     def peer(self, name: str) -> LibraryRun:
-        """What the library ``name``, one of the workload's ``peers``, does with this problem.
-
-        It leaves its result where :meth:`check` looks for it.
-        """
+        """What the library ``name``, one of the workload's ``peers``, does with this problem. It
+        leaves its result where :meth:`check` looks for it."""
         raise NotImplementedError(name)
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """Run ``work`` once more and time its stages: name of the stage to ms.
-
-        Called after it was timed, so that marks between stages disturb no time; a workload whose
-        spec names stages has one.
-        """
+        """Run ``work`` once more and time its stages: name of the stage to ms. Called after it was
+        timed, so that marks between stages disturb no time; a workload whose spec names stages has
+        one."""
         return {}
 
     def close(self) -> None:
@@ -156,11 +150,9 @@ class Workload(ABC):
 
     @abstractmethod
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """Build that holds the configuration's kernel.
-
-        Of the configuration it may depend on the variant and on build tunables alone (see
-        :meth:`launchwise.workloads.spec.Spec.build_choice`).
-        """
+        """Build that holds the configuration's kernel. Of the configuration it may depend on the
+        variant and on build tunables alone (see
+        :meth:`launchwise.workloads.spec.Spec.build_choice`)."""
 
     def check_build(self, problem: Mapping[str, Any]) -> Build:
         """Build of ``check.cu``, with ``REAL`` set where problems have a ``dtype``."""
@@ -175,10 +167,8 @@ class Workload(ABC):
         return ()
 
     def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Check the device's reference once per :meth:`check_key`: what is wrong, or ''.
-
-        Called before every problem.
-        """
+        """Check the device's reference once per :meth:`check_key`: what is wrong, or ''. Called
+        before every problem."""
         key = self.check_key(problem)
         if key in self._checked:
             return ""
@@ -194,9 +184,7 @@ class Workload(ABC):
     @abstractmethod
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """Compare the device's inputs and reference with NumPy's on a small problem like this one.
-
-        Returns what is wrong, in one line; '' when nothing is.
-        """
+        Returns what is wrong, in one line; '' when nothing is."""
 
     @abstractmethod
     def open(

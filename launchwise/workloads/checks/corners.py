@@ -25,11 +25,9 @@ PLAUSIBLE = 128
 
 
 def corner_problems(spec: Spec) -> list[Problem]:
-    """Problems with the smallest and largest sizes and every category.
-
-    Sizes that break a constraint of the problem are moved to the nearest that fit, or left out
-    where none do. Where the baseline is infeasible, the nearest problem that it may run is added.
-    """
+    """Problems with the smallest and largest sizes and every category. Sizes that break a
+    constraint of the problem are moved to the nearest that fit, or left out where none do. Where
+    the baseline is infeasible, the nearest problem that it may run is added."""
     values = {name: _ends(parameter) for name, parameter in spec.problem.items()}
     crossed = [dict(zip(values, each, strict=True)) for each in _some([*values.values()])]
     found = nearest_problems(spec, crossed)
@@ -130,10 +128,8 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
 def _first_failure(
     spec: Spec, asked: Sequence[Place], names: Mapping[str, Any]
 ) -> tuple[str, str] | None:
-    """Key and complaint of the first expression without a value.
-
-    What reads counters, or numbers that ``inputs`` gives, has its value only when it runs.
-    """
+    """Key and complaint of the first expression without a value. What reads counters, or numbers
+    that ``inputs`` gives, has its value only when it runs."""
     for each in asked:
         if names.keys() >= set(spec.formulas.raw_names(each.text)):
             try:

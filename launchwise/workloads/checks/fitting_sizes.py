@@ -143,9 +143,7 @@ def nearest_problems(
     spec: SpecFields, wanted: Iterable[Problem], configurations: Sequence[Mapping[str, Any]] = ()
 ) -> list[Problem]:
     """The nearest problem to each wanted one (see :func:`nearest_problem`); those without left out.
-
-    Problems that differ only in what no constraint reads share a search.
-    """
+    Problems that differ only in what no constraint reads share a search."""
     conditions = conditions_of(spec, configurations)
     read = [name for name in spec.problem if any(name in one.reads for one in conditions)]
     known: dict[tuple[Value, ...], Problem | None] = {}
@@ -263,11 +261,9 @@ class Search:
         return self._known[key]
 
     def _tries(self, name: str, known: Problem, few: int | None, more: bool) -> Iterator[int]:
-        """Values of a parameter, nearest first.
-
-        Where ``more`` parameters are still to be chosen, a few that fit so far, some of them far;
-        for the last one all, and in the last round whatever lies near after these.
-        """
+        """Values of a parameter, nearest first. Where ``more`` parameters are still to be chosen, a
+        few that fit so far, some of them far; for the last one all, and in the last round whatever
+        lies near after these."""
         wanted, one = int(self._wanted[name]), self._parameters[name]
 
         def nearest_first(values: Iterable[int]) -> list[int]:

@@ -36,10 +36,8 @@ KEYWORD = "is a word of the language of expressions: take another name"
 
 
 def check_spec(spec: SpecFields) -> None:
-    """Check that what a spec names is there, and that its expressions can be read.
-
-    Raises ValueError with the key, at the first mistake.
-    """
+    """Check that what a spec names is there, and that its expressions can be read. Raises
+    ValueError with the key, at the first mistake."""
     for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
         if len(getattr(spec, part)) > MOST_NAMES:
             raise ValueError(f"{part}: has more than {MOST_NAMES:,} names")

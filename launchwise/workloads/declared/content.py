@@ -34,11 +34,9 @@ class Content:
 
 
 def shape_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> tuple[int, ...]:
-    """Shape of an array whose ``shape`` is given, for a problem and what else it reads.
-
-    Raises ValueError when a size is negative, or no number, or an array that is no scratch has no
-    element.
-    """
+    """Shape of an array whose ``shape`` is given, for a problem and what else it reads. Raises
+    ValueError when a size is negative, or no number, or an array that is no scratch has no
+    element."""
     shape = tuple(int(spec.value(text, names)) for text in argument.sizes)
     if any(size < 0 for size in shape):
         raise ValueError(f"shape {shape} is negative")
@@ -237,10 +235,8 @@ def _distributed(
     generator: np.random.Generator,
 ) -> np.ndarray:
     """Content that is ``normal`` (mean and deviation) or ``uniform`` (least and largest number).
-
     Elements with fewer digits than float32 are drawn in it, by parts that a cache holds: float64 of
-    the whole takes twice as long.
-    """
+    the whole takes twice as long."""
     first, second = numbers
     if not is_float(dtype) or dtype.itemsize >= np.dtype(np.float32).itemsize:
         whole = generator.normal if fill == "normal" else generator.uniform

@@ -159,11 +159,9 @@ class DeclaredSession(Session):
         return LaunchSequence(launches, places.index(main) if main in places else 0, restores)
 
     def _buffer(self, name: str, passed: Mapping[str, str] | None = None) -> Buffer:
-        """Buffer of an array at a launch; at the first one where no launch is named.
-
-        Where arrays change places, the first launch is given those that make the last one write
-        where the names say.
-        """
+        """Buffer of an array at a launch; at the first one where no launch is named. Where arrays
+        change places, the first launch is given those that make the last one write where the names
+        say."""
         given = (passed or {}).get(name, name)
         return self.buffers[self._passed.get(given, given)]
 
@@ -233,11 +231,9 @@ class DeclaredSession(Session):
         self._constants.add(build)
 
     def poison(self) -> None:
-        """Fill outputs with what is not expected, and all that launches change anew.
-
-        The first call computes the reference, too, where it is a variant of the workload: it writes
-        to the same buffers.
-        """
+        """Fill outputs with what is not expected, and all that launches change anew. The first call
+        computes the reference, too, where it is a variant of the workload: it writes to the same
+        buffers."""
         if self._checks is None:
             if (variant := self._reference.variant) is not None:
                 passed = self._passed
@@ -315,9 +311,7 @@ class DeclaredSession(Session):
 
     def _output_checks(self) -> dict[str, list[OutputCheck]]:
         """Checks of every output that is compared; several of one whose elements are structs.
-
-        Raises UserError when the reference holds NaN that is not meant, or verifies nothing.
-        """
+        Raises UserError when the reference holds NaN that is not meant, or verifies nothing."""
         spec = self.workload.spec
         checks: dict[str, list[OutputCheck]] = {}
         for name, values in self._wanted.items():

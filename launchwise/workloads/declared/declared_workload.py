@@ -73,9 +73,7 @@ class DeclaredWorkload(Workload):
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """Build tunables of the variant as macros of the same names, and ``macros`` of the spec.
-
-        For Triton they are constexprs and options of the compiler.
-        """
+        For Triton they are constexprs and options of the compiler."""
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
         if variant.is_triton:
@@ -106,10 +104,8 @@ class DeclaredWorkload(Workload):
         return list(dict.fromkeys(build for build in builds if build is not None))
 
     def _reference_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """Builds of the variant that is the reference: neutral ones, in each layout.
-
-        No constraint holds for them: a sweep may leave them out.
-        """
+        """Builds of the variant that is the reference: neutral ones, in each layout. No constraint
+        holds for them: a sweep may leave them out."""
         spec = self.spec
         if spec.reference is None or spec.reference.variant is None:
             return []
@@ -137,11 +133,9 @@ class DeclaredWorkload(Workload):
         return [{**neutral, **problem, kind: each} for each in self.spec.tunables[kind].values]
 
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Nothing to compare: inputs and reference are made on the host alone.
-
-        How a device compares is checked by each session (see
-        :class:`launchwise.workloads.results.output_check.OutputCheck`).
-        """
+        """Nothing to compare: inputs and reference are made on the host alone. How a device
+        compares is checked by each session (see
+        :class:`launchwise.workloads.results.output_check.OutputCheck`)."""
         return ""
 
     def open(

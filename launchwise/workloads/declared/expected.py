@@ -80,9 +80,7 @@ class OwnReference:
         self, names: Mapping[str, Any], content: Content, found: Outputs, expected: Outputs
     ) -> str:
         """What the comparison of the user's own says: '' where it returns True or an empty text.
-
-        Raises UserError when it fails, or returns neither a truth value nor a text.
-        """
+        Raises UserError when it fails, or returns neither a truth value nor a text."""
         compare = self._compare
         assert compare is not None
         available = self._available(compare, names, content)
@@ -188,19 +186,15 @@ class OwnReference:
 
 
 def _in_same_order(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether one shape only joins dimensions of the other that are next to each other.
-
-    (6, 4) is (24,), (6, 4, 1) and (2, 3, 4), but not (4, 6): that is another order of elements.
-    """
+    """Whether one shape only joins dimensions of the other that are next to each other. (6, 4) is
+    (24,), (6, 4, 1) and (2, 3, 4), but not (4, 6): that is another order of elements."""
     one, other = (set(itertools.accumulate(shape, operator.mul)) for shape in (given, wanted))
     return math.prod(given) == math.prod(wanted) and (one <= other or other <= one)
 
 
 def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
-    """Value of a number or a struct among the arguments, in its own type.
-
-    Raises Misfit when an expression cannot be evaluated, or its value does not fit the type.
-    """
+    """Value of a number or a struct among the arguments, in its own type. Raises Misfit when an
+    expression cannot be evaluated, or its value does not fit the type."""
     argument = spec.arguments[name]
     dtype = argument.dtype(names)
     try:

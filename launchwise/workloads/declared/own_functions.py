@@ -60,11 +60,9 @@ def own_error(folder: Path, error: Exception) -> UserError:
 
 
 def _package_above(folder: Path) -> str:
-    """Name of the package that the folder of a workload lies in.
-
-    The project's own workloads have the name that any other code imports them by, so that a class
-    exists once; a folder elsewhere belongs to a package that is made for it.
-    """
+    """Name of the package that the folder of a workload lies in. The project's own workloads have
+    the name that any other code imports them by, so that a class exists once; a folder elsewhere
+    belongs to a package that is made for it."""
     above = folder.parent
     if above.parent == SHIPPED:
         found = importlib.util.find_spec(above.name)
@@ -120,19 +118,15 @@ class OwnFunction:
         return self.takes_all or name in self.names()
 
     def insist_on_names(self, available: Collection[str]) -> None:
-        """Check that it wants nothing else.
-
-        Raises UserError when it names a value that there is not.
-        """
+        """Check that it wants nothing else. Raises UserError when it names a value that there is
+        not."""
         if missing := [name for name in self.wanted if name not in available]:
             message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
             raise UserError(self.file, self.name, message)
 
     def __call__(self, available: Mapping[str, Any]) -> Any:
-        """Result for those of the ``available`` values that the signature names.
-
-        Raises UserError when it names a value that there is not, or fails; with file and line.
-        """
+        """Result for those of the ``available`` values that the signature names. Raises UserError
+        when it names a value that there is not, or fails; with file and line."""
         self.insist_on_names(available)
         try:
             return self.call(**{n: value for n, value in available.items() if self.takes(n)})
@@ -171,10 +165,8 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
 
 
 def check_own_functions(folder: Path, spec: Spec) -> None:
-    """Import every function of the user's own that a spec names, and check its parameters.
-
-    Raises UserError at the first one that is missing, fails, or wants a value that there is not.
-    """
+    """Import every function of the user's own that a spec names, and check its parameters. Raises
+    UserError at the first one that is missing, fails, or wants a value that there is not."""
     reference = spec.reference
     named = {
         "inputs": spec.inputs,

@@ -96,11 +96,8 @@ class Expected:
 
 
 def largest_difference(found: np.ndarray, expected: np.ndarray) -> Difference:
-    """Largest difference of two flat arrays of one length.
-
-    Equal infinities are no difference, nor are two NaN. Integers that differ differ by one at
-    least, however large they are.
-    """
+    """Largest difference of two flat arrays of one length. Equal infinities are no difference, nor
+    are two NaN. Integers that differ differ by one at least, however large they are."""
     if found.size <= SERIAL:
         return _of_spans(found, expected, 0, found.size)
     threads = _threads()

@@ -31,11 +31,9 @@ BYTE = 0xFF
 
 
 def poisoned(expected: np.ndarray) -> np.ndarray:
-    """Values that differ from the expected ones as much as their type allows.
-
-    Floating-point numbers get NaN, and 0 where NaN is expected; integers the end of their range
-    that is further away; truth values their opposite; structs this for each field.
-    """
+    """Values that differ from the expected ones as much as their type allows. Floating-point
+    numbers get NaN, and 0 where NaN is expected; integers the end of their range that is further
+    away; truth values their opposite; structs this for each field."""
     dtype = expected.dtype
     if dtype.names is not None:
         made = np.empty(expected.shape, dtype)
@@ -264,9 +262,7 @@ class OutputCheck:
 
     def difference(self, limit: float) -> Difference:
         """The largest difference; the index is exact where it exceeds ``limit``, a relative error.
-
-        Raises LaunchFailed when device and host disagree; that is fatal.
-        """
+        Raises LaunchFailed when device and host disagree; that is fatal."""
         if self._build is None:
             return self._on_host()
         size = self._on_device(self._build)
