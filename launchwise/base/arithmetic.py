@@ -14,11 +14,8 @@ from typing import Any
 
 from simpleeval import DEFAULT_OPERATORS
 
-MOST_BITS = 1024
-"""Most bits of an integer: no float is larger."""
-
-MOST_CHARACTERS = 1_000
-"""Longest text that two texts make."""
+MOST_BITS = 1024  # Most bits of an integer: no float is larger
+MOST_CHARACTERS = 1_000  # Longest text that two texts make
 
 
 class TooLargeError(ArithmeticError):

@@ -13,8 +13,7 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular
 
-MOST_BYTES = 2 << 30
-"""Most bytes of the arrays of an ``.npz``, unpacked."""
+MOST_BYTES = 2 << 30  # Most bytes of the arrays of an `.npz`, unpacked
 
 # A header of nothing but brackets overflows Python's parser: that is a MemoryError, too.
 _UNREADABLE = (

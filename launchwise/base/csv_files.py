@@ -10,8 +10,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_text
 
-MOST_BYTES = 16 << 20
-"""Longest CSV file of a project, bytes."""
+MOST_BYTES = 16 << 20  # Longest CSV file of a project, bytes
 
 Record = dict[str, Any]
 """Column to its text; None for a missing one, and a list at None for fields too many."""

@@ -13,8 +13,7 @@ LONGEST_MESSAGE = 4_000
 LONGEST_NAME = 200
 """Most characters of a message, and of a key or a name in it: files of others hold any number."""
 
-MOST_NAMES = 200
-"""Most allowed names that a message lists."""
+MOST_NAMES = 200  # Most allowed names that a message lists
 
 
 class UserError(Exception):

@@ -8,14 +8,9 @@ from pathlib import Path
 
 from launchwise.base.errors import LONGEST_NAME, UserError
 
-SPEC_FILE = "spec.yaml"
-"""Specification of a workload, in its folder."""
-
-WORKLOAD = r"^[a-z][a-z0-9_]*$"
-"""Pattern of the names of workloads."""
-
-GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"
-"""Pattern of the names of GPUs, which are folders of results."""
+SPEC_FILE = "spec.yaml"  # Specification of a workload, in its folder
+WORKLOAD = r"^[a-z][a-z0-9_]*$"  # Pattern of the names of workloads
+GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"  # Pattern of the names of GPUs, which are folders of results
 
 
 def assigned(values: Mapping[str, object]) -> str:

@@ -15,8 +15,7 @@ import numpy as np
 LEAST_ROUNDS = 6
 """Fewest rounds whose median has a 95 % interval without assumptions: 1 - 2 / 2^6 = .97."""
 
-EQUAL = 0.02
-"""Ratios this near to 1 make no difference to anybody."""
+EQUAL = 0.02  # Ratios this near to 1 make no difference to anybody
 
 FASTER, SLOWER, TIE, UNDECIDED = "faster", "slower", "tie", "undecided"
 

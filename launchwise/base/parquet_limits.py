@@ -15,11 +15,8 @@ import pyarrow.parquet
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular
 
-MOST_VALUES = 200_000_000
-"""Most values of all columns together."""
-
-MOST_BYTES = 2 << 30
-"""Most bytes, unpacked; also of all texts of a column."""
+MOST_VALUES = 200_000_000  # Most values of all columns together
+MOST_BYTES = 2 << 30  # Most bytes, unpacked; also of all texts of a column
 
 
 def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:

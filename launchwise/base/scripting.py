@@ -26,8 +26,7 @@ from launchwise.base.storage import FULL, RESULTS, own_place, why_not_written
 
 log = logging.getLogger("launchwise")
 
-EXIT_RESUMABLE = 75
-"""Exit code of a script that was interrupted: the same command resumes."""
+EXIT_RESUMABLE = 75  # Exit code of a script that was interrupted: the same command resumes
 
 
 @dataclass(frozen=True)

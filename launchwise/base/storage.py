@@ -124,8 +124,7 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
-MOST_BYTES = 256 << 20
-"""Longest file that is read as a whole, bytes."""
+MOST_BYTES = 256 << 20  # Longest file that is read as a whole, bytes
 
 MOST_VALUES = 10_000_000
 """Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
@@ -225,8 +224,7 @@ def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
     return found
 
 
-SEAL = "content_digest"
-"""Key of a sealed file's own digest."""
+SEAL = "content_digest"  # Key of a sealed file's own digest
 
 
 def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:

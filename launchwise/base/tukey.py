@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MIN_SAMPLE_SIZE = 4
-"""Minimum sample size for quartiles."""
+MIN_SAMPLE_SIZE = 4  # Minimum sample size for quartiles
 
 
 def quartile_fences(

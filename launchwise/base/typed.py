@@ -243,17 +243,10 @@ def _shortened(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-MOST_BYTES = 4 << 20
-"""Longest YAML file, bytes."""
-
-MOST_VALUES = 200_000
-"""Most keys and values of a YAML file, with those that aliases stand for."""
-
-MOST_LEVELS = 50
-"""Most mappings and lists inside each other."""
-
-LARGEST = 2**63 - 1
-"""Largest magnitude of an integer."""
+MOST_BYTES = 4 << 20  # Longest YAML file, bytes
+MOST_VALUES = 200_000  # Most keys and values of a YAML file, with those that aliases stand for
+MOST_LEVELS = 50  # Most mappings and lists inside each other
+LARGEST = 2**63 - 1  # Largest magnitude of an integer
 
 
 class BeyondLimitError(yaml.MarkedYAMLError):

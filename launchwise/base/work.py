@@ -19,8 +19,7 @@ ASKED = "row_trees_asked"
 FILES_READ = "files_read"
 ROWS_READ = "rows_read"
 
-COUNTED = (FITTED, ASKED, FILES_READ, ROWS_READ)
-"""What is counted."""
+COUNTED = (FITTED, ASKED, FILES_READ, ROWS_READ)  # What is counted
 
 LOGS, FOLDER = Path("results/logs"), Path("results/work")
 

@@ -34,11 +34,11 @@ ORDERS: tuple[Order, ...] = ("forward", "backward", "shuffled")
 POISON = {"forward": 0xFF, "backward": 0x7B, "shuffled": 0xFF}
 """Byte that shared memory holds before a block writes it: NaN and -1, or large numbers."""
 
+# Largest block and grid, and shared memory per block of an H100, bytes.
 MOST_THREADS = 1024
 MOST_BLOCK = (1024, 1024, 64)
 MOST_GRID = (2**31 - 1, 65535, 65535)
 MOST_SHARED = 232448
-"""Largest block and grid, and shared memory per block of an H100, bytes."""
 
 _one_launch = threading.Lock()
 """Compiled kernels keep the state of a launch in variables of their own."""

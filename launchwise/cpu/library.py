@@ -33,8 +33,7 @@ HEADERS_OF_TYPES = {
 }
 """Pattern of a type of CUDA that macros and template arguments may name, to its header."""
 
-PROJECT = "<kernels>/"
-"""Stands for the folder ``kernels`` of the project in names of files."""
+PROJECT = "<kernels>/"  # Stands for the folder `kernels` of the project in names of files
 
 _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<own>[^"\n]+)"|<(?P<system>[^>\n]+)>)'

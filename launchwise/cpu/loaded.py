@@ -13,8 +13,7 @@ from launchwise.cpu.library import exported
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Launch, LaunchFailed
 
-POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)
-"""Kinds of parameters, as in ``kinds.h``."""
+POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)  # Kinds of parameters, as in `kinds.h`
 
 _memory_of_stacks: list[int] = []
 

@@ -13,8 +13,7 @@ _UNDECLARED = re.compile(
     r"|'(?:\w+::)*(\w+)' is not a|no matching function for call to '(?:\w+::)*(\w+)"
 )
 
-MOST_FURTHER = 2
-"""Errors that are told beside the first one."""
+MOST_FURTHER = 2  # Errors that are told beside the first one
 
 
 @dataclass(frozen=True)

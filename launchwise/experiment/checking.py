@@ -151,8 +151,7 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
         raise Misfit("", str(error)) from error
 
 
-STATUS = "status"
-"""Column of measurements that a selection of rows may name beside the key's."""
+STATUS = "status"  # Column of measurements that a selection of rows may name beside the key's
 
 
 def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:

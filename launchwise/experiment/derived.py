@@ -15,14 +15,9 @@ from launchwise.workloads.parts import ProblemParameter, Value
 from launchwise.workloads.space import MOST_PROBLEMS, baseline
 from launchwise.workloads.spec import Spec
 
-SIZES = 5
-"""Sizes per integer parameter, evenly spread on a log scale."""
-
-MOST_CROSSED = 2
-"""Most integer parameters whose sizes are crossed; more than that grow together."""
-
-HELD_OUT_EVERY = 3
-"""One of so many sizes is tested and not trained on."""
+SIZES = 5  # Sizes per integer parameter, evenly spread on a log scale
+MOST_CROSSED = 2  # Most integer parameters whose sizes are crossed; more than that grow together
+HELD_OUT_EVERY = 3  # One of so many sizes is tested and not trained on
 
 MODELS = ["learnt", "lightgbm", "forest"]
 

@@ -16,11 +16,8 @@ from launchwise.workloads.spec import FEATURES_FILE
 
 SWEEP_FILE = "sweep.yaml"
 STUDY_FILE = "study.yaml"
-STUDIES = "studies"
-"""Folder of a workload that holds one folder per study."""
-
-COMMON = "common"
-"""Folder beside the workloads: device code that they share."""
+STUDIES = "studies"  # Folder of a workload that holds one folder per study
+COMMON = "common"  # Folder beside the workloads: device code that they share
 
 WORKLOAD_FILES = (SWEEP_FILE, FEATURES_FILE, COST_FILE, STUDIES, "host", "*.cu")
 """Files and folders that mark the folder of a workload."""

@@ -30,8 +30,7 @@ from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec
 
-DOUBTS = "doubts"
-"""Key of a sweep's provenance: why its times cannot be what they are said to be."""
+DOUBTS = "doubts"  # Key of a sweep's provenance: why its times cannot be what they are said to be
 
 RECORDED = "data/recorded"
 """Folder with one folder per recorded GPU, unless its entry names another."""

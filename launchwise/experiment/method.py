@@ -69,8 +69,7 @@ ProblemBlock = Annotated[
     ),
 ]
 
-SHORTEST_ENERGY_MS = 200.0
-"""Energy counters of cards step every 20 to 100 ms."""
+SHORTEST_ENERGY_MS = 200.0  # Energy counters of cards step every 20 to 100 ms
 
 
 class Repeats(Strict, title="repeats"):
@@ -191,8 +190,7 @@ Role = Literal["baseline", "usual", "recommended", "best", "design", "near", "pe
 the fastest of the sweep, the fastest of a part of the candidates (a design of the study), one that
 the sweep cannot tell from the fastest, or a library instead of one of its configurations."""
 
-PEER = "peer"
-"""The only key of an entrant that is a library."""
+PEER = "peer"  # The only key of an entrant that is a library
 
 
 def peer_of(configuration: Mapping[str, object]) -> str | None:

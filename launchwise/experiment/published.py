@@ -16,14 +16,9 @@ from launchwise.base.names import inside
 from launchwise.base.places import IN_CLONE, SHIPPED
 from launchwise.base.typed import Strict, read_yaml, validated
 
-Records = list[dict[str, str]]
-"""Rows of a table, column to text."""
-
-FOLDER = "published"
-"""Beside ``study.yaml``: one CSV file per table."""
-
-SOURCE = "source"
-"""Column that every table has: where its figures stand."""
+Records = list[dict[str, str]]  # Rows of a table, column to text
+FOLDER = "published"  # Beside `study.yaml`: one CSV file per table
+SOURCE = "source"  # Column that every table has: where its figures stand
 
 MEASURE = re.compile(r".*_(s|ms|us|percent)")
 """Columns whose name ends in a unit: they hold numbers, or nothing where a figure is lost."""
@@ -74,13 +69,14 @@ def facts_of(published: Mapping[str, Records]) -> dict[str, str]:
     return {record["fact"]: record["value"] for record in published.get("facts", [])}
 
 
-FILE = Path("published", "elements.yaml")
-"""Beside ``study.yaml``."""
+FILE = Path("published", "elements.yaml")  # Beside `study.yaml`
 
 
 class Element(Strict, title="element"):
-    """Something that a paper describes, and where it is here, or why it is not. No text of it holds
-    a figure: figures are computed on the page."""
+    """Something that a paper describes, and where it is here, or why it is not.
+
+    No text of it holds a figure: figures are computed on the page.
+    """
 
     element: str = Field(min_length=1)
     """what the paper has, in a few words"""
@@ -125,8 +121,7 @@ def read_elements(study: Path) -> list[Element]:
     return validated(Elements, read_yaml(path), path).elements
 
 
-NOT_IN_WHEEL = ("benchmarks", "docs", "tests")
-"""Folders of the repository that a wheel lacks."""
+NOT_IN_WHEEL = ("benchmarks", "docs", "tests")  # Folders of the repository that a wheel lacks
 
 
 def check_places(study: Path) -> None:

@@ -21,14 +21,9 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
-FILE = Path(FOLDER, "run_times.yaml")
-"""Beside ``study.yaml``."""
-
-CARD = "gpu"
-"""Name of the card, among the names that columns and values give."""
-
-MS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
-"""Unit to milliseconds."""
+FILE = Path(FOLDER, "run_times.yaml")  # Beside `study.yaml`
+CARD = "gpu"  # Name of the card, among the names that columns and values give
+MS = {"s": 1e3, "ms": 1.0, "us": 1e-3}  # Unit to milliseconds
 
 
 class Series(Strict, title="series"):

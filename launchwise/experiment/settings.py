@@ -24,8 +24,7 @@ GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
 WORD = r"^[A-Za-z0-9_][A-Za-z0-9_.,:@%+/-]*$"
 """Name of something of Slurm's, or several with commas."""
 
-OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(=[!-~]+)?")
-"""One word for sbatch."""
+OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(=[!-~]+)?")  # One word for sbatch
 
 OF_KEYS = {
     **{key: key for key in ("account", "partition", "qos", "reservation", "constraint", "gres")},

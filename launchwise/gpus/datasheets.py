@@ -72,8 +72,7 @@ its shared memory is the local data share (LDS)."""
 STREAM_PROCESSORS_PER_CU = 64
 """FP32 lanes of a compute unit (CDNA 2, RDNA 2 and RDNA 3 architecture documents of AMD)."""
 
-NO_CAPABILITY = (0, 0)
-"""Compute capability of a card of AMD, which has none."""
+NO_CAPABILITY = (0, 0)  # Compute capability of a card of AMD, which has none
 
 POWER_FIGURES = {"tdp_w": "W"}
 """Thermal design power of the whole card; empty for cards whose maker leaves it to the machine."""

@@ -19,8 +19,7 @@ L1_BYTES_PER_CYCLE = 128.0
 """Bytes per cycle of an SM's L1 or shared memory (CUDA C++ Best Practices Guide: 32 banks of 4
 bytes)."""
 
-L2_BYTES_PER_CYCLE = 64.0
-"""Bytes per cycle that one SM can read from L2 (Volta and newer)."""
+L2_BYTES_PER_CYCLE = 64.0  # Bytes per cycle that one SM can read from L2 (Volta and newer)
 
 L2_BYTES_PER_CYCLE_ALL_SMS = {
     (7, 0): 2048 / 80,
@@ -65,8 +64,7 @@ cards use the rates of their datasheets."""
 GRAPH_LAUNCH_US = 1.8
 SYNCHRONISE_US = 10.0
 COPY_US = 5.0
-TO_DEVICE_GBS = 12.0
-"""PCIe 3.0 with 16 lanes, the slowest link of the supported cards."""
+TO_DEVICE_GBS = 12.0  # PCIe 3.0 with 16 lanes, the slowest link of the supported cards
 PAGEABLE_SHARE = 0.3
 HOST_SOLVE_NS = 20.0
 

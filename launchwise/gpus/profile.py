@@ -70,8 +70,7 @@ AMD_GENERATIONS = {"gfx90a": "CDNA 2", "gfx1032": "RDNA 2", "gfx1100": "RDNA 3"}
 COPY_SHARE = 0.9
 """Copy bandwidth divided by that of bus width and memory clock, where it was not measured."""
 
-LAUNCH_OVERHEAD_US = 2.0
-"""Time per launch of an empty kernel, us, where it was not measured."""
+LAUNCH_OVERHEAD_US = 2.0  # Time per launch of an empty kernel, us, where it was not measured
 
 
 class Ceilings(Strict):

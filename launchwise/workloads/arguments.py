@@ -16,8 +16,7 @@ from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
 
-GIVEN = "data"
-"""In place of a shape or a value: the function ``inputs`` of the spec decides it."""
+GIVEN = "data"  # In place of a shape or a value: the function `inputs` of the spec decides it
 
 FUNCTION = r"^[\w./-]+\.py:[A-Za-z_]\w*$"
 """A function of a Python file in the workload's folder, such as ``reference.py:expected``."""
@@ -46,8 +45,7 @@ def _sizes_schema(schema: dict[str, Any]) -> None:
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
-NULL = "nullptr"
-"""Stands for a null pointer among the arguments of a kernel."""
+NULL = "nullptr"  # Stands for a null pointer among the arguments of a kernel
 
 Formula = Annotated[Expression, BeforeValidator(_as_text)]
 """An expression that a YAML file may give as a bare number."""

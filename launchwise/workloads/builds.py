@@ -15,8 +15,7 @@ from functools import cache, cached_property
 
 from launchwise.base.storage import digest
 
-CHECK_SOURCE = "check.cu"
-"""Kernels of a workload that make its inputs and check its outputs."""
+CHECK_SOURCE = "check.cu"  # Kernels of a workload that make its inputs and check its outputs
 
 COMPARE_SOURCE = "common/compare.cu"
 """Kernel of the project that compares outputs of workloads without a ``check.cu``."""
@@ -30,8 +29,7 @@ DIGEST_SOURCE = "common/digest.cu"
 OFFLOADING = ".c"
 """Suffix of sources that are no CUDA: functions in C that offload their work by OpenMP."""
 
-TRITON = ".py"
-"""Suffix of sources that are no CUDA: functions of Triton, compiled by it."""
+TRITON = ".py"  # Suffix of sources that are no CUDA: functions of Triton, compiled by it
 
 REALS = {"float32": "float", "float64": "double"}
 

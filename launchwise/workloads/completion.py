@@ -22,8 +22,7 @@ from launchwise.workloads.spec_fields import SpecFields
 
 THREADS_LIMIT = "gpu_max_threads_per_block"
 SHARED_LIMIT = "gpu_shared_per_block_bytes"
-RESIDENT_THREADS = 2048
-"""Threads that an SM holds at once, for the number of rounds of a grid."""
+RESIDENT_THREADS = 2048  # Threads that an SM holds at once, for the number of rounds of a grid
 
 MOST_ENDS = 16
 """Most combinations of extreme values of tunables that a size of an array is taken at."""

@@ -23,8 +23,7 @@ from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.spec import Spec
 
-DEVICE = "device"
-"""Stands in the name of a file for that of the device."""
+DEVICE = "device"  # Stands in the name of a file for that of the device
 
 _PART = re.compile(r"\{([^{}]*)\}")
 

@@ -105,8 +105,7 @@ class LibraryRun(ABC):
         return
 
 
-Runnable = Launch | LaunchSequence | HostRun
-"""Work of a configuration that solves its problem once."""
+Runnable = Launch | LaunchSequence | HostRun  # Work of a configuration that solves its problem once
 
 
 class LaunchFailed(Exception):

@@ -11,8 +11,7 @@ from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import resolved_kernel
 
-MOST_LAUNCHES = 100_000
-"""Most launches of one run: more is a mistake in a count."""
+MOST_LAUNCHES = 100_000  # Most launches of one run: more is a mistake in a count
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,13 @@ UNVERIFIED = "unverified"
 """Status of timed rows whose variant is not verified. They may be shown, but are never used for
 training, comparison or recommendation."""
 
-TIMED = (*MEASURED, UNVERIFIED)
-"""Statuses of rows that have a time."""
-
-UNKNOWN = "unknown"
-"""Reasons for throttling if the card cannot be queried."""
+TIMED = (*MEASURED, UNVERIFIED)  # Statuses of rows that have a time
+UNKNOWN = "unknown"  # Reasons for throttling if the card cannot be queried
 
 STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
 
 
-OLDEST = 3
-"""Oldest schema version of tables that is read."""
+OLDEST = 3  # Oldest schema version of tables that is read
 
 Kind = Literal["text", "whole", "real", "times"]
 
@@ -361,8 +357,7 @@ COUNTERS: tuple[Counter, ...] = (
 )
 """Columns of hardware counters."""
 
-SCHEMA_VERSION = max(each.since for each in (*SWEEP, *COUNTERS))
-"""Version of the tables' schemas."""
+SCHEMA_VERSION = max(each.since for each in (*SWEEP, *COUNTERS))  # Version of the tables' schemas
 
 
 def named(*names: str) -> list[Metric]:

@@ -33,14 +33,9 @@ LISTABLE = MOST_LISTED
 MAX_DRAWS = 1_000
 """Draws from a larger space before a constraint-guided search for a feasible configuration."""
 
-MAX_SEARCH_STEPS = 20_000
-"""Most steps (tunables set) of one search for a feasible configuration."""
-
-DRAWS_PER_SAMPLE = 10
-"""Draws per configuration of a sample from a larger space."""
-
-Key = tuple[Value, ...]
-"""Values of a configuration in the order of :attr:`tunable_columns`."""
+MAX_SEARCH_STEPS = 20_000  # Most steps (tunables set) of one search for a feasible configuration
+DRAWS_PER_SAMPLE = 10  # Draws per configuration of a sample from a larger space
+Key = tuple[Value, ...]  # Values of a configuration in the order of `tunable_columns`
 
 
 class Draws:

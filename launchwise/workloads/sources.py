@@ -16,8 +16,7 @@ from launchwise.base.storage import read_bytes
 PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
 
-MOST_BYTES = 4 << 20
-"""Longest source file, bytes."""
+MOST_BYTES = 4 << 20  # Longest source file, bytes
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 

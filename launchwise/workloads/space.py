@@ -23,8 +23,7 @@ MOST_STEPS = 2_000_000
 """Most values that are set, one tunable after the other, to list the configurations of a problem:
 constraints that refuse late may leave few of 10^12 combinations."""
 
-MOST_PROBLEMS = 100_000
-"""Most problems of a sweep."""
+MOST_PROBLEMS = 100_000  # Most problems of a sweep
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
@@ -52,8 +51,7 @@ def gpu_of_architecture(arch: str) -> dict[str, int]:
     return {**UNKNOWN_GPU, **known, "gpu_compute_capability": capability}
 
 
-ONLY = "only"
-"""Key of a block of problems: tunables to the values that are measured."""
+ONLY = "only"  # Key of a block of problems: tunables to the values that are measured
 
 CONSTRAINTS = "constraints"
 """Key of a block of problems: expressions that measured configurations satisfy."""
@@ -101,8 +99,7 @@ class Part:
         return narrowed.model_copy(update={"constraints": [*spec.constraints, *self.constraints]})
 
 
-Narrowing = list[Part]
-"""Parts of a space; empty for all of it."""
+Narrowing = list[Part]  # Parts of a space; empty for all of it
 
 
 def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, ...], Narrowing]:

@@ -33,13 +33,11 @@ TYPES: Mapping[str, str] = {
 }
 """Type of ``spec.yaml`` (NumPy's name) to that of Triton."""
 
-ALIGNMENT = 16
-"""Triton compiles pointers and integers that this number divides apart from others."""
+ALIGNMENT = 16  # Triton compiles pointers and integers that this number divides apart from others
 
 _WORDS = {"True": True, "False": False, "None": None}
 
-NONE = "None"
-"""In place of a type: ``nullptr`` among the arguments."""
+NONE = "None"  # In place of a type: `nullptr` among the arguments
 
 
 def triton_build(

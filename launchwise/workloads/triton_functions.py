@@ -15,18 +15,14 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 POWERS_OF_TWO = ("num_warps", "num_ctas")
 """Options of Triton's compiler that a build may set, beside the constexprs of the function."""
 
-REGISTERS = "maxnreg"
-"""The option that limits registers per thread."""
-
-NO_LIMIT = 0
-"""Its value for no limit, beside configurations that have one."""
+REGISTERS = "maxnreg"  # The option that limits registers per thread
+NO_LIMIT = 0  # Its value for no limit, beside configurations that have one
 
 INSTALL = "pip install 'launchwise[triton]'"
 MISSING = f"triton is missing: {INSTALL}"
 
 WARP_SIZE = 32
-USUAL_WARPS = 4
-"""Warps per program instance where nothing says ``num_warps``."""
+USUAL_WARPS = 4  # Warps per program instance where nothing says `num_warps`
 
 _UNALIGNED = "do_not_specialize_on_alignment"
 _GENERAL = "do_not_specialize"

@@ -14,14 +14,9 @@ from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Var
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-MOST_CORNERS = 64
-"""Most problems, and configurations of a variant, that are tried; chosen evenly."""
-
-UNBOUNDED = 1 << 20
-"""Size in place of a maximum that a spec does not give."""
-
-PLAUSIBLE = 128
-"""Value of every attribute of a GPU that features read."""
+MOST_CORNERS = 64  # Most problems, and configurations of a variant, that are tried; chosen evenly
+UNBOUNDED = 1 << 20  # Size in place of a maximum that a spec does not give
+PLAUSIBLE = 128  # Value of every attribute of a GPU that features read
 
 
 def corner_problems(spec: Spec) -> list[Problem]:

@@ -20,21 +20,15 @@ from launchwise.base.expressions import evaluate, inlined, parsed
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
 from launchwise.workloads.spec_fields import SpecFields
 
-MOST_EVALUATED = 12_000
-"""Most evaluations of an expression in one search, about 0.1 s."""
-
-NEAR = 64
-"""Values on each side of a wanted one that are all tried."""
-
-FAR = 4096
-"""Values on each side that are tried, where nothing else fits the only parameter."""
+MOST_EVALUATED = 12_000  # Most evaluations of an expression in one search, about 0.1 s
+NEAR = 64  # Values on each side of a wanted one that are all tried
+FAR = 4096  # Values on each side that are tried, where nothing else fits the only parameter
 
 BRANCHES = (2, 4, 8)
 """Values of a parameter that are tried before those of the next, and as many far ones: few first,
 then more."""
 
-LARGEST = (1 << 31) - 1
-"""Largest size in place of a maximum that a spec does not give."""
+LARGEST = (1 << 31) - 1  # Largest size in place of a maximum that a spec does not give
 
 Problem = dict[str, Value]
 

@@ -29,8 +29,7 @@ from launchwise.workloads.parts import (
 )
 from launchwise.workloads.spec_fields import SpecFields
 
-MOST_NAMES = 250
-"""Most parameters, tunables, variants or other names of one kind in a spec."""
+MOST_NAMES = 250  # Most parameters, tunables, variants or other names of one kind in a spec
 
 KEYWORD = "is a word of the language of expressions: take another name"
 

@@ -19,8 +19,7 @@ from launchwise.workloads.element_types import cast, element_type, fits, is_floa
 from launchwise.workloads.parts import NO_ELEMENT
 from launchwise.workloads.spec import Spec
 
-PART = 1 << 18
-"""Elements that are drawn at a time."""
+PART = 1 << 18  # Elements that are drawn at a time
 
 
 @dataclass

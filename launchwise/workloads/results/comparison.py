@@ -19,14 +19,9 @@ import numpy as np
 from launchwise.base.parallel import usable_cores
 from launchwise.workloads.element_types import real_numbers
 
-SPAN = 1 << 16
-"""Elements compared at a time: their differences stay in a core's cache."""
-
-SERIAL = 4 * SPAN
-"""Largest number of elements that one thread handles."""
-
-MOST_THREADS = 16
-"""More do not help: memory is busy then."""
+SPAN = 1 << 16  # Elements compared at a time: their differences stay in a core's cache
+SERIAL = 4 * SPAN  # Largest number of elements that one thread handles
+MOST_THREADS = 16  # More do not help: memory is busy then
 
 
 @dataclass(frozen=True)

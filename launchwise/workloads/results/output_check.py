@@ -97,8 +97,7 @@ class Poison:
 NEVER_WRITTEN = "is never written"
 """What is said of an element that holds what outputs are filled with."""
 
-SMALL_BYTES = 2
-"""Largest integers that often hold by chance what an output is filled with."""
+SMALL_BYTES = 2  # Largest integers that often hold by chance what an output is filled with
 
 
 def wrong_element(
@@ -175,8 +174,7 @@ KERNEL = "largest_difference"
 HOST_BYTES = 1 << 18
 """Largest output that the host compares: its copy takes about as long as a launch and an answer."""
 
-PIECE_BYTES = 64 << 20
-"""Most bytes of an output that are copied to the host at once."""
+PIECE_BYTES = 64 << 20  # Most bytes of an output that are copied to the host at once
 
 THREADS = 256
 BLOCKS_PER_SM = 8
