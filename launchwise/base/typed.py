@@ -298,17 +298,19 @@ def _insist_on_no_tag(event: Any) -> None:
         raise refused(f"{event.tag} is a tag: leave it out", event)
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merged(
+    below: Mapping[str, Any], above: Mapping[str, Any], null_removes: bool = True
+) -> dict[str, Any]:
     """``below`` overridden by ``above``; neither is changed. Mappings are merged key by key,
     ``None`` takes a key away, and everything else, lists too, is replaced (JSON Merge Patch, RFC
     7386)."""
     found = dict(below)
     for key, value in above.items():
-        if value is None:
+        if value is None and null_removes:
             found.pop(key, None)
         elif isinstance(value, Mapping):
             inner = found.get(key)
-            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value, null_removes)
         else:
             found[key] = value
     return found
@@ -316,11 +318,4 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Settings files as Snakemake merges them: as :func:`merged`, but ``None`` is a value."""
-    found = dict(below)
-    for key, value in above.items():
-        if isinstance(value, Mapping):
-            inner = found.get(key)
-            found[key] = laid_over(inner if isinstance(inner, Mapping) else {}, value)
-        else:
-            found[key] = value
-    return found
+    return merged(below, above, null_removes=False)

@@ -44,23 +44,11 @@ class Tensor:
         """Address of the first element."""
         return self._address
 
-    def untyped_storage(self) -> Tensor:
-        """Its memory, which is the host's already."""
+    def cpu(self, *ignored: Any, **more: Any) -> Tensor:
+        """Itself: its memory is the host's already, and results are in place."""
         return self
 
-    def cpu(self) -> Tensor:
-        """Itself: nothing needs a copy."""
-        return self
-
-    def new_empty(self, size: int, device: str) -> Tensor:
-        """What the interpreter fills by :meth:`set_`: the same memory."""
-        return self
-
-    def set_(self, *memory: Any) -> None:
-        """Nothing: the memory stays."""
-
-    def copy_(self, source: Tensor) -> None:
-        """Nothing: results are in place."""
+    untyped_storage = new_empty = set_ = copy_ = cpu
 
     def storage_offset(self) -> int:
         """Elements before the first one."""
@@ -70,9 +58,7 @@ class Tensor:
         """Unknown to a pointer."""
         return ()
 
-    def stride(self) -> tuple[int, ...]:
-        """Unknown to a pointer."""
-        return ()
+    stride = size
 
 
 class TritonFunctions:

@@ -66,14 +66,15 @@ def _work(raw: Mapping[str, Any]) -> dict[str, str]:
     # What is put back before a launch is kept twice.
     kept = [most[name] for name in sizing.arrays if arguments[name].is_restored]
     outputs = [name for name in own if arguments[name].is_written and not arguments[name].is_data]
-    floats = [arguments[name].type for name in outputs if sizing.is_float(name)]
+    floats = [str(arguments[name].type) for name in outputs if sizing.is_float(name)]
+    precision = floats[0] if floats else "float32"
     return {
         "items": sizing.elements(outputs[0], min) if outputs else "1",
         "item": "elements",
         "bytes": " + ".join([*read, *written]) or "0",
         "flop": "0",
         "footprint_bytes": " + ".join([*most.values(), *kept]) or "0",
-        "precision": _precision(str(floats[0])) if floats else "'float32'",
+        "precision": f"'{precision}'" if precision in TYPES else precision,
     }
 
 
@@ -101,12 +102,13 @@ class _Sizing:
         if argument.is_data:
             return "(0)"
         plain = " * ".join(f"({size})" for size in argument.sizes)
-        read = [name for name in self._raw_names(plain) if name not in self._problem]
+        whole = inlined(plain, self._derived)
+        read = sorted(names_in(whole) - {*self._problem})
         if not read:
             return plain
         ends = [self._ends(each) for each in read]
         texts = [
-            substituted(self._without_derived(plain), dict(zip(read, values, strict=True)))
+            substituted(whole, dict(zip(read, values, strict=True)))
             for values in itertools.islice(itertools.product(*ends), MOST_ENDS)
         ]
         bare = list(dict.fromkeys(texts))
@@ -124,15 +126,10 @@ class _Sizing:
     def _ends(self, name: str) -> list[str]:
         if name in self._tunables:
             values = self._tunables[name]["values"]
-            ends = [min(values), max(values)] if _is_numbers(values) else [values[0]]
+            numbers = all(isinstance(each, int) for each in values)
+            ends = [min(values), max(values)] if numbers else [values[0]]
             return list(dict.fromkeys(map(repr, ends)))
         return ["0"]
-
-    def _without_derived(self, text: str) -> str:
-        return inlined(text, self._derived)
-
-    def _raw_names(self, text: str) -> list[str]:
-        return sorted(names_in(self._without_derived(text)))
 
     def _types(self, kind: str) -> list[str]:
         if kind in TYPES:
@@ -152,51 +149,34 @@ class _Sizing:
         return f"({text})" if others else text
 
 
-def _is_numbers(values: list[Any]) -> bool:
-    return all(isinstance(each, int) for each in values)
-
-
-def _precision(named: str) -> str:
-    return f"'{named}'" if named in TYPES else named
-
-
 def _variant(raw: Any) -> Any:
     """A variant with the GPU's limits of threads and dynamic shared memory, and its main kernel."""
     if not isinstance(raw, Mapping):
         return raw
     found = dict(raw)
     if str(raw.get("source", "")).endswith(TRITON):
-        tunables = raw.get("tunables")
-        found.setdefault("block", list(threads_of_triton(tunables or ())))
+        found.setdefault("block", list(threads_of_triton(raw.get("tunables") or ())))
     steps = raw.get("kernels")
     if isinstance(steps, list) and steps and all(isinstance(step, Mapping) for step in steps):
         main = next((step for step in steps if step.get("main")), steps[0])
-        for key in ("block", "grid"):
-            if key in main:
-                found.setdefault(key, main[key])
+        found = {**{key: main[key] for key in ("block", "grid") if key in main}, **found}
     else:
         steps = [found]
     limits: list[str] = []
-    counters = _counters([raw, *steps])
-    for key in ("block", "grid"):
-        if isinstance(found.get(key), list) and counters:
-            found[key] = [_at_start(size, counters) for size in found[key]]
+    repeats = [part.get("repeat") for part in (raw, *steps)]
+    counters = {str(n): "0" for each in repeats if isinstance(each, Mapping) for n in each}
     for step in steps:
-        block = step.get("block")
-        if isinstance(block, list):
-            block = [_at_start(size, counters) for size in block]
-        if isinstance(block, list) and block:
-            limits.append(f"{' * '.join(f'({size})' for size in block)} <= {THREADS_LIMIT}")
+        if isinstance(step.get("block"), list) and step["block"]:
+            sizes = [f"({_at_start(size, counters)})" for size in step["block"]]
+            limits.append(f"{' * '.join(sizes)} <= {THREADS_LIMIT}")
         if "shared_bytes" in step:
             limits.append(f"({step['shared_bytes']}) <= {SHARED_LIMIT}")
+    for key in ("block", "grid"):
+        if isinstance(found.get(key), list):
+            found[key] = [_at_start(size, counters) for size in found[key]]
     given = list(raw.get("constraints") or [])
     found["constraints"] = [*given, *(each for each in dict.fromkeys(limits) if each not in given)]
     return found
-
-
-def _counters(parts: Iterable[Any]) -> dict[str, str]:
-    repeats = [part.get("repeat") for part in parts if isinstance(part, Mapping)]
-    return {str(name): "0" for each in repeats if isinstance(each, Mapping) for name in each}
 
 
 def _at_start(size: Any, counters: Mapping[str, str]) -> Any:

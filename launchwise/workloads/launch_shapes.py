@@ -38,36 +38,25 @@ def planned(spec: Spec, variant: Variant, names: Mapping[str, Any]) -> list[Plan
     """Launches of a variant for the values of a problem and a configuration. Raises ValueError when
     a count cannot be evaluated, is negative or too large."""
     made: list[Planned] = []
-    swaps = _Swaps()
-    for outer in swaps.repeated(spec, variant, names):
-        for place, step in enumerate(variant.steps):
-            for inner in swaps.repeated(spec, step, {**names, **outer}):
-                if len(made) == MOST_LAUNCHES:
-                    raise ValueError(f"more than {MOST_LAUNCHES} launches in a run")
-                made.append(Planned(step, place, {**outer, **inner}, swaps.passed()))
-    return made
+    # Names of arrays to the names that stand for them at the moment.
+    passed: dict[str, str] = {}
 
-
-class _Swaps:
-    """Which arrays stand for which at the moment."""
-
-    def __init__(self) -> None:
-        self._passed: dict[str, str] = {}
-
-    def passed(self) -> dict[str, str]:
-        """Names to the names that stand for them now."""
-        return {name: other for name, other in self._passed.items() if name != other}
-
-    def repeated(
-        self, spec: Spec, part: Repeated, names: Mapping[str, Any]
-    ) -> Iterator[dict[str, int]]:
+    def repeated(part: Repeated, known: Mapping[str, Any]) -> Iterator[dict[str, int]]:
         """Counters of each repetition; arrays are swapped before all but the first one."""
-        for number, counters in enumerate(_counted(spec, list(part.repeat.items()), names)):
+        for number, counters in enumerate(_counted(spec, list(part.repeat.items()), known)):
             if number and part.swap is not None:
                 one, other = part.swap
-                first, second = self._passed.get(one, one), self._passed.get(other, other)
-                self._passed |= {one: second, other: first}
+                passed[one], passed[other] = passed.get(other, other), passed.get(one, one)
             yield counters
+
+    for outer in repeated(variant, names):
+        for place, step in enumerate(variant.steps):
+            for inner in repeated(step, {**names, **outer}):
+                if len(made) == MOST_LAUNCHES:
+                    raise ValueError(f"more than {MOST_LAUNCHES} launches in a run")
+                swapped = {name: other for name, other in passed.items() if name != other}
+                made.append(Planned(step, place, {**outer, **inner}, swapped))
+    return made
 
 
 def _counted(

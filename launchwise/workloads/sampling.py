@@ -24,6 +24,7 @@ from launchwise.workloads.space import (
     Problem,
     baseline,
     feasible,
+    spans,
 )
 from launchwise.workloads.spec import Spec
 
@@ -95,12 +96,7 @@ class Draws:
 
     def spans(self, configuration: Configuration) -> bool:
         """Whether the spec has this variant with these values, feasible or not."""
-        used = self._used.get(str(configuration.get("variant")))
-        return used is not None and all(
-            value in self._spec.tunables[name].values if name in used else value == neutral
-            for name, neutral in self._neutral.items()
-            for value in (configuration.get(name),)
-        )
+        return spans(self._spec, configuration)
 
     def feasible(self, configuration: Configuration) -> bool:
         """Whether every constraint holds."""

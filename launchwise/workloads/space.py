@@ -253,18 +253,15 @@ def universe(spec: Spec) -> list[Configuration]:
         dict(zip(spec.tunable_columns, values, strict=True))
         for values in spec.feasible_configurations
     )
-    return [configuration for configuration in listed if _spans(spec, configuration)]
+    return [configuration for configuration in listed if spans(spec, configuration)]
 
 
-def _spans(spec: Spec, configuration: Configuration) -> bool:
-    variant = spec.variants.get(str(configuration["variant"]))
-    if variant is None:
-        return False
-    return all(
-        configuration[name] in tunable.values
-        if name in variant.tunables
-        else configuration[name] == tunable.neutral
-        for name, tunable in spec.tunables.items()
+def spans(spec: Spec, configuration: Configuration) -> bool:
+    """Whether a spec has this variant with these values, feasible or not."""
+    variant = spec.variants.get(str(configuration.get("variant")))
+    return variant is not None and all(
+        configuration.get(name) in (one.values if name in variant.tunables else [one.neutral])
+        for name, one in spec.tunables.items()
     )
 
 

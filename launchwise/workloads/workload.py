@@ -38,26 +38,9 @@ from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.space import LENIENT_GPU, Narrowing, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-__all__ = [
-    "Allocations",
-    "Buffer",
-    "Captured",
-    "Closeable",
-    "Device",
-    "Finding",
-    "FunctionRun",
-    "HostRun",
-    "Launch",
-    "LaunchFailed",
-    "LaunchSequence",
-    "LibraryRun",
-    "OutOfMemory",
-    "Runnable",
-    "Session",
-    "Workload",
-    "builds_in_order",
-    "closed_on_error",
-]
+__all__ = ["Allocations", "Buffer", "Captured", "Closeable", "Device", "Finding", "FunctionRun"]
+__all__ += ["HostRun", "Launch", "LaunchFailed", "LaunchSequence", "LibraryRun", "OutOfMemory"]
+__all__ += ["Runnable", "Session", "Workload", "builds_in_order", "closed_on_error"]
 
 
 @dataclass(frozen=True)

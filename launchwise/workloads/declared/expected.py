@@ -41,8 +41,8 @@ class OwnReference:
 
     def read_names(self) -> set[str]:
         """Names of problem, derived names, numbers and tunables that the reference reads."""
-        own = [each.names() for each in (self._expected, self._compare) if each is not None]
-        names = {name for each in own for name in each}
+        own = [each for each in (self._expected, self._compare) if each is not None]
+        names = {name for each in own for name in each.parameters}
         for text in self._reference.given or []:
             if text not in self._spec.arguments:
                 names |= set(self._spec.formulas.raw_names(text))
@@ -122,7 +122,8 @@ class OwnReference:
         numbers: dict[str, Any] = dict(content.numbers)
         known = {**names, **content.numbers}
         for name, argument in spec.arguments.items():
-            read = {each for text in argument.values.values() for each in _raw(spec, text)}
+            texts = argument.values.values()
+            read = {each for text in texts for each in spec.formulas.raw_names(text)}
             if argument.values and read <= set(known):
                 numbers[name] = number(spec, name, known)
         return numbers
@@ -207,10 +208,6 @@ def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
         return dtype.type(values[""])
     except (OverflowError, TypeError, ValueError) as error:
         raise Misfit(f"arguments.{name}.value", str(error)) from error
-
-
-def _raw(spec: Spec, text: str) -> tuple[str, ...]:
-    return spec.formulas.raw_names(text)
 
 
 def _in_order(given: list[Any], outputs: list[str]) -> bool:

@@ -92,10 +92,8 @@ class OwnFunction:
     # File and function, as the spec names them.
     named: str
     call: Callable[..., Any]
-    # Parameters that it must be given.
-    wanted: tuple[str, ...]
-    # Parameters with a default; they are given too where they are known.
-    optional: tuple[str, ...]
+    # Parameters to whether they have a default; all are given where they are known.
+    parameters: Mapping[str, bool]
     # Whether it takes ``**anything``.
     takes_all: bool
 
@@ -109,20 +107,17 @@ class OwnFunction:
         """Name of the function."""
         return self.named.partition(":")[2]
 
-    def names(self) -> tuple[str, ...]:
-        """Every parameter that its signature names."""
-        return (*self.wanted, *self.optional)
-
     def takes(self, name: str) -> bool:
         """Whether it is given a value of that name."""
-        return self.takes_all or name in self.names()
+        return self.takes_all or name in self.parameters
 
     def insist_on_names(self, available: Collection[str]) -> None:
         """Check that it wants nothing else. Raises UserError when it names a value that there is
         not."""
-        if missing := [name for name in self.wanted if name not in available]:
-            message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
-            raise UserError(self.file, self.name, message)
+        for name, has_default in self.parameters.items():
+            if not has_default and name not in available:
+                message = f"{self.name} takes {name!r}: {unknown('name', name, available)}"
+                raise UserError(self.file, self.name, message)
 
     def __call__(self, available: Mapping[str, Any]) -> Any:
         """Result for those of the ``available`` values that the signature names. Raises UserError
@@ -148,31 +143,25 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
     function = getattr(module, name, None)
     if not callable(function):
         raise UserError(path, name, "is no function of this file")
-    parameters = inspect.signature(function).parameters.values()
-    kinds = {each.name: each.kind for each in parameters}
-    if unnamed := [n for n, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_ONLY]:
-        raise UserError(path, name, f"parameter {unnamed[0]!r} cannot be given by name")
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named_ones = [each for each in parameters if each.kind in by_name]
-    return OwnFunction(
-        folder=folder,
-        named=named,
-        call=function,
-        wanted=tuple(e.name for e in named_ones if e.default is inspect.Parameter.empty),
-        optional=tuple(e.name for e in named_ones if e.default is not inspect.Parameter.empty),
-        takes_all=inspect.Parameter.VAR_KEYWORD in kinds.values(),
-    )
+    parameters = inspect.signature(function).parameters
+    for each in parameters.values():
+        if each.kind is each.POSITIONAL_ONLY:
+            raise UserError(path, name, f"parameter {each.name!r} cannot be given by name")
+    kinds = [each.kind for each in parameters.values()]
+    by_name = {
+        each.name: each.default is not each.empty
+        for each in parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    }
+    return OwnFunction(folder, named, function, by_name, inspect.Parameter.VAR_KEYWORD in kinds)
 
 
 def check_own_functions(folder: Path, spec: Spec) -> None:
     """Import every function of the user's own that a spec names, and check its parameters. Raises
     UserError at the first one that is missing, fails, or wants a value that there is not."""
-    reference = spec.reference
-    named = {
-        "inputs": spec.inputs,
-        "reference.file": None if reference is None else reference.file,
-        "reference.compare": None if reference is None else reference.compare,
-    }
+    named = {"inputs": spec.inputs}
+    if spec.reference is not None:
+        named |= {f"reference.{key}": getattr(spec.reference, key) for key in ("file", "compare")}
     more = {"inputs": ("generator", "problem"), "reference.compare": ("found", "expected")}
     known = (*spec.problem, *spec.derived, *spec.tunable_columns, *spec.arguments)
     for key, text in named.items():
