@@ -161,6 +161,11 @@ class SpecFields(Strict):
         """Value of an expression of this file for a problem and a configuration on a GPU."""
         return self.formulas.value(text, {**problem, **(configuration or {}), **(gpu or {})})
 
+    def derived_values(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of the derived names that read ``names`` alone."""
+        raw_names = self.formulas.raw_names
+        return {n: self.value(n, names) for n in self.derived if names.keys() >= {*raw_names(n)}}
+
     @property
     def problem_constraints(self) -> list[str]:
         """Constraints that read problem parameters only: what breaks one is no problem."""

@@ -14,6 +14,8 @@ from typing import Any
 
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.cuda_text.directives import without_comments
+from launchwise.cuda_text.syntax import parse, text_of, walk
+from launchwise.cuda_text.types import is_type, word_list
 from launchwise.workloads.definitions import (
     declares,
     definitions,
@@ -33,22 +35,14 @@ CPP_TYPES: Mapping[str, str] = {
 }
 """Type of ``spec.yaml`` (NumPy's name) to that of C++."""
 
-_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_PARENTHESES = "put a comparison in parentheses"
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.']*|::|\S")
-_CPP_WORDS = frozenset(
-    (
-        *("void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"),
-        *("const", "volatile", "sizeof", "alignof", "true", "false", "nullptr", "typename"),
-        *("struct", "class", "enum", "std", "cuda", "thrust", "cub", "nvcuda", "half", "half2"),
-        *("nv_bfloat16", "nv_bfloat162", "size_t", "ptrdiff_t", "cuComplex", "cuFloatComplex"),
-        "cuDoubleComplex",
-    )
+_CPP_WORDS = word_list(
+    "const volatile sizeof alignof true false nullptr typename struct class enum",
+    "std cuda thrust cub nvcuda dim3",
 )
-_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|dim3")
-_STANDARD = re.compile(r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?intptr_t|__\w+")
 
 
+@lru_cache(maxsize=1024)
 def template_arguments(text: str) -> list[str]:
     """Template arguments of a kernel as a spec names it; empty for a kernel that is no template.
     Raises ValueError when brackets are missing or an argument is empty."""
@@ -57,27 +51,13 @@ def template_arguments(text: str) -> list[str]:
     name, _, rest = text.strip().partition("<")
     if not re.fullmatch(r"\s*\w+(?:\s*::\s*\w+)*\s*", name) or not rest.endswith(">"):
         raise ValueError(f"{text!r} is no name with template arguments, such as gemm<64, float>")
-    parts, opened = [""], ""
-    for token in re.findall(r"'(?:\\.|[^'\\])*'|->|[^']", rest[:-1]):
-        if token in ("(", "[", "{") or (token == "<" and opened[-1:] in ("", "<")):
-            opened += token
-        elif token in (")", "]", "}") or (token == ">" and opened[-1:] in ("", "<")):
-            # Inside parentheses, < and > compare.
-            if opened[-1:] != _OPENING[token]:
-                raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
-            opened = opened[:-1]
-        if token == "," and not opened:
-            parts.append("")
-        else:
-            parts[-1] += token
-    if opened:
-        raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
-    parts = [part.strip() for part in parts]
-    if parts == [""]:
-        return []
-    if not all(parts):
+    if re.search(r"^\s*,|,\s*[,>]", rest):
         raise ValueError(f"{text!r}: a template argument is empty")
-    return parts
+    root = parse(f"auto kernel = {text};")
+    listed = next(walk(root, "template_argument_list"), None)
+    if listed is None or root.has_error:
+        raise ValueError(f"{text!r}: brackets do not match; put a comparison in parentheses")
+    return [text_of(each).strip() for each in listed.named_children]
 
 
 def _names(argument: str) -> Iterator[str]:
@@ -193,9 +173,8 @@ def _complaint(
         raw = spec.formulas.raw_names(name)
         strange = [each for each in raw if each not in values]
         return f"{name} reads {strange[0]}, which is not fixed by a build" if strange else ""
-    if name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS:
-        return ""
-    if _VECTOR.fullmatch(name) or _STANDARD.fullmatch(name) or declares(source, name):
+    known = name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS or is_type(name)
+    if known or name.startswith("__") or declares(source, name):
         return ""
     allowed = {
         "build tunables": own_names(spec, variant),

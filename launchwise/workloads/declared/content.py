@@ -110,28 +110,20 @@ class Source:
     def _called(self, problem: Mapping[str, Any], seed: int) -> dict[str, Any]:
         spec, function = self._spec, self._function
         assert function is not None
-        derived = {
-            name: spec.value(name, problem)
-            for name in spec.derived
-            if set(spec.formulas.raw_names(name)) <= set(problem)
-        }
-        known = {**derived, **problem, "problem": dict(problem)}
+        known = {**spec.derived_values(problem), **problem, "problem": dict(problem)}
         given = function({**known, "generator": np.random.default_rng(seed)})
         if not isinstance(given, Mapping):
-            message = f"gives {type(given).__name__}, not a dict of arrays by name"
-            raise UserError(function.file, function.name, message)
+            raise self._unfit(f"gives {type(given).__name__}, not a dict of arrays by name")
         allowed = [name for name, each in spec.arguments.items() if each.is_read or each.is_data]
         for name in given:
             if name not in allowed:
-                raise UserError(
-                    function.file, function.name, f"gives {unknown('input', name, allowed)}"
-                )
+                raise self._unfit(f"gives {unknown('input', name, allowed)}")
             if spec.arguments[name].fill is not None:
                 message = f"gives {name}, whose fill is given in {SPEC_FILE}: keep one of them"
-                raise UserError(function.file, function.name, message)
+                raise self._unfit(message)
         for name, argument in spec.arguments.items():
             if argument.is_data and name not in given:
-                raise UserError(function.file, function.name, f"does not give {name}")
+                raise self._unfit(f"does not give {name}")
         return dict(given)
 
     def _number(

@@ -104,17 +104,17 @@ class OwnReference:
     ) -> dict[str, Any]:
         """What a function may ask for. Arrays that it takes are copies: it may change them."""
         spec = self._spec
-        derived = {
-            name: spec.value(name, names)
-            for name in spec.derived
-            if set(spec.formulas.raw_names(name)) <= set(names)
-        }
         # A comparison is called for every configuration: what it does not take is not copied.
         arrays = {
             name: widened(array) if function.takes(name) else array
             for name, array in content.arrays.items()
         }
-        return {**derived, **self._numbers(names, content), **names, **arrays}
+        return {
+            **spec.derived_values(names),
+            **self._numbers(names, content),
+            **names,
+            **arrays,
+        }
 
     def _numbers(self, names: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Numbers among the arguments whose values are known, in their own types."""
