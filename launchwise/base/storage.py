@@ -1,9 +1,11 @@
-"""Writes files atomically, and hashes their content."""
+"""Writes files atomically, reads them within limits, and hashes their content."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -276,3 +278,20 @@ def digest_in_order(paths: Iterable[Path]) -> str:
     for path in paths:
         total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:16]
+
+
+MOST_CSV_BYTES = 16 << 20  # Longest CSV file of a project, bytes
+
+Record = dict[str, Any]
+"""Column to its text; None for a missing one, and a list at None for fields too many."""
+
+
+def read_records(path: str | Path) -> tuple[list[str], list[tuple[int, Record]]]:
+    """Columns of a CSV file, and its rows with the number of the line where each ends. Raises
+    UserError when it cannot be read, is too long or no CSV."""
+    text = read_text(path, MOST_CSV_BYTES)
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        return list(reader.fieldnames or []), [(reader.line_num, record) for record in reader]
+    except csv.Error as error:
+        raise UserError(path, "", f"is not CSV: {error}") from error

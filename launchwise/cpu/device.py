@@ -18,11 +18,10 @@ from typing import Any, Literal
 import numpy as np
 
 from launchwise.cpu.buffers import GUARDS, CpuBuffer, CpuPart, memory_of
-from launchwise.cpu.c_functions import CFunctions
 from launchwise.cpu.library import Compiler
 from launchwise.cpu.loaded import Library, Request, stacks
+from launchwise.cpu.other_functions import CFunctions, TritonFunctions
 from launchwise.cpu.toolchain import private_folder
-from launchwise.cpu.triton_functions import TritonFunctions
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Buffer, Launch, LaunchFailed, OutOfMemory
 

@@ -14,10 +14,15 @@ from pathlib import Path
 from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import digest
 from launchwise.cpu import toolchain
-from launchwise.cpu.entries import entries
-from launchwise.cpu.messages import first_error, further_errors, plain
-from launchwise.cpu.source import HEADERS, Refused, Source
-from launchwise.cpu.toolchain import CannotCompile, CannotRun, CompilerKilled
+from launchwise.cpu.source import HEADERS, Refused, Source, entries
+from launchwise.cpu.toolchain import (
+    CannotCompile,
+    CannotRun,
+    CompilerKilled,
+    first_error,
+    further_errors,
+    plain,
+)
 from launchwise.workloads.builds import Build, split_kernel, translation_unit
 from launchwise.workloads.sources import (
     include_folders,

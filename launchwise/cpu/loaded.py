@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.cpu.buffers import CpuBuffer, address_of
-from launchwise.cpu.entries import entry_name
 from launchwise.cpu.library import exported
+from launchwise.cpu.source import entry_name
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Launch, LaunchFailed
 

@@ -10,10 +10,10 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from launchwise.base.csv_files import read_records as read_rows
 from launchwise.base.errors import UserError
 from launchwise.base.names import inside
 from launchwise.base.places import IN_CLONE, SHIPPED
+from launchwise.base.storage import read_records as read_rows
 from launchwise.base.typed import Strict, read_yaml, validated
 
 Records = list[dict[str, str]]  # Rows of a table, column to text

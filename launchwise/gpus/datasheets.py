@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
+from launchwise.base.storage import read_records
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import HOPPER, tensor_share
 from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile

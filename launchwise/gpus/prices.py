@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import read_records
 
 COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from launchwise.workloads.builds import Build, check_build
-from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.device import (
     Allocations,
     Buffer,
     Captured,
     Closeable,
     Device,
+    FunctionRun,
     HostRun,
     Launch,
     LaunchFailed,

@@ -15,12 +15,12 @@ from launchwise.base.errors import Misfit, UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
-from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.declared.content import Content, nbytes_of, shape_of
 from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
     Buffer,
     Device,
+    FunctionRun,
     Launch,
     LaunchSequence,
     OutOfMemory,
