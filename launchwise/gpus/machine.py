@@ -138,27 +138,27 @@ class Machine:
     @classmethod
     def of(cls, profile: GpuProfile) -> Machine:
         """Machine of a GPU: measured constants, estimates for the others."""
-        known = profile.ceilings
+        known, measured = profile.ceilings, profile.ceilings.model_dump()
         ghz, sms = profile.clock_mhz / 1e3, float(profile.sms)
-        tensor = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
+        rates = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
+        share = tensor_share(profile.compute_capability)
         float32 = known.float32_gflops or 2 * profile.cores * ghz
-        float64 = known.float64_gflops or float32 / 32
-
-        def tensor_gflops(name: str, measured: float | None) -> float:
-            rate = tensor.get(name, 0.0) * sms * ghz * tensor_share(profile.compute_capability)
-            # Without such cores the arithmetic is done by the others.
-            return measured or rate or float32
-
-        def latency_ns(name: str, measured: float | None) -> float:
-            return measured or CYCLES[name] / ghz
-
+        # Without tensor cores the arithmetic is done by the others.
+        tensor_gflops = {
+            name: measured[f"{name}_gflops"] or rates.get(name, 0.0) * sms * ghz * share or float32
+            for name in ARITHMETIC[2:]
+        }
+        waits = {name: (f"{name}_latency_ns", f"{name}_ns") for name in CYCLES}
+        latencies = {
+            f"{name}_ns": measured.get(one) or measured.get(other) or CYCLES[name] / ghz
+            for name, (one, other) in waits.items()
+        }
+        sizes = ("max_threads_per_sm", "registers_per_sm", "shared_per_sm_bytes")
         to_device = known.to_device_gbs or TO_DEVICE_GBS
         to_host = known.to_host_gbs or to_device
         return cls(
             sms=sms,
-            max_threads_per_sm=float(profile.max_threads_per_sm),
-            registers_per_sm=float(profile.registers_per_sm),
-            shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
+            **{name: float(getattr(profile, name)) for name in sizes},
             dram_gbs=known.copy_bandwidth_gbs,
             dram_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
             l2_gbs=known.l2_bandwidth_gbs or _l2_bytes_per_cycle(profile) * ghz,
@@ -166,19 +166,9 @@ class Machine:
             l1_gbs=L1_BYTES_PER_CYCLE * sms * ghz,
             instructions_gips=WARP_INSTRUCTIONS_PER_CYCLE * sms * ghz,
             float32=float32,
-            float64=float64,
-            tf32=tensor_gflops("tf32", known.tf32_gflops),
-            float16=tensor_gflops("float16", known.float16_gflops),
-            bfloat16=tensor_gflops("bfloat16", known.bfloat16_gflops),
-            dram_ns=latency_ns("dram", known.dram_latency_ns),
-            l2_ns=latency_ns("l2", known.l2_latency_ns),
-            l1_ns=latency_ns("l1", known.l1_latency_ns),
-            shared_ns=latency_ns("shared", known.shared_latency_ns),
-            float32_ns=latency_ns("float32", known.float32_latency_ns),
-            float64_ns=latency_ns("float64", known.float64_latency_ns),
-            float32_division_ns=latency_ns("float32_division", known.float32_division_ns),
-            float64_division_ns=latency_ns("float64_division", known.float64_division_ns),
-            barrier_ns=latency_ns("barrier", known.barrier_ns),
+            float64=known.float64_gflops or float32 / 32,
+            **tensor_gflops,
+            **latencies,
             launch_us=known.graph_launch_us or GRAPH_LAUNCH_US,
             host_launch_us=known.launch_overhead_us,
             # What was measured is a launch and the wait for it.
