@@ -38,19 +38,23 @@ class Strict(BaseModel):
         """JSON schema with the texts below fields, which no other use of a model reads."""
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
-        for name, text in _texts_below_fields(cls).items():
+        for name, text in texts_below(cls).items():
             properties[name]["description"] = text
         return schema
 
 
-def _texts_below_fields(model: type[BaseModel]) -> dict[str, str]:
+def texts_below(owner: type) -> dict[str, str]:
+    """Texts below what a class and those that it descends from assign, by its name, in one line."""
     found: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        if issubclass(each, Strict) and each is not Strict:
+    for each in reversed(owner.__mro__):
+        if each.__module__.partition(".")[0] == owner.__module__.partition(".")[0]:
             body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
-            for field, text in pairwise(body):
-                match field, text:
-                    case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(said))):
+            for entry, text in pairwise(body):
+                match entry, text:
+                    case (
+                        (ast.AnnAssign(ast.Name(name)) | ast.Assign([ast.Name(name)])),
+                        ast.Expr(ast.Constant(str(said))),
+                    ):
                         found[name] = " ".join(said.split())
     return found
 
