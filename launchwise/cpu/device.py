@@ -116,15 +116,12 @@ class CpuDevice:
         return buffer
 
     def release(self, buffer: Buffer) -> None:
-        """Give memory back."""
         self.free_bytes += buffer.nbytes
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """Set every byte."""
         memory_of(buffer, buffer.nbytes)[:] = value
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CpuPart:
-        """Some bytes of a buffer."""
         return CpuPart(buffer, offset, nbytes)
 
     def tensor_map(
@@ -142,30 +139,25 @@ class CpuDevice:
         return "stream"
 
     def event(self, stream: Any = None) -> float:
-        """Now, in seconds."""
         return time.perf_counter()
 
     def wait(self, event: float) -> None:
         """Everything is done when it is queued."""
 
     def elapsed_ms(self, begin: float, end: float) -> float:
-        """Milliseconds between two events."""
         return 1e3 * (end - begin)
 
     def synchronize(self) -> None:
         """There is nothing to wait for."""
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """Copy an array to the start of the buffer."""
         content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         memory_of(buffer, content.size)[:] = content
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """Fill an array from the start of the buffer."""
         array.reshape(-1).view(np.uint8)[:] = memory_of(buffer, array.nbytes)
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        """Copy one buffer to another."""
         memory_of(target, target.nbytes)[:] = memory_of(source, target.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
@@ -206,7 +198,6 @@ class CpuDevice:
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
-        """Sizes of the kernel's parameters."""
         return [size for size, _ in self._library(launch.build).kernel(launch).parameters]
 
     def constant(self, build: Build, name: str) -> Buffer:

@@ -58,20 +58,14 @@ def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same blocks where the baseline may run all their problems; else others near them. Raises
     ValueError when no problem fits."""
     wanted = problems_in(blocks)
-    found = {tuple(each.values()): each for each in _near(spec, wanted)}
+    # Where the baseline may run none, any problems.
+    near = nearest_problems(spec, wanted, [baseline(spec)]) or nearest_problems(spec, wanted)
+    found = {tuple(each.values()): each for each in near}
     if not found:
         raise ValueError(f"constraints: {nothing_fits(spec)}")
     if found.keys() == {tuple(each.values()) for each in wanted}:
         return blocks
     return _crossed(spec, list(found.values()))
-
-
-def _near(spec: Spec, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Nearest problems that the baseline may run; where it may run none, any problems."""
-    for configurations in ([baseline(spec)], []):
-        if found := nearest_problems(spec, wanted, configurations):
-            return found
-    return []
 
 
 def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
