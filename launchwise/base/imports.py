@@ -61,14 +61,9 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
     for name in _BLOCKS:
         for node in getattr(tree, name, ()):
             yield node
-            if lazy or not (isinstance(node, _FUNCTIONS) or _is_for_type_checkers(node)):
+            typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            if lazy or not (isinstance(node, _FUNCTIONS) or typing_only):
                 yield from _nodes(node, lazy)
-
-
-def _is_for_type_checkers(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name)):
-        return False
-    return node.test.id == "TYPE_CHECKING"
 
 
 @cache

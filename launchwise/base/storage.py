@@ -83,7 +83,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         with open(scratch, "rb+") as written:
             os.fsync(written.fileno())
         # mkstemp makes private files; results are meant to be read by the whole group.
-        scratch.chmod(0o666 & ~_umask())
+        umask = os.umask(0)
+        os.umask(umask)
+        scratch.chmod(0o666 & ~umask)
         _move(scratch, target)
     except OSError as error:
         raise UserError(target, "", f"cannot be written: {error.strerror or error}") from error
@@ -101,12 +103,6 @@ def _move(scratch: Path, target: Path) -> None:
             raise
     if scratch.exists():
         raise OSError(errno.EIO, "the file system did not rename it")
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -147,16 +143,15 @@ def _check_regular(path: str | Path, mode: int) -> None:
         raise UserError(path, "", "is no regular file, but a device, pipe or socket")
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; a pipe, too, before anything is written to it."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # A pipe, too, before anything is written to it.
 
 
 def first_bytes(path: str | Path, most: int) -> bytes:
     """The first ``most`` bytes of a file, or all of a shorter one. Raises UserError when it cannot
     be read, or is no regular file."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_at_once) as file:
             _check_regular(path, os.fstat(file.fileno()).st_mode)
             return file.read(most)
     except OSError as error:

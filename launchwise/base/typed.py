@@ -187,7 +187,8 @@ def first_problem(error: ValidationError, model: type[BaseModel], value: Any) ->
     demands = dict.fromkeys(_SUBJECT.sub("", str(each["msg"])) for each in same)
     demand = " or ".join(demands).replace("valid dictionary", "mapping")
     subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
-    return key, f"{subject}must {demand} (got {_shortened(problem['input'])})"
+    got = repr(problem["input"])
+    return key, f"{subject}must {demand} (got {got if len(got) <= 60 else f'{got[:59]}…'})"
 
 
 def _misspelt(problem: ErrorDetails, others: Iterable[ErrorDetails]) -> ErrorDetails:
@@ -240,11 +241,6 @@ def models_in(annotation: Any) -> list[Any]:
     return [
         found for argument in getattr(annotation, "__args__", ()) for found in models_in(argument)
     ]
-
-
-def _shortened(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 MOST_BYTES = 4 << 20  # Longest YAML file, bytes

@@ -90,7 +90,9 @@ class Compiler:
         names = self._names([*read, *self._absent(read)])
         library = self._kept / f"{name}_{self._contents(names)}.so"
         self._compile(build, source, read, library)
-        _write(self._kept / f"{name}.files", "\n".join(names))
+        scratch = self._kept / f"{name}.files.{os.getpid()}"
+        scratch.write_text("\n".join(names), errors="surrogateescape")
+        scratch.replace(self._kept / f"{name}.files")
         return library
 
     def _known(self, build: Build) -> tuple[str, Path | None]:
@@ -212,7 +214,8 @@ class Compiler:
 
     def _compile(self, build: Build, source: Source, read: list[str], library: Path) -> None:
         # A CPU path of the source itself has barriers of the block where lanes exchange values.
-        own_path = any(b"__CUDACC__" in Path(name).read_bytes() for name in read if _of_user(name))
+        own = [name for name in read if not name.startswith("/usr/")]
+        own_path = any(b"__CUDACC__" in Path(name).read_bytes() for name in own)
         names = [split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels]
         source = source.needed([build.symbol(name) for name in names])
         waits = ("BY_WARP" if own_path else "BY_BLOCK") if source.waits else "NEVER"
@@ -261,16 +264,6 @@ def _headers_of_types(build: Build) -> list[str]:
 def _of_a_library(header: str) -> bool:
     known = any(re.fullmatch(pattern, header) for pattern in HEADERS)
     return known and ".." not in header and not (toolchain.INCLUDE / header).is_file()
-
-
-def _of_user(name: str) -> bool:
-    return not name.startswith("/usr/")
-
-
-def _write(path: Path, text: str) -> None:
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text(text, errors="surrogateescape")
-    scratch.replace(path)
 
 
 def exported(library: Path) -> dict[str, int]:

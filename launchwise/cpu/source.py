@@ -214,7 +214,8 @@ class Source:
         text = "".join([*pieces, self.text[done:]])
         text = re.sub(r"\b__(?:global|device|host|managed)__\b", "", text)
         text = re.sub(r"\bstatic\s+__constant__|__constant__\s+static\b|\b__constant__\b", "", text)
-        return re.sub(r"(?<!\()\(?\b__noinline__\b", _noinline, text)
+        plain, named = r"(?<![\w(])__noinline__\b", "__attribute__((noinline))"
+        return re.sub(plain, named, text)
 
     def _statement_end(self, position: int) -> int:
         depth = 0
@@ -264,10 +265,6 @@ def unquoted(name: str) -> str:
     plain = re.sub(r"\\([\\\"])", r"\1", name)
     raw = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), plain)
     return raw.encode("latin-1").decode(errors="replace") if raw != plain else plain
-
-
-def _noinline(match: re.Match[str]) -> str:
-    return match[0] if match[0].startswith("(") else "__attribute__((noinline))"
 
 
 def _split(declaration: str) -> Iterator[str]:
@@ -328,7 +325,8 @@ def _meant(build: Build, text: str, kernels: Iterable[Kernel]) -> Kernel | None:
 
 def _entry(name: str, expression: str, kernel: Kernel, waits: str) -> list[str]:
     path = "".join(f"{space}::" for space in kernel.scope)
-    marker = f'# {kernel.place.line} "{_quoted(kernel.place.file)}"'
+    file = kernel.place.file.replace("\\", "\\\\").replace('"', '\\"')
+    marker = f'# {kernel.place.line} "{file}"'
     # Template arguments may name what the kernel's own namespace holds.
     pointer = f"launchwise_entry_{name}"
     before = " ".join(f"namespace {space} {{" for space in kernel.scope)
@@ -343,7 +341,3 @@ def _entry(name: str, expression: str, kernel: Kernel, waits: str) -> list[str]:
         f'extern "C" unsigned describe_{name}(unsigned *parameters) '
         f"{{ return launchwise_cpu::describe({path}{pointer}, parameters); }}",
     ]
-
-
-def _quoted(file: str) -> str:
-    return file.replace("\\", "\\\\").replace('"', '\\"')

@@ -142,15 +142,12 @@ class Sources:
             if found >= depth:
                 best, depth, held = path, found, node
         found, node = _follow(self.config, parts)
-        changed = found == depth and _differ(node, held) and not isinstance(node, Mapping)
+        # NaN is not equal to itself, but it is written alike.
+        differs = node != held and repr(node) != repr(held)
+        changed = found == depth and differs and not isinstance(node, Mapping)
         if self.files and self.config is not None and (found > depth or changed):
             return COMMAND_LINE, found
         return str(best), depth
-
-
-def _differ(one: Any, other: Any) -> bool:
-    # NaN is not equal to itself, but it is written alike.
-    return bool(one != other) and repr(one) != repr(other)
 
 
 def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:

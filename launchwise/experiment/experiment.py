@@ -132,7 +132,8 @@ class Experiment:
             self.check_known(f"studies.{name}", "study", [name], self.study_folders)
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
-            if not self._is_wanted(name):
+            left_out = self.settings.studies.get(name, {}) is None
+            if left_out or self._only not in (None, name):
                 continue
             changes, path = self.settings.studies.get(name), beside(folder, STUDY_FILE)
             own = self._changed(StudyFile, path, f"studies.{name}", changes)
@@ -143,9 +144,6 @@ class Experiment:
             found[name] = Study(workload=workload, **dict(own))
             self.spec_of(workload)
         return found
-
-    def _is_wanted(self, study: str) -> bool:
-        return self._only in (None, study) and self.settings.studies.get(study, {}) is not None
 
     def _leave_out_unmeasurable(self) -> None:
         """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.

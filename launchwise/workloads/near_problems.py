@@ -73,8 +73,4 @@ def _away(asked: tuple[Value, ...], values: tuple[Value, ...]) -> tuple[Any, ...
         for a, b in pairs
         if not isinstance(a, str) and not isinstance(b, str)
     )
-    return texts, round(away, 12), *map(_sortable, values)
-
-
-def _sortable(value: Value) -> tuple[bool, Any]:
-    return isinstance(value, str), value
+    return texts, round(away, 12), *((isinstance(each, str), each) for each in values)

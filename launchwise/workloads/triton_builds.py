@@ -138,17 +138,13 @@ def check_triton(folder: Path, spec: SpecFields, name: str, variant: Variant) ->
         message = "is launch, but an option of Triton's compiler: say build"
         raise UserError(path, f"tunables.{tunable}.kind", message)
     for tunable in (each for each in own if each in POWERS_OF_TWO):
-        wrong = [each for each in spec.tunables[tunable].values if not _is_power_of_two(each)]
-        if wrong:
+        powers = {1 << power for power in range(32)}
+        if wrong := [each for each in spec.tunables[tunable].values if each not in powers]:
             message = f"{wrong[0]!r} is no power of two, which Triton insists on"
             raise UserError(path, f"tunables.{tunable}.values", message)
     if strange := [each for each in own if each not in (*fixed, *OPTIONS)]:
         message = unknown(f"constexpr of {function.name}", strange[0], [*fixed, *OPTIONS])
         raise UserError(path, f"variants.{name}.tunables", message)
-
-
-def _is_power_of_two(value: object) -> bool:
-    return isinstance(value, int) and value > 0 and value.bit_count() == 1
 
 
 def _check_given(

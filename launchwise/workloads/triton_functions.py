@@ -90,7 +90,10 @@ def _functions(path: Path, changed: int) -> dict[str, TritonFunction]:
         for decorator in node.decorator_list
         if last_name(decorator) == "jit"
     ]
-    prints = tuple(sorted(line for node, _ in defined for line in _printing_lines(node)))
+    inner = (each for node, _ in defined for part in node.body for each in ast.walk(part))
+    calls = [each for each in inner if isinstance(each, ast.Call)]
+    named = [each.lineno for each in calls if last_name(each) in ("device_print", "print")]
+    prints = tuple(sorted(named))
     return {
         node.name: TritonFunction(
             node.name, tuple(_parameters(node, decorator)), prints, _keys(node)
@@ -117,12 +120,6 @@ def last_name(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value).rpartition(".")[2]
     return getattr(node, "attr", getattr(node, "id", ""))
-
-
-def _printing_lines(function: ast.FunctionDef) -> Iterator[int]:
-    for node in (inner for statement in function.body for inner in ast.walk(statement)):
-        if isinstance(node, ast.Call) and last_name(node) in ("device_print", "print"):
-            yield node.lineno
 
 
 def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Parameter]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.names import assigned
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.checks.fitting_sizes import nearest_problems
 from launchwise.workloads.checks.spec_checks import Place, places
-from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
@@ -52,15 +52,11 @@ def corner_configurations(spec: Spec) -> list[Configuration]:
     """The baseline, and configurations of the first and last values of every variant's tunables."""
     found = [baseline(spec)]
     for name, variant in spec.variants.items():
-        found += _of_variant(spec, name, variant)
+        ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
+        for values in _some([*ends.values()]):
+            chosen = dict(zip(ends, values, strict=True))
+            found.append({"variant": name, **spec.neutral, **chosen})
     return found
-
-
-def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configuration]:
-    neutral = spec.neutral
-    ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
-    for values in _some([*ends.values()]):
-        yield {"variant": name, **neutral, **dict(zip(ends, values, strict=True))}
 
 
 def _ends_of(values: list[Value]) -> list[Value]:

@@ -273,7 +273,8 @@ class Search:
             kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
             first = few or BRANCHES[-1]
             step = max(1, 2 * len(kept[first:]) // first)
-            yield from nearest_first({*kept[:first], *kept[first::step], *_ends(kept)})
+            ends = [min(kept), max(kept)] if kept else []
+            yield from nearest_first({*kept[:first], *kept[first::step], *ends})
             return
         yield from nearest_first(offered)
         if few is None:
@@ -335,10 +336,6 @@ class Search:
             return ()
         at = bisect.bisect(range(low, high), False, key=lambda value: is_less(value) != first)
         return low + at - 1, low + at
-
-
-def _ends(values: Sequence[int]) -> tuple[int, ...]:
-    return (min(values), max(values)) if values else ()
 
 
 def _within(parameter: ProblemParameter, value: Value) -> Value:

@@ -177,7 +177,10 @@ class Source:
             if fill.uniform is not None and not numbers[0] < numbers[1]:
                 message = f"uniform: {numbers[0]:g} is not below {numbers[1]:g}"
                 raise UserError(self._folder / SPEC_FILE, f"arguments.{name}.fill", message)
-            return _filled(fill, numbers, shape, dtype, generator)
+            if fill.value is not None:
+                return np.full(shape, numbers[0], dtype)
+            law = "uniform" if fill.normal is None else "normal"
+            return _distributed(law, numbers, shape, dtype, generator)
         if dtype.names is not None:
             array = np.zeros(shape, dtype)
             for each in dtype.names if fill != "zeros" else ():
@@ -203,19 +206,6 @@ def drawn(
     if is_float(dtype):
         return _distributed("uniform", (-1, 1), shape, dtype, generator)
     return generator.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
-
-
-def _filled(
-    fill: Fill,
-    numbers: list[float],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> np.ndarray:
-    if fill.value is not None:
-        return np.full(shape, numbers[0], dtype)
-    name = "uniform" if fill.normal is None else "normal"
-    return _distributed(name, numbers, shape, dtype, generator)
 
 
 def _distributed(

@@ -146,7 +146,7 @@ class DeclaredSession(Session):
         if not plan:
             raise self._mistake(f"{key}.repeat", "gives no launch at all")
         # After the last launch, a name means what that launch was given.
-        self._passed = _back_to_names(plan[-1].passed)
+        self._passed = {other: name for name, other in plan[-1].passed.items()}
         launches = tuple(self._launch(build, each, names) for each in plan)
         restores = tuple(Restore(kept, self._buffer(name)) for name, kept in self._pristine.items())
         if variant.offloads:
@@ -272,7 +272,9 @@ class DeclaredSession(Session):
         if said := self._untouched.complaint():
             return Finding(0.0, 0.0, said)
         if self._own.compares:
-            return self._compared()
+            found, expected = self._downloaded(), dict(self._wanted)
+            said = self._own.compared(self.names, self.content, found, expected)
+            return Finding(0.0, 0.0, said)
         # The output that comes nearest to its limit stands for all.
         worst = Finding(0.0, 0.0)
         nearest = -1.0
@@ -290,11 +292,6 @@ class DeclaredSession(Session):
                 if (share := error / limit if limit else 0.0) > nearest:
                     nearest, worst = share, Finding(error, limit)
         return worst
-
-    def _compared(self) -> Finding:
-        found, expected = self._downloaded(), dict(self._wanted)
-        said = self._own.compared(self.names, self.content, found, expected)
-        return Finding(0.0, 0.0, said)
 
     def _downloaded(self) -> Outputs:
         found = {}
@@ -351,11 +348,6 @@ class DeclaredSession(Session):
 
     def _mistake(self, key: str, message: str) -> UserError:
         return UserError(self.workload.folder / SPEC_FILE, key, message)
-
-
-def _back_to_names(passed: Mapping[str, str]) -> dict[str, str]:
-    """Names to the buffers that the first launch is given, so that the last one fits the names."""
-    return {other: name for name, other in passed.items()}
 
 
 def _sizes(values: tuple[int, ...]) -> Shape:

@@ -201,11 +201,8 @@ def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
     found = _TYPES.get(dtype.name)
     if found is None:
         return None
-    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": _expected_type(found)})
-
-
-def _expected_type(found: str) -> str:
-    return "double" if found in ("float", "double") else found
+    expected = "double" if found in ("float", "double") else found
+    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": expected})
 
 
 class OutputCheck:
