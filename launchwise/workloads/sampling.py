@@ -19,6 +19,7 @@ from launchwise.workloads.parts import UNKNOWN_GPU, Value
 from launchwise.workloads.space import (
     LENIENT_GPU,
     MOST_LISTED,
+    MOST_STEPS,
     Configuration,
     Growth,
     Problem,
@@ -138,9 +139,9 @@ class Draws:
 
         ``variant``: the only variant that is wanted.
         """
-        steps = itertools.count()
+        steps = iter(range(MAX_SEARCH_STEPS))
         found = next(self._search(random.Random(self._seed), variant, steps), None)
-        if found is None and next(steps) >= MAX_SEARCH_STEPS:
+        if found is None and next(steps, None) is None:
             return self.draw(random.Random(self._seed), (), variant)
         return found
 
@@ -153,7 +154,7 @@ class Draws:
             numbers = dice.sample(range(self.size), self.size)
         else:
             numbers = (dice.randrange(self.size) for _ in range(DRAWS_PER_SAMPLE * count))
-            rare = self._search(dice, None, itertools.count())
+            rare = self._search(dice, None, iter(range(MAX_SEARCH_STEPS)))
         drawn = (each for each in map(self._at, numbers) if self.feasible(each))
         found: dict[Key, Configuration] = {}
         for each in itertools.chain(drawn, rare):
@@ -202,40 +203,22 @@ class Draws:
     def _searched(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None
     ) -> Configuration | None:
-        steps = itertools.count()
+        steps = iter(range(MAX_SEARCH_STEPS))
         for found in self._search(dice, variant, steps):
             if self.key(found) not in unwanted:
                 return found
-        if next(steps) < MAX_SEARCH_STEPS:
+        if next(steps, None) is not None:
             self._ended.add(variant)
         return None
 
     def _search(
         self, dice: random.Random, variant: str | None, steps: Iterator[int]
     ) -> Iterator[Configuration]:
-        """Feasible configurations, depth first, in random order. Ends after
-        :data:`MAX_SEARCH_STEPS` steps."""
+        """Feasible configurations, depth first, in random order, as long as there are steps."""
         variants = list(self._used) if variant is None else [variant]
         dice.shuffle(variants)
         for name in variants:
-            yield from self._below(self._growth.start(name), 0, dice, steps)
-
-    def _below(
-        self, found: Configuration, depth: int, dice: random.Random, steps: Iterator[int]
-    ) -> Iterator[Configuration]:
-        """Feasible completions of ``found``, whose first ``depth`` tunables are set."""
-        variant = str(found["variant"])
-        used = self._used[variant]
-        if next(steps) >= MAX_SEARCH_STEPS or not self._growth.promising(found, depth):
-            return
-        if depth == len(used):
-            if self.feasible(found):
-                yield found
-            return
-        values = list(self._spec.tunables[used[depth]].values)
-        dice.shuffle(values)
-        for value in values:
-            yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
+            yield from filter(self.feasible, self._growth.below(name, steps, dice))
 
 
 def drawn_of(
@@ -265,7 +248,7 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
             raise UserError(spec.workload, f"variants.{name}", message)
         if len(chosen) == len(variant.tunables):
             # Each build is one configuration.
-            for every in growth.below(growth.start(name), 0, itertools.count()):
+            for every in growth.every(name, iter(range(MOST_STEPS))):
                 if feasible(spec, problem, every, LENIENT_GPU):
                     found.setdefault(spec.build_choice(every), every)
             continue

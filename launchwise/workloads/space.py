@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -141,13 +142,13 @@ def configurations(
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
     narrowed = [part.of(spec) for part in parts or [Part()]]
-    steps = itertools.count()
+    steps = iter(range(MOST_STEPS))
     growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
     listed = (
         configuration
         for each, growth in growths
         for variant in each.variants
-        for configuration in growth.below(growth.start(variant), 0, steps)
+        for configuration in growth.every(variant, steps)
         if configuration != first and feasible(each, problem, configuration, facts)
     )
     rest = list(itertools.islice(listed, MOST_LISTED))
@@ -183,28 +184,39 @@ class Growth:
         }
         self._constraints = {name: self._by_depth(name) for name in spec.variants}
 
-    def start(self, variant: str) -> Configuration:
-        """A variant with every tunable still neutral."""
-        return {"variant": variant, **self._neutral}
-
-    def below(
-        self, found: Configuration, depth: int, steps: Iterator[int]
-    ) -> Iterator[Configuration]:
-        """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order.
-        Raises UserError after :data:`MOST_STEPS` of ``steps``, which counts over all calls."""
-        variant = str(found["variant"])
-        if next(steps) >= MOST_STEPS:
+    def every(self, variant: str, steps: Iterator[int]) -> Iterator[Configuration]:
+        """What may be feasible of a variant, in order. Raises UserError where ``steps``, which may
+        count over several calls, come to an end."""
+        yield from self.below(variant, steps)
+        if next(steps, None) is None:
             message = f"listing the feasible configurations takes more than {MOST_STEPS:,} steps"
             message += ": put tunables that constraints read first, or use random, tpe or transfer"
             raise UserError(f"sweeps.{self._spec.workload}", "strategy", message)
-        if not self.promising(found, depth):
+
+    def below(
+        self,
+        variant: str,
+        steps: Iterator[int],
+        dice: random.Random | None = None,
+        found: Configuration | None = None,
+        depth: int = 0,
+    ) -> Iterator[Configuration]:
+        """What may be feasible of a variant, in order or by chance, as long as there are ``steps``.
+
+        ``found``: its first ``depth`` tunables are set; none where a search begins.
+        """
+        found = {"variant": variant, **self._neutral} if found is None else found
+        if next(steps, None) is None or not self.promising(found, depth):
             return
         if depth == len(self.used[variant]):
             yield found
             return
         name = self.used[variant][depth]
-        for value in self._spec.tunables[name].values:
-            yield from self.below({**found, name: value}, depth + 1, steps)
+        values = list(self._spec.tunables[name].values)
+        if dice is not None:
+            dice.shuffle(values)
+        for value in values:
+            yield from self.below(variant, steps, dice, {**found, name: value}, depth + 1)
 
     def promising(self, found: Configuration, depth: int) -> bool:
         """Whether the constraints hold that the last of ``depth`` tunables completes."""
