@@ -15,7 +15,6 @@ from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
 from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
-from launchwise.workloads.triton_functions import USUAL_WARPS, WARP_SIZE
 
 _OPTIONS = (
     *("-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20", "-std=c++23", "-O0", "-O1", "-O2"),
@@ -126,6 +125,10 @@ class Tunable(Strict, title="tunable"):
             if isinstance(values, list) and values:
                 return {**raw, "neutral": values[0]}
         return raw
+
+
+WARP_SIZE = 32
+USUAL_WARPS = 4  # Warps per program instance where nothing says `num_warps`
 
 
 def threads_of_triton(tunables: Collection[str]) -> Sizes:

@@ -21,8 +21,6 @@ NO_LIMIT = 0  # Its value for no limit, beside configurations that have one
 INSTALL = "pip install 'launchwise[triton]'"
 MISSING = f"triton is missing: {INSTALL}"
 
-WARP_SIZE = 32
-USUAL_WARPS = 4  # Warps per program instance where nothing says `num_warps`
 
 _UNALIGNED = "do_not_specialize_on_alignment"
 _GENERAL = "do_not_specialize"
