@@ -12,18 +12,20 @@ from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import expanded
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
-from launchwise.workloads.definitions import (
-    declaring_line,
-    definitions,
-    is_macro,
-    overriding_line,
-)
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.references import check_listed
 from launchwise.workloads.sources import included_files, source_text, sources_text
 from launchwise.workloads.spec_fields import SpecFields
-from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
-from launchwise.workloads.triton_builds import check_triton
+from launchwise.workloads.templates import (
+    check_kernel_text,
+    declaring_line,
+    definitions,
+    is_macro,
+    is_template,
+    macro_names,
+    overriding_line,
+)
+from launchwise.workloads.triton_functions import check_triton
 
 
 def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:
