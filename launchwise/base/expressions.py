@@ -73,10 +73,8 @@ class Arithmetic:
     functions: Mapping[str, Callable[..., Any]]
     # ``b if a else c`` of these three, in this order.
     choose: Callable[[Closure, Closure, Closure], Closure]
-    # Conditions joined by ``and``.
-    every: Callable[[Sequence[Closure]], Closure]
-    # Conditions joined by ``or``.
-    some: Callable[[Sequence[Closure]], Closure]
+    every: Callable[[Sequence[Closure]], Closure]  # conditions joined by `and`
+    some: Callable[[Sequence[Closure]], Closure]  # conditions joined by `or`
 
 
 @lru_cache(maxsize=8192)

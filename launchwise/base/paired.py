@@ -35,15 +35,12 @@ def outcome(low: float, high: float) -> str:
 class Ratio:
     """Ratio of two times measured in pairs."""
 
-    # Median over the pairs; NaN without any.
-    value: float
+    value: float  # median over the pairs; NaN without any
     # Limits of its 95 % interval; NaN for less than LEAST_ROUNDS pairs.
     low: float
     high: float
-    # Number of pairs.
-    pairs: int
-    # How many were discarded: at different clocks, or on a hindered card.
-    thrown: int
+    pairs: int  # number of pairs
+    thrown: int  # how many were discarded: at different clocks, or on a hindered card
 
     @property
     def half_width(self) -> float:

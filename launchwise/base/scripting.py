@@ -105,10 +105,8 @@ EXIT_RESUMABLE = 75  # Exit code of a script that was interrupted: the same comm
 class Job:
     """What a rule gives its script, as plain values."""
 
-    # Name of the rule.
-    rule: str
-    # Log file; empty without one.
-    log: Sequence[str]
+    rule: str  # name of the rule
+    log: Sequence[str]  # log file; empty without one
     # ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name under
     # the word itself; ``job``: ``threads`` and ``log``. JSON-able.
     given: Mapping[str, Mapping[str, Any]]

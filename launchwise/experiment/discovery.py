@@ -88,18 +88,15 @@ COMMAND_LINE = "--config"
 class Beneath:
     """A file of a workload's folder that settings override."""
 
-    # The file.
-    path: Path
-    # Dotted key of the settings that its content stands below, such as ``studies.tile``.
-    key: str
+    path: Path  # the file
+    key: str  # dotted key of the settings that its content stands below, such as `studies.tile`
 
 
 @dataclass(frozen=True)
 class Sources:
     """Files that the settings were merged from."""
 
-    # Settings files, the last one strongest.
-    files: Sequence[Path]
+    files: Sequence[Path]  # settings files, the last one strongest
     # What they were merged to, if parts of it may come from no file.
     config: Mapping[str, Any] | None = None
     _read: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

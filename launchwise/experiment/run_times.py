@@ -70,22 +70,16 @@ class RunTimes(Strict, title="run_times.yaml"):
 class RunTime:
     """One published run time."""
 
-    # Title of its series.
-    series: str
-    # Number of its row in the CSV file; the heading is row 1.
-    row: int
-    # Of ``data/cards.csv``.
-    card: str
+    series: str  # title of its series
+    row: int  # number of its row in the CSV file; the heading is row 1
+    card: str  # of `data/cards.csv`
     problem: Problem
     # ``variant`` and each of its tunables to the values that it may have. Without a variant: the
     # predicted fastest of the study's candidates, where they have the values named here.
     selection: Mapping[str, list[Value]]
-    # Phases of the cost that the time covers; empty for the whole run.
-    phases: tuple[str, ...]
-    # Runs that it covers; None where the source does not say.
-    runs: int | None
-    # As published, of all its runs.
-    time_ms: float
+    phases: tuple[str, ...]  # phases of the cost that the time covers; empty for the whole run
+    runs: int | None  # runs that it covers; None where the source does not say
+    time_ms: float  # as published, of all its runs
     source: str
 
 

@@ -186,8 +186,7 @@ class Efficiency:
 
     # Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
     copy_bandwidth: float
-    # Each of FLOP_FIGURES to its measured divided by its stated rate.
-    flop: Mapping[str, float]
+    flop: Mapping[str, float]  # each of FLOP_FIGURES to its measured divided by its stated rate
     # Each of TENSOR_FIGURES to its measured (``mma``) divided by its stated dense rate.
     tensor: Mapping[str, float]
     # Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken

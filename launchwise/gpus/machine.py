@@ -202,10 +202,8 @@ def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
 class Fastest:
     """Upper limits of any kernel on a GPU."""
 
-    # Bytes through device memory, 1e9 a second.
-    gbs: float = math.inf
-    # FLOP of whatever type is fastest, 1e9 a second.
-    gflops: float = math.inf
+    gbs: float = math.inf  # bytes through device memory, 1e9 a second
+    gflops: float = math.inf  # FLOP of whatever type is fastest, 1e9 a second
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Fastest:

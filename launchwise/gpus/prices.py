@@ -18,14 +18,11 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 class Price:
     """Prices of a GPU."""
 
-    # To buy, euro; None where it is unknown.
-    euro: float | None
+    euro: float | None  # to buy, euro; None where it is unknown
     # To rent, or of owning and running it, euro per hour; None where it is unknown.
     euro_per_hour: float | None
-    # Day of the price, ISO.
-    date: str
-    # Source of the price.
-    source: str
+    date: str  # day of the price, ISO
+    source: str  # source of the price
 
 
 def read_prices(

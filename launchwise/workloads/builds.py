@@ -117,12 +117,9 @@ class Build:
 class SymbolPath:
     """Names in a symbol of a function."""
 
-    # Namespaces, then the function; the function alone for a symbol of C.
-    names: tuple[str, ...]
-    # Whether it is a symbol of C++.
-    is_cpp: bool
-    # Whether it is an instantiation of a template.
-    is_template: bool
+    names: tuple[str, ...]  # namespaces, then the function; the function alone for a symbol of C
+    is_cpp: bool  # whether it is a symbol of C++
+    is_template: bool  # whether it is an instantiation of a template
 
 
 def symbol_path(symbol: str) -> SymbolPath:

@@ -18,12 +18,9 @@ MOST_LAUNCHES = 100_000  # Most launches of one run: more is a mistake in a coun
 class Planned:
     """One launch of a run."""
 
-    # What is launched.
-    step: Step
-    # Place of the step in its variant.
-    place: int
-    # Values of the counters around it.
-    counters: Mapping[str, int]
+    step: Step  # what is launched
+    place: int  # place of the step in its variant
+    counters: Mapping[str, int]  # values of the counters around it
     # Names of arrays to the names that are passed in their place, for those that are swapped.
     passed: Mapping[str, str]
 

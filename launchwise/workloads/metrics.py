@@ -37,46 +37,37 @@ _NEUTRAL: Mapping[Kind, Any] = {"text": "", "whole": 0, "real": math.nan, "times
 class Shown:
     """A metric in the report."""
 
-    # Of its values there.
-    title: str
+    title: str  # of its values there
     unit: str = ""
-    # What a value is multiplied by: 100 for a share in %.
-    factor: float = 1.0
+    factor: float = 1.0  # what a value is multiplied by: 100 for a share in %
     # Place among what is told of each row beside its configuration and time; 0: it is not told.
     row: int = 0
-    # Whether the health of a sweep shows it against time.
-    history: bool = False
+    history: bool = False  # whether the health of a sweep shows it against time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """A column: what was measured, or how. The text below its entry is for the reference."""
 
-    # Of the column: that of its entry.
-    name: str = ""
-    # Texts, whole numbers, real numbers (NaN: missing), or lists of times.
-    kind: Kind = "real"
-    # Of the column's values; ``1`` for a ratio, empty for what has none.
-    unit: str = ""
+    name: str = ""  # of the column: that of its entry
+    kind: Kind = "real"  # texts, whole numbers, real numbers (NaN: missing), or lists of times
+    unit: str = ""  # of the column's values; `1` for a ratio, empty for what has none
     # Bounds of its values: at least, above, at most.
     least: float | None = None
     above: float | None = None
     most: float | None = None
-    # Texts that it may hold; any where that is empty.
-    one_of: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()  # texts that it may hold; any where that is empty
     # Value of a row in which it was not measured, and of tables older than it; of its kind's
     # emptiness where that is None.
     neutral: Any = None
-    # Schema version of tables from which on they hold it.
-    since: int = OLDEST
+    since: int = OLDEST  # schema version of tables from which on they hold it
     # ``row``: the measuring process may tell it of a row. ``always``: every row has it.
     # ``table``: it is computed when journal rows become a table.
     made: Literal["row", "always", "table"] = "row"
     # Columns, and ``bytes`` and ``flop`` of the problem (NaN: unknown), to its values; all
     # float64 of shape (rows,).
     formula: Callable[[Mapping[str, np.ndarray]], np.ndarray] | None = None
-    # Where the report shows it; None for columns that it reads by name.
-    shown: Shown | None = None
+    shown: Shown | None = None  # where the report shows it; None for columns that it reads by name
 
     @property
     def absent(self) -> Any:
@@ -88,12 +79,9 @@ class Metric:
 class Counter(Metric):
     """A real number that Nsight Compute counts."""
 
-    # Its name there.
-    source: str
-    # What its value there is multiplied by.
-    scale: float = 1.0
-    # Whether it is a share of a peak of the card that may bound a kernel.
-    bounds: bool = False
+    source: str  # its name there
+    scale: float = 1.0  # what its value there is multiplied by
+    bounds: bool = False  # whether it is a share of a peak of the card that may bound a kernel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,8 +91,7 @@ class Part:
 
     # Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
     only: Mapping[str, list[Value]] = field(default_factory=dict)
-    # Expressions that hold in it, beside the workload's own.
-    constraints: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()  # expressions that hold in it, beside the workload's own
 
     def of(self, spec: Spec) -> Spec:
         """The workload with this part of its space."""

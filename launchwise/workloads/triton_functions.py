@@ -43,10 +43,8 @@ class Parameter:
     """A parameter of a function of Triton."""
 
     name: str
-    # Whether its value is fixed by a compilation.
-    is_constexpr: bool
-    # Whether the file gives it a value.
-    has_default: bool
+    is_constexpr: bool  # whether its value is fixed by a compilation
+    has_default: bool  # whether the file gives it a value
     # Whether Triton compiles the function anew for the integer 1, and for multiples of 16.
     equals_one: bool = True
     is_aligned: bool = True
@@ -58,10 +56,8 @@ class TritonFunction:
 
     name: str
     parameters: tuple[Parameter, ...]
-    # Lines on which its file prints.
-    prints: tuple[int, ...] = ()
-    # Names in the ``key`` of its ``@triton.autotune``.
-    keys: frozenset[str] = frozenset()
+    prints: tuple[int, ...] = ()  # lines on which its file prints
+    keys: frozenset[str] = frozenset()  # names in the `key` of its `@triton.autotune`
 
     @property
     def constexprs(self) -> list[Parameter]:

@@ -40,10 +40,8 @@ class Condition:
     text: str
     # Values that it reads beside the problem's: of a configuration, of a GPU.
     names: Mapping[str, Any]
-    # Problem parameters that it reads.
-    reads: frozenset[str]
-    # Both sides of each comparison.
-    pairs: tuple[tuple[str, str], ...]
+    reads: frozenset[str]  # problem parameters that it reads
+    pairs: tuple[tuple[str, str], ...]  # both sides of each comparison
     # Each divisor, and what leaves no remainder, if a comparison says so; else ''.
     divisions: tuple[tuple[str, str], ...]
 

@@ -217,13 +217,11 @@ class Place:
 
     key: str
     text: str
-    # Names that it may read.
-    known: Collection[str]
+    known: Collection[str]  # names that it may read
     # Whether it says what is allowed, or has a value for each problem, whatever is allowed.
     is_condition: bool = False
     is_of_problem: bool = False
-    # The variant that has it; '' for all.
-    variant: str = ""
+    variant: str = ""  # the variant that has it; '' for all
 
 
 def places(spec: SpecFields) -> Iterator[Place]:

@@ -26,8 +26,7 @@ PART = 1 << 18  # Elements that are drawn at a time
 class Content:
     """Content of the arguments of one problem."""
 
-    # Every array that a kernel reads, by the name of its argument.
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # every array that a kernel reads, by the name of its argument
     # Numbers that the function ``inputs`` gives, by name.
     numbers: dict[str, Any] = field(default_factory=dict)
 

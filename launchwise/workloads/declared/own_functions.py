@@ -89,13 +89,11 @@ class OwnFunction:
     """A function of a Python file in a workload's folder."""
 
     folder: Path
-    # File and function, as the spec names them.
-    named: str
+    named: str  # file and function, as the spec names them
     call: Callable[..., Any]
     # Parameters to whether they have a default; all are given where they are known.
     parameters: Mapping[str, bool]
-    # Whether it takes ``**anything``.
-    takes_all: bool
+    takes_all: bool  # whether it takes `**anything`
 
     @property
     def file(self) -> Path:

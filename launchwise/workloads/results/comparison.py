@@ -28,8 +28,7 @@ MOST_THREADS = 16  # More do not help: memory is busy then
 class Difference:
     """The largest difference of two arrays."""
 
-    # Its absolute value; NaN where a NaN stands against something else.
-    size: float
+    size: float  # its absolute value; NaN where a NaN stands against something else
     # Where it is, in the flat arrays; of several, the first. 0 where there is no difference.
     index: int = 0
 
