@@ -25,6 +25,7 @@ from launchwise.workloads.device import (
 )
 from launchwise.workloads.element_types import is_inexact
 from launchwise.workloads.results.comparison import Difference, Expected, largest
+from launchwise.workloads.templates import CPP_TYPES
 
 BYTE = 0xFF
 """Every byte of an output whose expected values hold no NaN: NaN in all floating-point types."""
@@ -179,28 +180,17 @@ PIECE_BYTES = 64 << 20  # Most bytes of an output that are copied to the host at
 THREADS = 256
 BLOCKS_PER_SM = 8
 
-_TYPES = {
-    **{"float32": "float", "float64": "double", "bool": "unsigned char"},
-    **{f"int{bits}": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"))},
-    **{f"uint{bits}": f"unsigned {name}" for bits, name in ((8, "char"), (16, "short"))},
-    **{"uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long"},
-    # Complex numbers are compared as their two parts.
-    **{"complex64": "float", "complex128": "double"},
-}
-"""NumPy types that the device compares to the C++ types of their numbers."""
-
-_HALF_TYPES = {"float16": "__half", "bfloat16": "__nv_bfloat16"}
+_NUMBERS = {**CPP_TYPES, "bool": "unsigned char", "complex64": "float", "complex128": "double"}
+"""NumPy types that the device compares to the C++ types of their numbers: a complex one has two."""
 
 
 def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
     """Build that compares outputs of so many bytes; None where the host does it."""
-    if nbytes <= HOST_BYTES:
+    found = _NUMBERS.get(dtype.name)
+    if nbytes <= HOST_BYTES or found is None:
         return None
-    if half := _HALF_TYPES.get(dtype.name):
-        return Build.of(COMPARE_HALF_SOURCE, {"FOUND": half})
-    found = _TYPES.get(dtype.name)
-    if found is None:
-        return None
+    if dtype.name in ("float16", "bfloat16"):
+        return Build.of(COMPARE_HALF_SOURCE, {"FOUND": found})
     expected = "double" if found in ("float", "double") else found
     return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": expected})
 
