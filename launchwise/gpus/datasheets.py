@@ -29,39 +29,18 @@ GPU has the name of its card in :data:`CARDS_FILE`."""
 COLUMNS = ("card", "figure", "value", "unit", "source")
 
 FIGURES = {
-    "compute_capability": "1",
-    "sms": "1",
-    "boost_clock_mhz": "MHz",
-    "float32_gflops": "GFLOP/s",
-    "float64_gflops": "GFLOP/s",
-    "memory_bandwidth_gbs": "GB/s",
-    "memory_bytes": "B",
-    "l2_bytes": "B",
-    "shared_per_sm_bytes": "B",
-    "shared_per_block_bytes": "B",
-    "registers_per_sm": "1",
-    "max_threads_per_sm": "1",
+    **{"compute_capability": "1", "sms": "1", "boost_clock_mhz": "MHz"},
+    **{"float32_gflops": "GFLOP/s", "float64_gflops": "GFLOP/s", "memory_bandwidth_gbs": "GB/s"},
+    **{"memory_bytes": "B", "l2_bytes": "B", "shared_per_sm_bytes": "B"},
+    **{"shared_per_block_bytes": "B", "registers_per_sm": "1", "max_threads_per_sm": "1"},
     "max_threads_per_block": "1",
 }
 """Required figure of a card to its unit (1 for a count)."""
 
-SIZES = (
-    "sms",
-    "memory_bytes",
-    "l2_bytes",
-    "shared_per_sm_bytes",
-    "shared_per_block_bytes",
-    "registers_per_sm",
-    "max_threads_per_sm",
-    "max_threads_per_block",
-)
+SIZES = [name for name, unit in FIGURES.items() if unit in "1B" and name != "compute_capability"]
 """Integer figures; a profile has the same names."""
 
-TENSOR_FIGURES = {
-    "tf32_gflops": "GFLOP/s",
-    "float16_gflops": "GFLOP/s",
-    "bfloat16_gflops": "GFLOP/s",
-}
+TENSOR_FIGURES = dict.fromkeys(("tf32_gflops", "float16_gflops", "bfloat16_gflops"), "GFLOP/s")
 """Dense rates of tensor cores with float32 accumulation; empty for cards without tensor cores."""
 
 AMD_FIGURES = {"gfx_target": "hex", "wavefront_threads": "1"}
