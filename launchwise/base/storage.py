@@ -112,7 +112,6 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` atomically."""
     with whole_file(path) as scratch:
         scratch.write_bytes(content)
 

@@ -63,7 +63,6 @@ class _Part:
 
     @cached_property
     def words(self) -> set[str]:
-        """Every identifier in it."""
         return identifiers([self.item.node])
 
     @cached_property

@@ -92,7 +92,6 @@ class Experiment:
         return raising(lambda key, message: self.error(f"{prefix}{key}", message))
 
     def fail(self, key: str, message: str) -> NoReturn:
-        """Raise :meth:`error`."""
         raise self.error(key, message)
 
     def check_known(

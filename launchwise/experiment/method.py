@@ -257,7 +257,6 @@ class Contests(Strict, title="contests"):
 
 
 def write_contests(path: str | Path, contests: Contests) -> None:
-    """Write contests as JSON."""
     write_json(path, contests.model_dump(mode="json"))
 
 

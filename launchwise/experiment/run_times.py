@@ -128,7 +128,6 @@ class _Reader:
         return UserError(self._path, f"{self._key}.{key}", message)
 
     def times(self) -> Iterator[RunTime]:
-        """Run times of the series, checked."""
         if not self._table.is_file():
             raise self._error("table", f"no file {self._table.name!r} beside")
         records = read_records(self._table)

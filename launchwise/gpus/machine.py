@@ -126,7 +126,6 @@ class Machine:
 
     @classmethod
     def names(cls) -> list[str]:
-        """All constants."""
         return [field.name for field in fields(cls)]
 
     @classmethod

@@ -245,5 +245,4 @@ def read_profile(path: str | Path, name: str | None = None) -> GpuProfile:
 
 
 def write_profile(path: str | Path, profile: GpuProfile) -> None:
-    """Write a profile."""
     write_json(path, profile.model_dump(mode="json"))

@@ -166,7 +166,6 @@ class Argument(Strict, title="argument"):
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
         return self.shape is not None
 
     @property

@@ -109,7 +109,6 @@ class Build:
 
     @property
     def namespace(self) -> str:
-        """Namespace around the file."""
         return f"build_{self.key}"
 
 

@@ -97,7 +97,6 @@ class _Sizing:
         return f"{self._itemsize(self.arguments[name], choose)} * {self.elements(name, choose)}"
 
     def elements(self, name: str, choose: Callable[[Iterable[int]], int]) -> str:
-        """Elements of an array."""
         argument = self.arguments[name]
         if argument.is_data:
             return "(0)"

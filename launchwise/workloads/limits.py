@@ -35,7 +35,6 @@ class Limits:
 
     @classmethod
     def of(cls, spec: Spec) -> Limits:
-        """Limits of a workload."""
         ranges = [
             Range(name, one.minimum, one.maximum, None if one.values is None else tuple(one.values))
             for name, one in spec.problem.items()

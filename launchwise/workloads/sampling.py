@@ -87,7 +87,6 @@ class Draws:
         return self._sizes[variant] / self.size
 
     def key(self, configuration: Configuration) -> Key:
-        """Key of a configuration."""
         return tuple([configuration[name] for name in self._columns])
 
     def whole(self, configuration: Configuration) -> Configuration:

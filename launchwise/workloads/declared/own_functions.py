@@ -97,12 +97,10 @@ class OwnFunction:
 
     @property
     def file(self) -> Path:
-        """The Python file."""
         return self.folder / self.named.partition(":")[0]
 
     @property
     def name(self) -> str:
-        """Name of the function."""
         return self.named.partition(":")[2]
 
     def takes(self, name: str) -> bool:

@@ -81,7 +81,6 @@ class Poison:
             self._kept = None
 
     def fill(self) -> None:
-        """Fill the output."""
         self._device.fill_bytes(self._buffer, BYTE)
         if self._kept is not None:
             self._device.copy(self._kept, self._device.part(self._buffer, 0, self._kept.nbytes))
