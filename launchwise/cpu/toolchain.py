@@ -150,12 +150,7 @@ def precompiled() -> tuple[Path, Path]:
         runtime: ["-O2", "-c", str(headers_folder() / RUNTIME)],
     }
     with ThreadPoolExecutor() as pool:
-        for done in [
-            pool.submit(made, target, partial(_built, options))
-            for target, options in steps.items()
-            if not target.exists()
-        ]:
-            done.result()
+        list(pool.map(lambda step: made(step[0], partial(_built, step[1])), steps.items()))
     return header, runtime
 
 
