@@ -165,9 +165,9 @@ class Efficiency:
 
     # Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
     copy_bandwidth: float
-    flop: Mapping[str, float]  # each of FLOP_FIGURES to its measured divided by its stated rate
-    # Each of TENSOR_FIGURES to its measured (``mma``) divided by its stated dense rate.
-    tensor: Mapping[str, float]
+    # Each of FLOP_FIGURES and TENSOR_FIGURES to its measured divided by its stated rate: of tensor
+    # cores that of ``mma`` and the dense one.
+    rates: Mapping[str, float]
     # Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
     # over as it is.
     launch_overhead_us: float
@@ -190,8 +190,7 @@ class Efficiency:
             raise UserError(datasheet.where, datasheet.name, f"lacks {', '.join(lacking)}")
         return cls(
             copy_bandwidth=reached["copy_bandwidth_gbs"] / stated["memory_bandwidth_gbs"],
-            flop={key: reached[key] / stated[key] for key in FLOP_FIGURES},
-            tensor={key: reached[key] / stated[key] for key in TENSOR_FIGURES},
+            rates={key: reached[key] / stated[key] for key in needed},
             launch_overhead_us=reached["launch_overhead_us"],
         )
 
@@ -200,16 +199,12 @@ class Efficiency:
         literature (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this
         GPU. Cards without tensor cores get no tensor rates."""
         figures, capability = datasheet.figures, datasheet.compute_capability
-        tensor = {
-            key: self.tensor[key] if capability >= HOPPER else tensor_share(capability)
-            for key in TENSOR_FIGURES
-            if key in figures
-        }
-        shares = {**self.flop, **tensor}
+        older = TENSOR_FIGURES if capability < HOPPER else ()
+        shares = {**self.rates, **dict.fromkeys(older, tensor_share(capability))}
         return Ceilings(
             copy_bandwidth_gbs=self.copy_bandwidth * figures["memory_bandwidth_gbs"],
             launch_overhead_us=self.launch_overhead_us,
-            **{key: share * figures[key] for key, share in shares.items()},
+            **{key: share * figures[key] for key, share in shares.items() if key in figures},
         )
 
 
