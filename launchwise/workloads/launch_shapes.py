@@ -143,21 +143,18 @@ def launch_shapes(
     Returns the main kernel alone where host code launches several, and none where the host computes
     or a function in C offloads its work.
     """
-    whole = {**spec.neutral, **configuration}
+    names = {**problem, **spec.neutral, **configuration}
+    variant = spec.variants[str(configuration["variant"])]
+    return [evaluated(spec, each, names) for each in launch_expressions(variant)]
 
-    def number(text: Any) -> int:
-        return int(spec.value(text, problem, whole))
 
-    def size(texts: Any) -> Size:
-        x, y, z = map(number, texts)
+def evaluated(spec: Spec, one: LaunchExpressions | Step, names: Mapping[str, Any]) -> LaunchShape:
+    """Launch of one kernel for the values of a problem, a configuration and counters."""
+
+    def size(texts: Sequence[str]) -> Size:
+        x, y, z = (int(spec.value(text, names)) for text in texts)
         return x, y, z
 
-    return [
-        LaunchShape(
-            resolved_kernel(spec, one.kernel, problem, whole),
-            size(one.block),
-            size(one.grid),
-            None if one.shared_bytes is None else number(one.shared_bytes),
-        )
-        for one in launch_expressions(spec.variants[str(configuration["variant"])])
-    ]
+    kernel = resolved_kernel(spec, one.kernel, names, names)
+    shared = None if one.shared_bytes is None else int(spec.value(one.shared_bytes, names))
+    return LaunchShape(kernel, size(one.block), size(one.grid), shared)

@@ -28,7 +28,7 @@ from launchwise.workloads.device import (
     Runnable,
     closed_on_error,
 )
-from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
+from launchwise.workloads.launch_shapes import Planned, evaluated, planned, swapped_in
 from launchwise.workloads.results.output_check import (
     BYTE,
     OutputCheck,
@@ -38,10 +38,7 @@ from launchwise.workloads.results.output_check import (
     wrong_element,
 )
 from launchwise.workloads.results.untouched import Untouched, Zone, guarded
-from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.workload import Finding, Session, Workload
-
-Shape = tuple[int, int, int]
 
 
 class DeclaredSession(Session):
@@ -166,20 +163,13 @@ class DeclaredSession(Session):
         return self.buffers[self._passed.get(given, given)]
 
     def _launch(self, build: Build, each: Planned, names: Mapping[str, Any]) -> Launch:
-        spec, step = self.workload.spec, each.step
         known = {**names, **each.counters}
-        block, grid = (
-            tuple(int(spec.value(text, known)) for text in sizes)
-            for sizes in (step.block, step.grid)
-        )
-        values = [
-            self._argument(name, known, each.passed)
-            for name in parameters_of(step.arguments, self.arguments)
-        ]
-        shared = int(spec.value(step.shared_bytes, known))
-        kernel = resolved_kernel(spec, step.kernel, self.problem, known)
-        made = Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
-        self._check_structs(made, parameters_of(step.arguments, self.arguments))
+        shape = evaluated(self.workload.spec, each.step, known)
+        passed = parameters_of(each.step.arguments, self.arguments)
+        values = tuple(self._argument(name, known, each.passed) for name in passed)
+        shared = shape.shared_bytes or 0
+        made = Launch(build, shape.kernel, shape.grid, shape.block, values, shared)
+        self._check_structs(made, passed)
         return made
 
     def _check_structs(self, launch: Launch, names: list[str]) -> None:
@@ -348,8 +338,3 @@ class DeclaredSession(Session):
 
     def _mistake(self, key: str, message: str) -> UserError:
         return UserError(self.workload.folder / SPEC_FILE, key, message)
-
-
-def _sizes(values: tuple[int, ...]) -> Shape:
-    x, y, z = values
-    return x, y, z
