@@ -6,6 +6,7 @@ element by element.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from launchwise.base.errors import Misfit, UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
-from launchwise.workloads.declared.content import Content, nbytes_of, shape_of
+from launchwise.workloads.declared.content import Content, shape_of
 from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
     Buffer,
@@ -96,7 +97,7 @@ class DeclaredSession(Session):
             if not argument.is_array or argument.constant is not None:
                 continue
             content = self.content.arrays.get(name)
-            nbytes = self._nbytes(name)
+            nbytes = math.prod(self._shape(name)) * argument.dtype(self.names).itemsize
             if self.device.guards_buffers:
                 buffer = self.memory.take(nbytes)
             else:
@@ -105,14 +106,6 @@ class DeclaredSession(Session):
             if content is not None:
                 self.device.upload(buffer, content)
             yield name, buffer
-
-    def _nbytes(self, name: str) -> int:
-        if name in self.content.arrays:
-            return self.content.arrays[name].nbytes
-        try:
-            return nbytes_of(self.workload.spec, self.arguments[name], self.names)
-        except ValueError as error:
-            raise self._mistake(f"arguments.{name}.shape", str(error)) from error
 
     def _keep_pristine(self, swapped: set[str]) -> None:
         for name, array in self.content.arrays.items():
@@ -294,7 +287,10 @@ class DeclaredSession(Session):
     def _shape(self, name: str) -> tuple[int, ...]:
         if name in self.content.arrays:
             return self.content.arrays[name].shape
-        return shape_of(self.workload.spec, self.arguments[name], self.names)
+        try:
+            return shape_of(self.workload.spec, self.arguments[name], self.names)
+        except ValueError as error:
+            raise self._mistake(f"arguments.{name}.shape", str(error)) from error
 
     def _output_checks(self) -> dict[str, list[OutputCheck]]:
         """Checks of every output that is compared; several of one whose elements are structs.
