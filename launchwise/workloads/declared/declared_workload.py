@@ -114,15 +114,9 @@ class DeclaredWorkload(Workload):
         values = {
             name: spec.tunables[name].values for name in own if spec.tunables[name].kind == "build"
         }
+        first = {"variant": spec.reference.variant, **neutral}
         return [
-            self.build(
-                problem,
-                {
-                    "variant": spec.reference.variant,
-                    **neutral,
-                    **dict(zip(values, chosen, strict=True)),
-                },
-            )
+            self.build(problem, {**first, **dict(zip(values, chosen, strict=True))})
             for chosen in itertools.product(*values.values())
         ]
 
