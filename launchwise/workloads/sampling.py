@@ -57,21 +57,11 @@ class Draws:
         self._neutral = spec.neutral
         # Kept here because a sample asks for them thousands of times.
         self._columns = spec.tunable_columns
-        self._listed = spec.feasible_configurations is not None
-        self._names = {**self._facts, **self._problem}
-        self._constraints = {
-            name: (*variant.constraints, *spec.constraints)
-            for name, variant in spec.variants.items()
-        }
-        self._growth = Growth(spec, self._names)
+        self._growth = Growth(spec, {**self._facts, **self._problem})
         self._used = self._growth.used
-        self._values = {
-            name: [(tunable, spec.tunables[tunable].values) for tunable in used]
-            for name, used in self._used.items()
-        }
         self._sizes = {
-            name: math.prod(len(values) for _, values in used)
-            for name, used in self._values.items()
+            name: math.prod(len(spec.tunables[each].values) for each in used)
+            for name, used in self._used.items()
         }
         self.size = sum(self._sizes.values())
         self._seed = seed
@@ -100,11 +90,7 @@ class Draws:
 
     def feasible(self, configuration: Configuration) -> bool:
         """Whether every constraint holds."""
-        if self._listed:
-            return feasible(self._spec, self._problem, configuration, self._facts)
-        names, value = {**self._names, **configuration}, self._spec.formulas.value
-        asked = self._constraints[str(configuration["variant"])]
-        return all(value(text, names) for text in asked)
+        return feasible(self._spec, self._problem, configuration, self._facts)
 
     def draw(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None = None
@@ -192,7 +178,8 @@ class Draws:
         for variant, size in self._sizes.items():
             if number < size:
                 found: Configuration = {"variant": variant, **self._neutral}
-                for name, values in self._values[variant]:
+                for name in self._used[variant]:
+                    values = self._spec.tunables[name].values
                     number, digit = divmod(number, len(values))
                     found[name] = values[digit]
                 return found
