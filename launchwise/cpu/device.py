@@ -128,7 +128,7 @@ class CpuDevice:
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
         """A CPU has no copy engine: LaunchFailed."""
-        raise LaunchFailed("the CPU device has no copy engine for tensor maps", fatal=False)
+        raise LaunchFailed("the CPU device has no copy engine for tensor maps")
 
     def page_locked(self, nbytes: int) -> np.ndarray:
         """Memory as any other."""
@@ -195,7 +195,7 @@ class CpuDevice:
         if failed or overruns:
             told = reason.value.decode(errors="replace") if failed else overruns[0]
             said = self._compiler.as_user_knows(launch.build, told)
-            raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
+            raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}")
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
         return [size for size, _ in self._library(launch.build).kernel(launch).parameters]
@@ -222,12 +222,11 @@ def _check_shape(launch: Launch) -> None:
     ):
         if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
             raise LaunchFailed(
-                f"{launch.kernel}: {what} {sizes}, each must be at least 1, allowed up to {most}",
-                fatal=False,
+                f"{launch.kernel}: {what} {sizes}, each must be at least 1, allowed up to {most}"
             )
     if math.prod(launch.block) > MOST_THREADS:
         message = f"{launch.kernel}: block {launch.block} has more than {MOST_THREADS} threads"
-        raise LaunchFailed(message, fatal=False)
+        raise LaunchFailed(message)
     if not 0 <= launch.shared_bytes <= MOST_SHARED:
         message = f"{launch.shared_bytes} B of shared memory, allowed up to {MOST_SHARED}"
-        raise LaunchFailed(f"{launch.kernel}: {message}", fatal=False)
+        raise LaunchFailed(f"{launch.kernel}: {message}")

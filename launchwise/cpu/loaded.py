@@ -24,9 +24,7 @@ def stacks(library: ctypes.CDLL) -> int:
         library.make_stacks.restype = ctypes.c_void_p
         address = library.make_stacks()
         if not address:
-            raise LaunchFailed(
-                "the system refuses 320 MiB of address space for stacks", fatal=False
-            )
+            raise LaunchFailed("the system refuses 320 MiB of address space for stacks")
         _memory_of_stacks.append(address)
     return _memory_of_stacks[0]
 
@@ -99,7 +97,7 @@ class Kernel:
         return (ctypes.c_char * size).from_buffer_copy(argument.tobytes())
 
     def _unfit(self, message: str) -> LaunchFailed:
-        return LaunchFailed(f"{self.name}: {message}", fatal=False)
+        return LaunchFailed(f"{self.name}: {message}")
 
 
 class Library:
@@ -111,7 +109,7 @@ class Library:
         try:
             self._loaded = ctypes.CDLL(str(path))
         except OSError as error:
-            raise LaunchFailed(f"{build.source}: {error}", fatal=False) from error
+            raise LaunchFailed(f"{build.source}: {error}") from error
         self._kernels: dict[str, Kernel] = {}
 
     def kernel(self, launch: Launch) -> Kernel:
@@ -149,7 +147,7 @@ class Library:
             if symbol.startswith(before) and symbol.endswith(after)
         }
         listed = ", ".join(sorted(there)) or "none"
-        return LaunchFailed(f"{self._build.source} has {what} (it has: {listed})", fatal=False)
+        return LaunchFailed(f"{self._build.source} has {what} (it has: {listed})")
 
 
 @cache

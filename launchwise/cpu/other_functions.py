@@ -86,7 +86,7 @@ def guarded(
     call()
     for buffer in buffers:
         if said := buffer.overrun():
-            raise LaunchFailed(f"{function}: {said}", fatal=False)
+            raise LaunchFailed(f"{function}: {said}")
 
 
 INTERPRET = "TRITON_INTERPRET"
@@ -157,7 +157,7 @@ class TritonFunctions:
                     raise CannotRun(_too_old()) from error
                 said = " ".join(str(cause).split()) or type(cause).__name__
                 message = f"{launch.build.source}: {launch.kernel}: {said}"
-                raise LaunchFailed(message, fatal=False) from error
+                raise LaunchFailed(message) from error
 
         # Sums keep a NaN and change numbers; what is read there shows as a NaN.
         self._calls += 1

@@ -38,7 +38,7 @@ class CannotCompile(LaunchFailed):
     """A build that g++ or the CPU device refuses; the message names file and line."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason, fatal=False)
+        super().__init__(reason)
 
 
 class CannotRun(CannotCompile):

@@ -112,7 +112,7 @@ Runnable = Launch | LaunchSequence | HostRun  # Work of a configuration that sol
 class LaunchFailed(Exception):
     """A launch failed; ``fatal`` if the device's context is lost."""
 
-    def __init__(self, reason: str, fatal: bool) -> None:
+    def __init__(self, reason: str, fatal: bool = False) -> None:
         super().__init__(reason)
         self.fatal = fatal
 
@@ -302,7 +302,7 @@ def called(
         function = library[symbol]
     except AttributeError:
         message = f"{launch.build.source} has no function {launch.kernel}"
-        raise LaunchFailed(message, fatal=False) from None
+        raise LaunchFailed(message) from None
     function.restype = None
     arguments = [_c_value(each, launch.kernel, address) for each in launch.arguments]
 
@@ -319,5 +319,5 @@ def _c_value(argument: Any, function: str, address: Callable[[Buffer], int]) -> 
         kind = np.ctypeslib.as_ctypes_type(argument.dtype)
     except NotImplementedError:
         message = f"{function}: C has no type for an argument of type {argument.dtype}"
-        raise LaunchFailed(message, fatal=False) from None
+        raise LaunchFailed(message) from None
     return kind.from_buffer_copy(argument.tobytes())

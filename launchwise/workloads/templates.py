@@ -324,18 +324,14 @@ def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
         return own
     path = folder / variant.source
     changed = path.stat().st_mtime_ns if path.is_file() else 0
-    listed, texts = (variant.source, *spec.headers), tuple(variant.kernel_names)
+    listed = (variant.source, *spec.headers)
     return [
-        name
-        for name in own
-        if name not in named or _reads_macro(folder, listed, changed, name, texts)
+        name for name in own if name not in named or _reads_macro(folder, listed, changed, name)
     ]
 
 
 @lru_cache(maxsize=1024)
-def _reads_macro(
-    folder: Path, sources: tuple[str, ...], changed: int, name: str, kernels: tuple[str, ...]
-) -> bool:
+def _reads_macro(folder: Path, sources: tuple[str, ...], changed: int, name: str) -> bool:
     for path in included_files(folder, sources):
         text = without_comments(source_text(path))
         if re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{name}\b", text, re.MULTILINE):

@@ -205,11 +205,9 @@ class DeclaredSession(Session):
                 content = self.content.arrays[name]
                 place = self.device.constant(build, argument.constant)
                 if place.nbytes < content.nbytes:
-                    raise UserError(
-                        self.workload.folder / build.source,
-                        argument.constant,
-                        f"has {place.nbytes} bytes, {name} needs {content.nbytes}",
-                    )
+                    message = f"has {place.nbytes} bytes, {name} needs {content.nbytes}"
+                    path = self.workload.folder / build.source
+                    raise UserError(path, argument.constant, message)
                 self.device.upload(place, content)
         self._constants.add(build)
 
