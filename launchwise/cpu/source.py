@@ -93,18 +93,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A ``__global__`` function.
-
-    ``name``, ``arguments``: its name, and the template arguments of an explicit instantiation, with
-        ``<>``.
-    ``scope``: named namespaces around it, the outermost first.
-    ``template``: whether it is a template, which cannot be launched without arguments.
-    """
+    """A ``__global__`` function."""
 
     name: str
-    arguments: str
-    scope: tuple[str, ...]
-    template: bool
+    arguments: str  # template arguments of an explicit instantiation, with `<>`
+    scope: tuple[str, ...]  # named namespaces around it, the outermost first
+    template: bool  # whether it is a template, which cannot be launched without arguments
     place: Place = field(compare=False)
 
 

@@ -63,17 +63,12 @@ FLOP_FIGURES = ("float32_gflops", "float64_gflops")
 
 
 class Datasheet(Strict):
-    """Figures of a card from documents.
-
-    ``figures``: name of a figure to its value, in its unit of :data:`UNITS`.
-    ``sources``: name of a figure to the document that states it.
-    ``where``: path of the table, for messages.
-    """
+    """Figures of a card from documents."""
 
     name: str
-    figures: dict[str, float] = Field({})
-    sources: dict[str, str] = Field({})
-    where: str = CARDS_FILE
+    figures: dict[str, float] = Field({})  # name of a figure to its value, in its unit of UNITS
+    sources: dict[str, str] = Field({})  # name of a figure to the document that states it
+    where: str = CARDS_FILE  # path of the table, for messages
 
     @property
     def missing(self) -> list[str]:
