@@ -17,7 +17,7 @@ def main(
     output: Path,
 ) -> None:
     """Write the contests of every problem that was measured."""
-    from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
+    from launchwise.experiment.method import Confirmation, Contests, write_contests
     from launchwise.learning.blind.answering import read_frozen
     from launchwise.learning.blind.scoring import contests_of_blind
     from launchwise.learning.reading import read_domain

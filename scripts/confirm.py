@@ -4,8 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from launchwise.base.scripting import run
-from launchwise.experiment.confirmation import Confirmation
-from launchwise.experiment.method import Method
+from launchwise.experiment.method import Confirmation, Method
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.job import ready_job
 from launchwise.measuring.pairs.visit import (

@@ -28,7 +28,7 @@ def main(
     UserError
         When the study names a library that the workload does not have.
     """
-    from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
+    from launchwise.experiment.method import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
     from launchwise.learning.contests import check_peers, contests_of_sweep
     from launchwise.learning.learnt import read_learnt

@@ -32,7 +32,7 @@ def main(
         See ``least_gain`` of the settings.
     """
     from launchwise.base.storage import write_json
-    from launchwise.experiment.confirmation import Contests, write_contests
+    from launchwise.experiment.method import Contests, write_contests
     from launchwise.learning.final import read_final
     from launchwise.learning.reading import read_domain
     from launchwise.learning.rechecking import contests_of_answers, drawn_answers, expectation

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.csv_files import read_records
-from launchwise.base.storage import whole_file
+from launchwise.base.storage import read_records, whole_file
 
 PEERS = (
     *("name", "implementation", "gpu", "device", "transferred", "total_s", "total_repeats"),

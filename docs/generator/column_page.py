@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from docs.generator.markdown import escaped, page_head, table
+from launchwise.base.typed import texts_below
 from launchwise.workloads.metrics import (
     CIRCUMSTANCES,
     COUNTERS,
@@ -13,8 +14,13 @@ from launchwise.workloads.metrics import (
     ORIGIN,
     RESULTS,
     SCHEMA_VERSION,
+    Circumstances,
     Counter,
+    Counters,
+    Keys,
     Metric,
+    Origin,
+    Results,
 )
 
 _HEAD = ("column", "type", "unit", "meaning", "Nsight Compute", "since")
@@ -31,12 +37,12 @@ def column_page() -> str:
         "missing, count: 0). Older tables are refused. Each column is one entry of "
         "`launchwise/workloads/metrics.py`",
     )
-    parts: list[tuple[str, Iterable[Metric]]] = [
-        ("Sweep: key", KEYS),
-        ("Sweep: result", RESULTS),
-        ("Sweep: circumstances", CIRCUMSTANCES),
-        ("Sweep: origin", ORIGIN),
-        ("Hardware counters", COUNTERS),
+    parts: list[tuple[str, type, Iterable[Metric]]] = [
+        ("Sweep: key", Keys, KEYS),
+        ("Sweep: result", Results, RESULTS),
+        ("Sweep: circumstances", Circumstances, CIRCUMSTANCES),
+        ("Sweep: origin", Origin, ORIGIN),
+        ("Hardware counters", Counters, COUNTERS),
     ]
     after = {
         "Sweep: key": "Then the problem's parameters, `variant` and the tunables.",
@@ -44,15 +50,17 @@ def column_page() -> str:
         "Hardware counters": "Before them: `gpu`, problem, configuration, `position` of the launch "
         "in its run from 0, number of `launches`, `kernel`, `grid_blocks`, `block_threads`.",
     }
-    for title, metrics in parts:
-        lines += [f"## {title}", "", *table(_HEAD, map(_row, metrics)), ""]
+    for title, entries, metrics in parts:
+        meanings = texts_below(entries)
+        rows = [_row(each, meanings[each.name]) for each in metrics]
+        lines += [f"## {title}", "", *table(_HEAD, rows), ""]
         if title in after:
             lines += [after[title], ""]
     return "\n".join(lines)
 
 
-def _row(metric: Metric) -> tuple[str, ...]:
+def _row(metric: Metric, meaning: str) -> tuple[str, ...]:
     source = f"`{metric.source}`" if isinstance(metric, Counter) else ""
     since = str(metric.since) if metric.since > OLDEST else ""
     kind = {"times": "list of reals", "whole": "integer"}.get(metric.kind, metric.kind)
-    return f"`{metric.name}`", kind, metric.unit, escaped(metric.meaning), source, since
+    return f"`{metric.name}`", kind, metric.unit, escaped(meaning), source, since

@@ -55,7 +55,7 @@ MODEL_PAGES = (
         "config",
         "Overlays (`config/*.yaml`) have the same keys. Snakemake merges them over `config.yaml` "
         "key by key.",
-        modules=("launchwise.experiment.confirmation",),
+        modules=("launchwise.experiment.method",),
     ),
     Page(
         "sweep",

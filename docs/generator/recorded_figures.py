@@ -32,7 +32,7 @@ def simulation() -> dict[str, Any]:
 def efficiency() -> dict[str, Any]:
     """Measured ceilings of the H200 divided by its datasheet's figures."""
     of = reference_efficiency(read_cards(ROOT / CARDS_FILE), RECORDED / "h200" / "profile.json")
-    return {"copy": of.copy_bandwidth, **of.flop, **of.tensor}
+    return {"copy": of.copy_bandwidth, **of.rates}
 
 
 @cache

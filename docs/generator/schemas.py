@@ -10,8 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from launchwise.base.typed import models_in
-from launchwise.experiment.elements import Elements
 from launchwise.experiment.method import Sweep
+from launchwise.experiment.published import Elements
 from launchwise.experiment.run_times import RunTimes
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import StudyFile

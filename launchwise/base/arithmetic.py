@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from simpleeval import DEFAULT_OPERATORS
 
-MOST_BITS = 1024
-"""Most bits of an integer: no float is larger."""
-
-MOST_CHARACTERS = 1_000
-"""Longest text that two texts make."""
+MOST_BITS = 1024  # Most bits of an integer: no float is larger
+MOST_CHARACTERS = 1_000  # Longest text that two texts make
 
 
 class TooLargeError(ArithmeticError):
@@ -80,14 +78,12 @@ def _add(left: Any, right: Any) -> Any:
     return bounded(left + right)
 
 
-def _multiply(left: Any, right: Any) -> Any:
-    _numbers(left, right, "*")
-    return bounded(left * right)
+def _of_numbers(sign: str, operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        _numbers(left, right, sign)
+        return bounded(operation(left, right))
 
-
-def _remainder(left: Any, right: Any) -> Any:
-    _numbers(left, right, "%")
-    return left % right
+    return apply
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -109,8 +105,8 @@ OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = MappingProxyType(
     {
         **{kind: each for kind, each in DEFAULT_OPERATORS.items() if kind not in _NOT_HERE},
         ast.Add: _add,
-        ast.Mult: _multiply,
-        ast.Mod: _remainder,
+        ast.Mult: _of_numbers("*", operator.mul),
+        ast.Mod: _of_numbers("%", operator.mod),
         ast.Pow: _power,
     }
 )

@@ -13,8 +13,7 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular
 
-MOST_BYTES = 2 << 30
-"""Most bytes of the arrays of an ``.npz``, unpacked."""
+MOST_BYTES = 2 << 30  # Most bytes of the arrays of an `.npz`, unpacked
 
 # A header of nothing but brackets overflows Python's parser: that is a MemoryError, too.
 _UNREADABLE = (
@@ -25,13 +24,8 @@ _UNREADABLE = (
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """Array of an ``.npy``, read as it is used.
-
-    Raises
-    ------
-    UserError
-        When the file is missing or damaged, holds objects, or less than its header says.
-    """
+    """Array of an ``.npy``, read as it is used. Raises UserError when the file is missing or
+    damaged, holds objects, or less than its header says."""
     insist_on_regular(path)
     try:
         # Mapping asks for no memory, and compares the header's shape with the length of the file.
@@ -49,16 +43,9 @@ def read_array(path: str | Path) -> np.ndarray:
 def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:
     """Arrays of an ``.npz`` by their names.
 
-    Parameters
-    ----------
-    what
-        What the file is, such as ``a model``, for messages.
-
-    Raises
-    ------
-    UserError
-        When the file is missing or damaged, holds objects, less than its headers say, or more than
-        :data:`MOST_BYTES`.
+    ``what``: what the file is, such as ``a model``, for messages.
+    Raises UserError when the file is missing or damaged, holds objects, less than its headers say,
+    or more than :data:`MOST_BYTES`.
     """
     insist_on_regular(path)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from launchwise.base.literals import visible
@@ -13,21 +13,15 @@ LONGEST_MESSAGE = 4_000
 LONGEST_NAME = 200
 """Most characters of a message, and of a key or a name in it: files of others hold any number."""
 
-MOST_NAMES = 200
-"""Most allowed names that a message lists."""
+MOST_NAMES = 200  # Most allowed names that a message lists
 
 
 class UserError(Exception):
     """A mistake that the user can fix, in one line.
 
-    Parameters
-    ----------
-    where
-        The file at fault (or the command), as the user knows it.
-    key
-        The key, column or flag inside it; empty when the whole file is meant.
-    message
-        What is wrong and what is allowed.
+    ``where``: the file at fault (or the command), as the user knows it.
+    ``key``: the key, column or flag inside it; empty when the whole file is meant.
+    ``message``: what is wrong and what is allowed.
     """
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
@@ -45,15 +39,30 @@ class UserError(Exception):
 class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; what was done is kept, and the same command goes on later.
 
-    Parameters
-    ----------
-    signal
-        Its number.
+    ``signal``: its number.
     """
 
     def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
         super().__init__(message)
         self.signal = int(signal)
+
+
+class Misfit(ValueError):
+    """A value that does not fit; ``key`` is dotted, below what is checked, and may be empty."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(key, message)
+        self.key, self.message = key, message
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+
+def check_known(key: str, what: str, names: Iterable[object], allowed: Collection[object]) -> None:
+    """Raise a Misfit for the first of ``names`` that is not allowed, with the closest that is."""
+    for name in names:
+        if name not in allowed:
+            raise Misfit(key, unknown(what, name, allowed))
 
 
 def out_of(error: MemoryError | RecursionError) -> str:
@@ -77,7 +86,6 @@ def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
 
 
 def _one_line(value: object, longest: int) -> str:
-    """A text without line ends, in which nothing hides, and without what is too long."""
     # Names and texts of files may hold what steers a terminal.
     return visible(" ".join(_shortened(str(value), longest).split()))
 

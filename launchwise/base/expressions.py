@@ -29,7 +29,7 @@ from launchwise.base.arithmetic import (
     is_too_large,
     round_up,
 )
-from launchwise.base.errors import LONGEST_NAME, unknown
+from launchwise.base.errors import LONGEST_NAME, Misfit, unknown
 
 __all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 
@@ -73,21 +73,14 @@ class Arithmetic:
     functions: Mapping[str, Callable[..., Any]]
     # ``b if a else c`` of these three, in this order.
     choose: Callable[[Closure, Closure, Closure], Closure]
-    # Conditions joined by ``and``.
-    every: Callable[[Sequence[Closure]], Closure]
-    # Conditions joined by ``or``.
-    some: Callable[[Sequence[Closure]], Closure]
+    every: Callable[[Sequence[Closure]], Closure]  # conditions joined by `and`
+    some: Callable[[Sequence[Closure]], Closure]  # conditions joined by `or`
 
 
 @lru_cache(maxsize=8192)
 def compiled(text: str, arithmetic: Arithmetic) -> Closure:
-    """An expression as nested functions, to be evaluated many times.
-
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression.
-    """
+    """An expression as nested functions, to be evaluated many times. Raises ValueError when
+    ``text`` is not an expression."""
     names_in(text)  # Refuses what is more than arithmetic.
     return _compiled(parsed(text), arithmetic)
 
@@ -148,46 +141,27 @@ _SINGLE = Arithmetic(
 )
 
 
-@dataclass(frozen=True)
-class Extent:
-    """Size of an expression with derived names replaced by what they stand for."""
-
-    # Length of its text, with brackets.
-    characters: int
-    # Its nesting.
-    levels: int
+Extent = tuple[int, int]
+"""Characters, with brackets, and levels of an expression with what its derived names stand for."""
 
 
 def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
-    """Size of an expression, at most.
-
-    Raises
-    ------
-    ValueError
-        When it is not an expression, or too large for one: a dozen names, each twice the one
-        before, stand for thousands.
-    """
+    """Size of an expression, at most. Raises ValueError when it is not an expression, or too large
+    for one: a dozen names, each twice the one before, stand for thousands."""
     names, levels = _read(text)
     inside = [derived[name] for name in names if name in derived]
-    found = Extent(
-        len(text) + sum(each.characters + len("()") for each in inside),
-        levels + max((each.levels for each in inside), default=0),
-    )
-    if found.characters > MOST_CHARACTERS or found.levels > MOST_LEVELS:
+    characters = len(text) + sum(each + len("()") for each, _ in inside)
+    levels += max((each for _, each in inside), default=0)
+    if characters > MOST_CHARACTERS or levels > MOST_LEVELS:
         allowed = f"more than {MOST_CHARACTERS:,} characters or {MOST_LEVELS} levels"
-        raise ValueError(f"{_quoted(text)} has {allowed} with what its names stand for")
-    return found
+        raise _refused(text, f"has {allowed} with what its names stand for")
+    return characters, levels
 
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
-    """Names that an expression reads, without function names.
-
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression or calls a function that does not exist.
-    """
+    """Names that an expression reads, without function names. Raises ValueError when ``text`` is
+    not an expression or calls a function that does not exist."""
     return frozenset(_read(text)[0])
 
 
@@ -195,25 +169,37 @@ def names_in(text: str) -> frozenset[str]:
 def _read(text: str) -> tuple[tuple[str, ...], int]:
     """Names as often as an expression reads them, without function names, and its levels."""
     if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"{_quoted(text)} is not an expression: longer than {MOST_CHARACTERS:,}")
+        raise _refused(text, f"is not an expression: longer than {MOST_CHARACTERS:,}")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
-        raise ValueError(f"{_quoted(text)} is not an expression: {reason}") from error
-    nodes, levels = _nodes(tree, text)
+        raise _refused(text, f"is not an expression: {reason}") from error
+    nodes, levels, level = list[ast.AST](), 0, list[ast.AST]([tree])
+    while level:
+        nodes, levels = nodes + level, levels + 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        # Most readers are recursive.
+        if levels > MOST_LEVELS:
+            raise _refused(text, f"is not an expression: more than {MOST_LEVELS} levels deep")
     if not all(_is_allowed(node) for node in nodes):
-        raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
+        raise _refused(text, "uses more than names, numbers, operators and functions")
     signs = (node for node in nodes if isinstance(node, ast.operator | ast.unaryop | ast.cmpop))
     if strange_sign := next((type(each) for each in signs if type(each) not in OPERATORS), None):
-        raise ValueError(f"{_quoted(text)} uses {_sign(strange_sign)}")
+        raise _refused(text, f"uses {_sign(strange_sign)}")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
-        raise ValueError(
-            f"{_quoted(text)} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})"
-        )
+        raise _refused(text, f"calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
     names = (node.id for node in nodes if isinstance(node, ast.Name))
     return tuple(name for name in names if name not in called), levels
+
+
+def _is_allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.keywords
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float | str) and not is_too_large(node.value)
+    return isinstance(node, _ALLOWED)
 
 
 def _sign(kind: type[ast.AST]) -> str:
@@ -224,63 +210,37 @@ def _sign(kind: type[ast.AST]) -> str:
     return f"{sign}, which is no operator here{powers.get(sign, '')}"
 
 
+def _refused(text: str, why: str) -> ValueError:
+    shown = text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]} …"
+    return ValueError(f"{shown!r} {why}")
+
+
 def parsed(text: str) -> ast.expr:
     """The tree of an expression, which the caller may change."""
     return ast.parse(text.strip(), mode="eval").body
 
 
-def _nodes(tree: ast.AST, text: str) -> tuple[list[ast.AST], int]:
-    """Every node, and the number of levels, which is limited: most readers are recursive."""
-    nodes, levels = list[ast.AST](), 0
-    level = [tree]
-    while level:
-        nodes += level
-        levels += 1
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if levels > MOST_LEVELS:
-            raise ValueError(
-                f"{_quoted(text)} is not an expression: more than {MOST_LEVELS} levels deep"
-            )
-    return nodes, levels
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]} …")
-
-
 def check_names(key: str, text: str, known: Collection[str]) -> None:
-    """Insist that an expression reads ``known`` names only.
-
-    Raises
-    ------
-    ValueError
-        With ``key``: it is not an expression, or a name of it is unknown.
-    """
+    """Insist that an expression reads ``known`` names only. Raises Misfit with ``key``: it is not
+    an expression, or a name of it is unknown."""
     try:
         strange = sorted(names_in(text) - set(known))
     except ValueError as error:
-        raise ValueError(f"{key}: {error}") from error
+        raise Misfit(key, str(error)) from error
     if strange:
-        raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
+        raise Misfit(key, f"{unknown('name', strange[0], known)} in {text!r}")
 
 
 def substituted(text: str, values: Mapping[str, str]) -> str:
-    """The expression with names replaced by other expressions.
-
-    Raises
-    ------
-    ValueError
-        When one of them is not an expression, or the result would be too long for one.
-    """
+    """The expression with names replaced by other expressions. Raises ValueError when one of them
+    is not an expression, or the result would be too long for one."""
     replaced = names_in(text) & values.keys()
     if not replaced:
         return text
     tree = parsed(text)
     read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
     if len(text) + sum(len(values.get(name, "")) for name in read) > MOST_CHARACTERS:
-        raise ValueError(
-            f"{_quoted(text)} grows beyond {MOST_CHARACTERS:,} characters without its names"
-        )
+        raise _refused(text, f"grows beyond {MOST_CHARACTERS:,} characters without its names")
     trees = {name: parsed(values[name]) for name in replaced}
 
     class Replace(ast.NodeTransformer):
@@ -293,16 +253,9 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
 def inlined(text: str, derived: Mapping[str, str]) -> str:
     """The expression with the expressions of derived names in their place.
 
-    Parameters
-    ----------
-    derived
-        Name to expression; each may read those before it.
-
-    Raises
-    ------
-    ValueError
-        When one of them is not an expression, or the result would be too long for one: a dozen
-        names, each twice the one before, stand for thousands.
+    ``derived``: name to expression; each may read those before it.
+    Raises ValueError when one of them is not an expression, or the result would be too long for
+    one: a dozen names, each twice the one before, stand for thousands.
     """
     for name in reversed([*derived]):
         text = substituted(text, {name: derived[name]})
@@ -310,32 +263,18 @@ def inlined(text: str, derived: Mapping[str, str]) -> str:
     return text
 
 
-def _is_allowed(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and not node.keywords
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float | str) and not is_too_large(node.value)
-    return isinstance(node, _ALLOWED)
-
-
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """Value of the expression ``text`` with ``names`` bound.
-
-    Raises
-    ------
-    ValueError
-        When ``text`` is not an expression or has no value: unknown name, division by zero,
-        overflow.
-    """
+    """Value of the expression ``text`` with ``names`` bound. Raises ValueError when ``text`` is not
+    an expression or has no value: unknown name, division by zero, overflow."""
     value_of = compiled(text, _SINGLE)
     try:
         value = value_of(names)
     except KeyError as error:
-        raise ValueError(f"{_quoted(text)} cannot be evaluated: unknown name {error}") from None
+        raise _refused(text, f"cannot be evaluated: unknown name {error}") from None
     except _FAILURES as error:
-        raise ValueError(f"{_quoted(text)} cannot be evaluated: {error}") from error
+        raise _refused(text, f"cannot be evaluated: {error}") from error
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{_quoted(text)} cannot be evaluated: {value} is no number")
+        raise _refused(text, f"cannot be evaluated: {value} is no number")
     return value
 
 
@@ -349,10 +288,7 @@ class Formulas:
     A sweep evaluates the same few expressions for thousands of rows. The cache key holds only the
     raw names that an expression reads.
 
-    Parameters
-    ----------
-    derived
-        Name to expression; each may read raw names and the derived names before it.
+    ``derived``: name to expression; each may read raw names and the derived names before it.
     """
 
     def __init__(self, derived: Mapping[str, str]) -> None:
@@ -376,13 +312,8 @@ class Formulas:
         return self._plan(text)[0]
 
     def value(self, text: str, names: Mapping[str, Any]) -> Any:
-        """Value of ``text`` with the raw ``names`` bound.
-
-        Raises
-        ------
-        ValueError
-            When a name is missing or the expression cannot be evaluated.
-        """
+        """Value of ``text`` with the raw ``names`` bound. Raises ValueError when a name is missing
+        or the expression cannot be evaluated."""
         raw, steps = self._plan(text)
         try:
             key = (text, *map(names.__getitem__, raw))

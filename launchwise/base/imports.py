@@ -21,10 +21,7 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     Files of ``start`` that belong to the library are among them, and so are files that are imported
     relatively: those of a workload's own package.
 
-    Parameters
-    ----------
-    lazy
-        Whether imports inside functions and for type checkers alone count.
+    ``lazy``: whether imports inside functions and for type checkers alone count.
     """
     queue = list(start)
     found = {path for path in queue if is_module(path)}
@@ -38,7 +35,6 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
 
 @cache
 def _imported(path: Path, lazy: bool) -> frozenset[Path]:
-    """Files that a file imports: by the name of this package, or relatively."""
     found: set[Path] = set()
     for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), lazy):
         if isinstance(node, ast.Import):
@@ -65,14 +61,9 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
     for name in _BLOCKS:
         for node in getattr(tree, name, ()):
             yield node
-            if lazy or not (isinstance(node, _FUNCTIONS) or _is_for_type_checkers(node)):
+            typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            if lazy or not (isinstance(node, _FUNCTIONS) or typing_only):
                 yield from _nodes(node, lazy)
-
-
-def _is_for_type_checkers(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name)):
-        return False
-    return node.test.id == "TYPE_CHECKING"
 
 
 @cache

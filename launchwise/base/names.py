@@ -8,14 +8,9 @@ from pathlib import Path
 
 from launchwise.base.errors import LONGEST_NAME, UserError
 
-SPEC_FILE = "spec.yaml"
-"""Specification of a workload, in its folder."""
-
-WORKLOAD = r"^[a-z][a-z0-9_]*$"
-"""Pattern of the names of workloads."""
-
-GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"
-"""Pattern of the names of GPUs, which are folders of results."""
+SPEC_FILE = "spec.yaml"  # Specification of a workload, in its folder
+WORKLOAD = r"^[a-z][a-z0-9_]*$"  # Pattern of the names of workloads
+GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"  # Pattern of the names of GPUs, which are folders of results
 
 
 def assigned(values: Mapping[str, object]) -> str:
@@ -31,17 +26,9 @@ def named_values(
 ) -> dict[str, str]:
     """Words ``NAME=VALUE`` of a command as a mapping.
 
-    Parameters
-    ----------
-    flag
-        What the words belong to, for the message; the word itself when left out.
-    parted
-        Parts a word at an equals sign; the last one where names are paths.
-
-    Raises
-    ------
-    UserError
-        When a word has no equals sign, no name or no value, or a name is given twice.
+    ``flag``: what the words belong to, for the message; the word itself when left out.
+    ``parted``: parts a word at an equals sign; the last one where names are paths.
+    Raises UserError when a word has no equals sign, no name or no value, or a name is given twice.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -60,19 +47,11 @@ def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:
     Data are passed on: what stands in them leads nowhere else, through links neither. Paths that
     the user types, on the command line or in the settings, are not checked by this.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload, the study or the import.
-    name
-        Path relative to it, as the data have it.
-    where, key
-        File and key that name it, for the message.
-
-    Raises
-    ------
-    UserError
-        When it is absolute, leads out of the folder, or holds what no source file can name.
+    ``folder``: folder of the workload, the study or the import.
+    ``name``: path relative to it, as the data have it.
+    ``where``, ``key``: file and key that name it, for the message.
+    Raises UserError when it is absolute, leads out of the folder, or holds what no source file can
+    name.
     """
     path = folder / name
     if not name.isprintable() or set(name) & {'"', "\\"} or not name.strip():
@@ -93,13 +72,8 @@ def beside(folder: Path, name: str) -> Path:
 
 
 def check_folder_name(folder: Path) -> None:
-    """Insist that a folder's name is one that a workload may have.
-
-    Raises
-    ------
-    UserError
-        When it is not, with a name near to it.
-    """
+    """Insist that a folder's name is one that a workload may have. Raises UserError when it is not,
+    with a name near to it."""
     name = folder.name
     if len(name) > LONGEST_NAME:
         message = f"names the workload: is longer than {LONGEST_NAME} characters"

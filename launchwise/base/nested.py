@@ -24,12 +24,8 @@ def nested(text: str) -> Any:
 
     A list is an operator or a function and its operands: ``["name", "n"]`` is a parameter's value,
     ``if`` has a condition and two values, all others are written as in Python. Chained comparisons
-    are joined by ``and``, ``in`` becomes equalities. What is no list is a value.
-
-    Raises
-    ------
-    ValueError
-        When it divides by ``/``, or has another operator that these lists do not.
+    are joined by ``and``, ``in`` becomes equalities. What is no list is a value. Raises ValueError
+    when it divides by ``/``, or has another operator that these lists do not.
     """
     return _nested(parsed(text))
 

@@ -15,18 +15,15 @@ import numpy as np
 LEAST_ROUNDS = 6
 """Fewest rounds whose median has a 95 % interval without assumptions: 1 - 2 / 2^6 = .97."""
 
-EQUAL = 0.02
-"""Ratios this near to 1 make no difference to anybody."""
+EQUAL = 0.02  # Ratios this near to 1 make no difference to anybody
 
 FASTER, SLOWER, TIE, UNDECIDED = "faster", "slower", "tie", "undecided"
 
 
 def outcome(low: float, high: float) -> str:
-    """What the interval of a ratio of speeds says.
-
-    ``faster`` or ``slower`` where it does not hold 1. ``tie`` only where all of it is within
-    :data:`EQUAL` of 1: a wide interval that holds 1, or none (NaN), leaves it ``undecided``.
-    """
+    """What the interval of a ratio of speeds says. ``faster`` or ``slower`` where it does not hold
+    1. ``tie`` only where all of it is within :data:`EQUAL` of 1: a wide interval that holds 1, or
+    none (NaN), leaves it ``undecided``."""
     if low > 1:
         return FASTER
     if high < 1:
@@ -38,15 +35,12 @@ def outcome(low: float, high: float) -> str:
 class Ratio:
     """Ratio of two times measured in pairs."""
 
-    # Median over the pairs; NaN without any.
-    value: float
+    value: float  # median over the pairs; NaN without any
     # Limits of its 95 % interval; NaN for less than LEAST_ROUNDS pairs.
     low: float
     high: float
-    # Number of pairs.
-    pairs: int
-    # How many were discarded: at different clocks, or on a hindered card.
-    thrown: int
+    pairs: int  # number of pairs
+    thrown: int  # how many were discarded: at different clocks, or on a hindered card
 
     @property
     def half_width(self) -> float:
@@ -68,24 +62,16 @@ def paired_ratio(
     The interval of the median is that of the sign test (Conover, Practical Nonparametric
     Statistics, 1999, section 3.2): it assumes nothing of how times are distributed.
 
-    Parameters
-    ----------
-    reference_ms, times_ms
-        Times of the reference and of the configuration, ms, shape (rounds,).
-    reference_mhz, clocks_mhz
-        SM clocks while they ran, MHz, shape (rounds,); 0 where unknown.
-    clock_tolerance
-        Relative difference of clocks above which a pair is discarded; none is where a clock is
+    ``reference_ms``, ``times_ms``: times of the reference and of the configuration, ms, shape
+        (rounds,).
+    ``reference_mhz``, ``clocks_mhz``: SM clocks while they ran, MHz, shape (rounds,); 0 where
         unknown.
-    hindered
-        Rounds, shape (rounds,), in which something from outside held the card back: their pairs
-        are discarded as well, because a kernel that computes loses more by a low clock than one
-        that waits for memory.
-
-    Raises
-    ------
-    ValueError
-        When the shapes differ.
+    ``clock_tolerance``: relative difference of clocks above which a pair is discarded; none is
+        where a clock is unknown.
+    ``hindered``: rounds, shape (rounds,), in which something from outside held the card back: their
+        pairs are discarded as well, because a kernel that computes loses more by a low clock than
+        one that waits for memory.
+    Raises ValueError when the shapes differ.
     """
     times = [np.asarray(each, dtype=float) for each in (reference_ms, times_ms)]
     clocks = [np.asarray(each, dtype=float) for each in (reference_mhz, clocks_mhz)]
@@ -110,11 +96,9 @@ def paired_ratio(
 
 @lru_cache(maxsize=1024)
 def rank_of_limit(count: int) -> int:
-    """Rank from 0 of the lower limit among sorted values; that of the upper limit from the end.
-
-    The largest with P(B <= rank) < 2.5 % for B ~ binomial(count, 1/2), in whole numbers: what
-    ``scipy.stats.quantile_test`` takes, which loads for a second in each measuring process.
-    """
+    """Rank from 0 of the lower limit among sorted values; that of the upper limit from the end. The
+    largest with P(B <= rank) < 2.5 % for B ~ binomial(count, 1/2), in whole numbers: what
+    ``scipy.stats.quantile_test`` takes, which loads for a second in each measuring process."""
     rank, ways, total = 0, 1, 1
     while 40 * total < 2**count:
         ways = ways * (count - rank) // (rank + 1)

@@ -30,13 +30,9 @@ def in_parallel(
 ) -> list[Result]:
     """``[function(item) for item in items]``, several at a time.
 
-    Parameters
-    ----------
-    function
-        May use anything of this process; what it changes there is lost. What it returns and raises
-        travels back.
-    processes
-        Largest number of processes; with 1 the calls are made in this process.
+    ``function``: may use anything of this process; what it changes there is lost. What it returns
+        and raises travels back.
+    ``processes``: largest number of processes; with 1 the calls are made in this process.
     """
     global _shared
     processes = min(processes, len(items))
@@ -62,7 +58,6 @@ def _end_on_interrupt() -> None:
 
 
 def _call(number: int) -> tuple[Any, Counter[str]]:
-    """Result of the call, and the work that it counted."""
     assert _shared is not None
     function, items = _shared
     before = work.counted()

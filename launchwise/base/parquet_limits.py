@@ -15,27 +15,17 @@ import pyarrow.parquet
 from launchwise.base.errors import UserError
 from launchwise.base.storage import insist_on_regular
 
-MOST_VALUES = 200_000_000
-"""Most values of all columns together."""
-
-MOST_BYTES = 2 << 30
-"""Most bytes, unpacked; also of all texts of a column."""
+MOST_VALUES = 200_000_000  # Most values of all columns together
+MOST_BYTES = 2 << 30  # Most bytes, unpacked; also of all texts of a column
 
 
 def insist_on_limits(path: str | Path, most_values: int = MOST_VALUES) -> None:
     """Insist that a Parquet file unpacks to no more than the limits.
 
-    Parameters
-    ----------
-    most_values
-        Most values of all columns together; files that a stage makes of many may hold more.
-
-    Raises
-    ------
-    UserError
-        With the limit that it leaves; or when it is no regular file.
-    OSError, ValueError, pyarrow.ArrowException
-        When it is no complete Parquet file.
+    ``most_values``: most values of all columns together; files that a stage makes of many may hold
+        more.
+    Raises UserError with the limit that it leaves; or when it is no regular file. Raises OSError,
+    ValueError, pyarrow.ArrowException when it is no complete Parquet file.
     """
     insist_on_regular(path)
     with pyarrow.parquet.ParquetFile(path) as file:

@@ -30,10 +30,7 @@ RECORDED_ELSEWHERE = "" if IN_CLONE else "take recorded sweeps in with launchwis
 def shipped(path: str | Path = "") -> Path:
     """A file or folder of launchwise, by its path in the repository; it need not exist.
 
-    Parameters
-    ----------
-    path
-        Such as ``rules/common.smk`` or ``launchwise/cuda/child.py``.
+    ``path``: such as ``rules/common.smk`` or ``launchwise/cuda/child.py``.
     """
     return (ROOT if Path(path).parts[:1] == (PACKAGE,) else SHIPPED) / path
 
@@ -45,18 +42,14 @@ def is_module(path: Path) -> bool:
 
 
 def in_repository(path: Path) -> Path:
-    """The place that a file of launchwise has in a clone; other paths stay.
-
-    For orders and names that must be the same for a clone and a wheel of it.
-    """
+    """The place that a file of launchwise has in a clone; other paths stay. For orders and names
+    that must be the same for a clone and a wheel of it."""
     return ROOT / path.relative_to(SHIPPED) if path.is_relative_to(SHIPPED) else path
 
 
 def here_or_shipped(path: str | Path, here: Path = Path()) -> Path:
-    """A path of the settings: below ``here``, else launchwise's own of that name.
-
-    A path that is in neither is below ``here``.
-    """
+    """A path of the settings: below ``here``, else launchwise's own of that name. A path that is in
+    neither is below ``here``."""
     own = here / path
     apart = Path(path).is_absolute() or ".." in Path(path).parts
     return own if apart or own.exists() or not shipped(path).exists() else shipped(path)

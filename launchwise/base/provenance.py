@@ -52,12 +52,8 @@ def commit(root: str | Path = ROOT) -> str:
 def changes_since(one: str, paths: Sequence[Path], root: str | Path = ROOT) -> int | None:
     """Number of commits that changed any of ``paths`` after ``one``; None where git knows none.
 
-    Parameters
-    ----------
-    one
-        A commit by its hexadecimal name; what else a table may hold is not given to git.
-    paths
-        Files and folders; ``*`` stands for any text of one name.
+    ``one``: a commit by its hexadecimal name; what else a table may hold is not given to git.
+    ``paths``: files and folders; ``*`` stands for any text of one name.
     """
     if not re.fullmatch(r"[0-9a-f]{7,40}", one):
         return None

@@ -11,6 +11,9 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import shutil
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,23 +24,89 @@ from typing import Any, get_origin, get_type_hints
 
 from launchwise.base import work
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
-from launchwise.base.modules import load_modules
 from launchwise.base.storage import FULL, RESULTS, own_place, why_not_written
+
+LOAD = """
+is_there() { type module >/dev/null 2>&1; }
+if ! is_there && [ -r "${MODULESHOME-}/init/bash" ]; then
+  . "$MODULESHOME/init/bash" >/dev/null 2>&1
+elif ! is_there; then
+  # A file of a system that was removed may be left over.
+  for init in /etc/profile.d/*modules.sh /etc/profile.d/*lmod.sh; do
+    if [ -r "$init" ]; then . "$init" >/dev/null 2>&1; fi
+    if is_there; then break; fi
+  done
+fi
+if ! is_there; then echo "there is no command module" >&2; exit 1; fi
+module load "$@" || exit
+exec "$ENV_PROGRAM" -0
+"""
+"""For bash. Shells of jobs may lack the function ``module``, so its own file defines it. What is
+loaded are arguments, never part of this text."""
+
+SHELLS_OWN = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "ENV_PROGRAM"})
+CONTAINERS = frozenset({"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"})
+"""Variables of processes in a container."""
+
+PATIENCE_S = 120.0
+
+
+def load_modules(names: Sequence[str]) -> None:
+    """Change this process's environment as ``module load`` does; child processes inherit it.
+
+    ``names``: modules in the order in which they are loaded; nothing happens without one, or in a
+        container, which brings its own toolkit.
+    Raises UserError when a module cannot be loaded, with what the module system said.
+    """
+    if not names or not CONTAINERS.isdisjoint(os.environ):
+        return
+    bash, env = shutil.which("bash"), shutil.which("env")
+    if bash is None or env is None:
+        raise UserError(f"module load {' '.join(names)}", "", "needs bash and env")
+    try:
+        done = subprocess.run(
+            [bash, "--noprofile", "--norc", "-c", LOAD, "bash", *names],
+            env={**os.environ, "ENV_PROGRAM": env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise _failed(names, f"took longer than {PATIENCE_S:g} s") from None
+    said = done.stderr.decode(errors="replace").strip()
+    # Old versions of Environment Modules end with 0 where they found nothing.
+    if done.returncode != 0 or "ERROR" in said:
+        raise _failed(names, said or f"ended with status {done.returncode}")
+    _take(done.stdout)
+
+
+def _take(listed: bytes) -> None:
+    pairs = (entry.partition(b"=")[::2] for entry in listed.split(b"\0") if entry)
+    loaded = {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
+    for name in {*os.environ} - {*loaded} - SHELLS_OWN:
+        del os.environ[name]
+    for name, value in loaded.items():
+        if name not in SHELLS_OWN:
+            os.environ[name] = value
+
+
+def _failed(names: Sequence[str], why: str) -> UserError:
+    where = f"module load {' '.join(names)}"
+    return UserError(where, "", f"{socket.gethostname()}: {why}; see `modules` in config.yaml")
+
 
 log = logging.getLogger("launchwise")
 
-EXIT_RESUMABLE = 75
-"""Exit code of a script that was interrupted: the same command resumes."""
+EXIT_RESUMABLE = 75  # Exit code of a script that was interrupted: the same command resumes
 
 
 @dataclass(frozen=True)
 class Job:
     """What a rule gives its script, as plain values."""
 
-    # Name of the rule.
-    rule: str
-    # Log file; empty without one.
-    log: Sequence[str]
+    rule: str  # name of the rule
+    log: Sequence[str]  # log file; empty without one
     # ``input``, ``output``, ``params`` and ``wildcards``: name to value, files without a name under
     # the word itself; ``job``: ``threads`` and ``log``. JSON-able.
     given: Mapping[str, Mapping[str, Any]]
@@ -55,7 +124,6 @@ class Job:
 
 
 def _named(kind: str, items: Any) -> dict[str, Any]:
-    """Name to value; positional ones, which come first, under ``kind``."""
     named = {
         name: list(value) if isinstance(value, list) else value for name, value in items.items()
     }
@@ -67,15 +135,8 @@ def _named(kind: str, items: Any) -> dict[str, Any]:
 def run(main: Callable[..., None]) -> None:
     """Call a script's function with what its rule gives it (:func:`arguments_of`).
 
-    Parameters
-    ----------
-    main
-        Function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
-
-    Raises
-    ------
-    SystemExit
-        When the script fails; its message was logged (:func:`running`).
+    ``main``: function of the script's own file, to which Snakemake gives ``snakemake`` as a global.
+    Raises SystemExit when the script fails; its message was logged (:func:`running`).
     """
     run_job(main, Job.of(main.__globals__["snakemake"]))
 
@@ -98,12 +159,8 @@ def arguments_of(main: Callable[..., None], job: Job) -> dict[str, Any]:
     are the files without a name, ``threads`` and ``log`` those of the rule. A parameter with a
     default may be missing. Values are validated as the annotations say (pydantic): files become
     :class:`~pathlib.Path`, settings their models. ``list[Path]`` takes all files that the rule
-    lists under a name, ``Path`` the only one, ``Path | None`` one or none.
-
-    Raises
-    ------
-    UserError
-        When the rule lacks a name, has it twice, or gives it something of another type.
+    lists under a name, ``Path`` the only one, ``Path | None`` one or none. Raises UserError when
+    the rule lacks a name, has it twice, or gives it something of another type.
     """
     hints, found = get_type_hints(main), {}
     for name, parameter in inspect.signature(main).parameters.items():

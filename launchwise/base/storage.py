@@ -1,9 +1,11 @@
-"""Writes files atomically, and hashes their content."""
+"""Writes files atomically, reads them within limits, and hashes their content."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -26,13 +28,8 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def own_place(path: str | Path) -> Path:
-    """A place for an output: a link that stands there is removed, its target stays as it is.
-
-    Raises
-    ------
-    UserError
-        When a folder on the way to it is a link that leads out of ``results/``.
-    """
+    """A place for an output: a link that stands there is removed, its target stays as it is. Raises
+    UserError when a folder on the way to it is a link that leads out of ``results/``."""
     target = Path(path)
     top = _results_above(target)
     try:
@@ -56,13 +53,8 @@ def _results_above(path: Path) -> Path | None:
 
 
 def new_folder(path: str | Path) -> Path:
-    """An empty folder in the place of whatever was there.
-
-    Raises
-    ------
-    UserError
-        See :func:`own_place`.
-    """
+    """An empty folder in the place of whatever was there. Raises UserError: see
+    :func:`own_place`."""
     folder = own_place(path)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,13 +67,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
     The scratch file is flushed to disk before the move and removed after a failure, so that a
     reader (or a rerun after a full disk) sees the old file or the new one and never a part. A link
-    in the place of ``path`` is replaced.
-
-    Raises
-    ------
-    UserError
-        When the disk is full, or the folder cannot be written or lies elsewhere
-        (:func:`own_place`).
+    in the place of ``path`` is replaced. Raises UserError when the disk is full, or the folder
+    cannot be written or lies elsewhere (:func:`own_place`).
     """
     target = own_place(path)
     try:
@@ -96,7 +83,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         with open(scratch, "rb+") as written:
             os.fsync(written.fileno())
         # mkstemp makes private files; results are meant to be read by the whole group.
-        scratch.chmod(0o666 & ~_umask())
+        umask = os.umask(0)
+        os.umask(umask)
+        scratch.chmod(0o666 & ~umask)
         _move(scratch, target)
     except OSError as error:
         raise UserError(target, "", f"cannot be written: {error.strerror or error}") from error
@@ -105,7 +94,6 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 
 def _move(scratch: Path, target: Path) -> None:
-    """Rename a file, on a file system of a network, too."""
     size = scratch.stat().st_size
     try:
         os.replace(scratch, target)
@@ -117,12 +105,6 @@ def _move(scratch: Path, target: Path) -> None:
         raise OSError(errno.EIO, "the file system did not rename it")
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
-
-
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` (UTF-8) to ``path`` atomically."""
     with whole_file(path) as scratch:
@@ -130,7 +112,6 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` atomically."""
     with whole_file(path) as scratch:
         scratch.write_bytes(content)
 
@@ -140,23 +121,15 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
-MOST_BYTES = 256 << 20
-"""Longest file that is read as a whole, bytes."""
+MOST_BYTES = 256 << 20  # Longest file that is read as a whole, bytes
 
 MOST_VALUES = 10_000_000
 """Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
 
 
 def insist_on_regular(path: str | Path) -> None:
-    """Insist that what exists at a path is no device, pipe or socket, which may have no end.
-
-    A missing file and a folder are left to what reads it.
-
-    Raises
-    ------
-    UserError
-        When it is one.
-    """
+    """Insist that what exists at a path is no device, pipe or socket, which may have no end. A
+    missing file and a folder are left to what reads it. Raises UserError when it is one."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -169,21 +142,15 @@ def _check_regular(path: str | Path, mode: int) -> None:
         raise UserError(path, "", "is no regular file, but a device, pipe or socket")
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file; a pipe, too, before anything is written to it."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # A pipe, too, before anything is written to it.
 
 
 def first_bytes(path: str | Path, most: int) -> bytes:
-    """The first ``most`` bytes of a file, or all of a shorter one.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, or is no regular file.
-    """
+    """The first ``most`` bytes of a file, or all of a shorter one. Raises UserError when it cannot
+    be read, or is no regular file."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_at_once) as file:
             _check_regular(path, os.fstat(file.fileno()).st_mode)
             return file.read(most)
     except OSError as error:
@@ -193,13 +160,8 @@ def first_bytes(path: str | Path, most: int) -> bytes:
 
 
 def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
-    """Content of a file.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, or is longer than ``most`` bytes.
-    """
+    """Content of a file. Raises UserError when it cannot be read, or is longer than ``most``
+    bytes."""
     content = first_bytes(path, most + 1)
     if len(content) > most:
         raise UserError(path, "", f"is longer than {most:,} bytes")
@@ -207,13 +169,8 @@ def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
-    """Content of a UTF-8 file (see :func:`read_bytes`).
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, is too long or no UTF-8.
-    """
+    """Content of a UTF-8 file (see :func:`read_bytes`). Raises UserError when it cannot be read, is
+    too long or no UTF-8."""
     try:
         return read_bytes(path, most).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -221,13 +178,8 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
-
-    Raises
-    ------
-    UserError
-        When it is missing, too long or no JSON, gives a key twice, or holds NaN or an infinity.
-    """
+    """Read a JSON file. Raises UserError when it is missing, too long or no JSON, gives a key
+    twice, or holds NaN or an infinity."""
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
@@ -258,13 +210,8 @@ def _no_number(name: str) -> Any:
 
 
 def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
-    """Read a JSON file that holds an object with these keys.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, is no object, or lacks a key.
-    """
+    """Read a JSON file that holds an object with these keys. Raises UserError when it cannot be
+    read, is no object, or lacks a key."""
     found = read_json(path)
     if not isinstance(found, dict):
         raise UserError(path, "", "must be an object of JSON")
@@ -273,8 +220,7 @@ def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
     return found
 
 
-SEAL = "content_digest"
-"""Key of a sealed file's own digest."""
+SEAL = "content_digest"  # Key of a sealed file's own digest
 
 
 def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
@@ -285,13 +231,8 @@ def write_sealed_json(path: str | Path, value: dict[str, Any]) -> None:
 
 
 def read_sealed_json(path: str | Path, *keys: str) -> dict[str, Any]:
-    """Read what :func:`write_sealed_json` wrote, without its digest.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, is no object, lacks a key, or is not as it was written.
-    """
+    """Read what :func:`write_sealed_json` wrote, without its digest. Raises UserError when it
+    cannot be read, is no object, lacks a key, or is not as it was written."""
     found = read_json_object(path, *keys)
     if found.pop(SEAL, None) != digest(found):
         raise UserError(path, SEAL, "is not that of the content: the file was changed or is old")
@@ -331,3 +272,20 @@ def digest_in_order(paths: Iterable[Path]) -> str:
     for path in paths:
         total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:16]
+
+
+MOST_CSV_BYTES = 16 << 20  # Longest CSV file of a project, bytes
+
+Record = dict[str, Any]
+"""Column to its text; None for a missing one, and a list at None for fields too many."""
+
+
+def read_records(path: str | Path) -> tuple[list[str], list[tuple[int, Record]]]:
+    """Columns of a CSV file, and its rows with the number of the line where each ends. Raises
+    UserError when it cannot be read, is too long or no CSV."""
+    text = read_text(path, MOST_CSV_BYTES)
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        return list(reader.fieldnames or []), [(reader.line_num, record) for record in reader]
+    except csv.Error as error:
+        raise UserError(path, "", f"is not CSV: {error}") from error

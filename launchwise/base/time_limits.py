@@ -15,17 +15,9 @@ from launchwise.base.errors import UserError
 def cpu_limit(seconds: float, where: str | Path) -> Iterator[None]:
     """Limit of the CPU time of a block, in the main thread.
 
-    Parameters
-    ----------
-    seconds
-        Of the whole process.
-    where
-        File that the block reads, for the message.
-
-    Raises
-    ------
-    UserError
-        When the block takes longer.
+    ``seconds``: of the whole process.
+    ``where``: file that the block reads, for the message.
+    Raises UserError when the block takes longer.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -45,15 +45,8 @@ class StackingError(AnswerError, AttributeError):
 class Answers:
     """A file of answers.
 
-    Parameters
-    ----------
-    path
-        As ``launchwise export --format triton`` writes it.
-
-    Raises
-    ------
-    AnswerError
-        When it cannot be read, or is no such file.
+    ``path``: as ``launchwise export --format triton`` writes it.
+    Raises AnswerError when it cannot be read, or is no such file.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -126,7 +119,6 @@ class Answers:
         return name in self.texts and all(_TYPE.fullmatch(str(each)) for each in found)
 
     def _parts(self, problem: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Texts of a problem, such as types, and its sizes, in the order of the parameters."""
         texts = tuple(str(problem[name]) for name in self.problem if name in self.texts)
         return texts, tuple(index(problem[name]) for name in self.problem if name not in self.texts)
 
@@ -142,10 +134,7 @@ class Answers:
         of equal ones; its ``basis`` is ``nearest`` and it has no time and no gain where the size is
         another. Without any it is the fallback of the file, with the basis ``default``.
 
-        Parameters
-        ----------
-        device
-            What CUDA calls it, or its name in the settings.
+        ``device``: what CUDA calls it, or its name in the settings.
         """
         texts, asked = self._parts(problem)
         best, least = None, float("inf")

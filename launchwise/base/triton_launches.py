@@ -83,10 +83,7 @@ def _function(fn: Any) -> Any:
 class AutotunedKernel:
     """A kernel whose launches take their configurations from answers: see :func:`autotuned`.
 
-    Parameters
-    ----------
-    fn
-        What ``triton.jit`` or ``triton.heuristics`` returned.
+    ``fn``: what ``triton.jit`` or ``triton.heuristics`` returned.
     """
 
     def __init__(
@@ -154,13 +151,8 @@ class AutotunedKernel:
         return self._launcher(grid, False)
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch with the configuration for these arguments, as ``JITFunction.run`` does.
-
-        Raises
-        ------
-        AnswerError
-            When the launch does not state the problem, or sets what the file sets.
-        """
+        """Launch with the configuration for these arguments, as ``JITFunction.run`` does. Raises
+        AnswerError when the launch does not state the problem, or sets what the file sets."""
         return self._launcher(grid, warmup)(*args, **kwargs)
 
     def _launcher(self, grid: Any, warmup: bool) -> Callable[..., Any]:
@@ -182,14 +174,9 @@ class AutotunedKernel:
         return self.fn.warmup(*args, grid=grid, **kwargs, **self._configuration(args, kwargs))
 
     def answer(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The answer for a launch with these arguments, with its evidence.
-
-        Returns
-        -------
-        dict
-            ``configuration``, ``basis``, the ``problem`` that it was taken over from, ``time_ms``
-            and ``gain`` over the ``usual`` configuration with intervals; None where unknown.
-        """
+        """The answer for a launch with these arguments, with its evidence. Returns
+        ``configuration``, ``basis``, the ``problem`` that it was taken over from, ``time_ms`` and
+        ``gain`` over the ``usual`` configuration with intervals; None where unknown."""
         return self.answers.answer(self._device_name(), self._problem(self._values(args, kwargs)))
 
     def _configuration(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,13 +241,8 @@ class AutotunedKernel:
 
 
 def check_kernel(fn: Any, answers: Answers) -> None:
-    """Insist that a file is of this kernel, which no other decorator tunes.
-
-    Raises
-    ------
-    AnswerError
-        One line, with the kernel that the file is of.
-    """
+    """Insist that a file is of this kernel, which no other decorator tunes. Raises AnswerError: one
+    line, with the kernel that the file is of."""
     own = _function(fn).__name__
     if any(isinstance(one, AutotunedKernel) or hasattr(one, "configs") for one in _layers(fn)):
         message = "another decorator below chooses configurations, too: remove @triton.autotune"

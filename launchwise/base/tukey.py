@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MIN_SAMPLE_SIZE = 4
-"""Minimum sample size for quartiles."""
+MIN_SAMPLE_SIZE = 4  # Minimum sample size for quartiles
 
 
 def quartile_fences(
@@ -16,10 +15,7 @@ def quartile_fences(
 ) -> tuple[float, float]:
     """Lower and upper bound: ``factor`` interquartile ranges beyond the quartiles.
 
-    Parameters
-    ----------
-    values
-        Real numbers, shape (n,), n > 0; quartiles by linear interpolation.
+    ``values``: real numbers, shape (n,), n > 0; quartiles by linear interpolation.
     """
     low, high = fences_of_rows(np.asarray(values)[None, :], factor)
     return float(low[0]), float(high[0])
@@ -34,18 +30,14 @@ def fences_of_rows(values: np.ndarray, factor: float = 1.5) -> tuple[np.ndarray,
 
 def robust_spread(values: np.ndarray) -> np.ndarray:
     """Median absolute deviation times 1.4826 of each row of ``values``, shape (rows, n); (rows,).
-
-    For a normal law that is the standard deviation; one disturbed value does not change it.
-    """
+    For a normal law that is the standard deviation; one disturbed value does not change it."""
     deviations = np.abs(values - np.median(values, axis=1)[:, None])
     return np.asarray(1.4826 * np.median(deviations, axis=1))
 
 
 def median_error(values: np.ndarray) -> np.ndarray:
     """Relative standard error of the median of each row of ``values``, shape (rows, n); (rows,).
-
     The median's standard error is 1.2533 times the mean's (for a normal law), and the spread is
-    :func:`robust_spread`.
-    """
+    :func:`robust_spread`."""
     error = 1.2533 * robust_spread(values) / math.sqrt(values.shape[1])
     return np.asarray(error / np.median(values, axis=1))

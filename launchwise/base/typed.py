@@ -7,25 +7,56 @@ before anything is built.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, ErrorDetails
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_text
 
 
 class Strict(BaseModel):
-    """Immutable model that rejects unknown keys."""
+    """Immutable model that rejects unknown keys; a text below a field is its description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """JSON schema with the texts below fields, which no other use of a model reads."""
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in texts_below(cls).items():
+            properties[name]["description"] = text
+        return schema
+
+
+def texts_below(owner: type) -> dict[str, str]:
+    """Texts below what a class and those that it descends from assign, by its name, in one line."""
+    found: dict[str, str] = {}
+    for each in reversed(owner.__mro__):
+        if each.__module__.partition(".")[0] == owner.__module__.partition(".")[0]:
+            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
+            for entry, text in pairwise(body):
+                match entry, text:
+                    case (
+                        (ast.AnnAssign(ast.Name(name)) | ast.Assign([ast.Name(name)])),
+                        ast.Expr(ast.Constant(str(said))),
+                    ):
+                        found[name] = " ".join(said.split())
+    return found
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -95,15 +126,9 @@ def _built(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file in which no key occurs twice, within :func:`check_limits`.
-
-    The same text is parsed once per process: specs are read again and again.
-
-    Raises
-    ------
-    UserError
-        When it is missing, is not valid YAML, repeats a key or leaves a limit (the line is named).
-    """
+    """Read a YAML file in which no key occurs twice, within :func:`check_limits`. The same text is
+    parsed once per process: specs are read again and again. Raises UserError when it is missing, is
+    not valid YAML, repeats a key or leaves a limit (the line is named)."""
     text = read_text(path, MOST_BYTES)
     try:
         # A copy: who reads a file may change what it says.
@@ -118,13 +143,8 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:
-    """Read a YAML file of keys and values (see :func:`read_yaml`).
-
-    Raises
-    ------
-    UserError
-        Also when it holds something else, or nothing.
-    """
+    """Read a YAML file of keys and values (see :func:`read_yaml`). Raises UserError also when it
+    holds something else, or nothing."""
     found = read_yaml(path)
     if not isinstance(found, dict):
         raise UserError(path, "", "must map keys to values, such as seed: 1")
@@ -167,7 +187,8 @@ def first_problem(error: ValidationError, model: type[BaseModel], value: Any) ->
     demands = dict.fromkeys(_SUBJECT.sub("", str(each["msg"])) for each in same)
     demand = " or ".join(demands).replace("valid dictionary", "mapping")
     subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
-    return key, f"{subject}must {demand} (got {_shortened(problem['input'])})"
+    got = repr(problem["input"])
+    return key, f"{subject}must {demand} (got {got if len(got) <= 60 else f'{got[:59]}…'})"
 
 
 def _misspelt(problem: ErrorDetails, others: Iterable[ErrorDetails]) -> ErrorDetails:
@@ -222,22 +243,10 @@ def models_in(annotation: Any) -> list[Any]:
     ]
 
 
-def _shortened(value: Any, limit: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-MOST_BYTES = 4 << 20
-"""Longest YAML file, bytes."""
-
-MOST_VALUES = 200_000
-"""Most keys and values of a YAML file, with those that aliases stand for."""
-
-MOST_LEVELS = 50
-"""Most mappings and lists inside each other."""
-
-LARGEST = 2**63 - 1
-"""Largest magnitude of an integer."""
+MOST_BYTES = 4 << 20  # Longest YAML file, bytes
+MOST_VALUES = 200_000  # Most keys and values of a YAML file, with those that aliases stand for
+MOST_LEVELS = 50  # Most mappings and lists inside each other
+LARGEST = 2**63 - 1  # Largest magnitude of an integer
 
 
 class BeyondLimitError(yaml.MarkedYAMLError):
@@ -250,13 +259,8 @@ def refused(message: str, event: Any) -> BeyondLimitError:
 
 
 def check_limits(text: str, loader: Any) -> None:
-    """Insist that a YAML text stays within the limits, and names no tag.
-
-    Raises
-    ------
-    yaml.MarkedYAMLError
-        With the line where it is no YAML, or leaves a limit.
-    """
+    """Insist that a YAML text stays within the limits, and names no tag. Raises
+    yaml.MarkedYAMLError with the line where it is no YAML, or leaves a limit."""
     # Values below each open collection; the first entry is the file.
     counts, anchors, known, levels = [0], [""], dict[str, int](), 0
     for event in yaml.parse(text, Loader=loader):
@@ -294,19 +298,19 @@ def _insist_on_no_tag(event: Any) -> None:
         raise refused(f"{event.tag} is a tag: leave it out", event)
 
 
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """``below`` overridden by ``above``; neither is changed.
-
-    Mappings are merged key by key, ``None`` takes a key away, and everything else, lists too, is
-    replaced (JSON Merge Patch, RFC 7386).
-    """
+def merged(
+    below: Mapping[str, Any], above: Mapping[str, Any], null_removes: bool = True
+) -> dict[str, Any]:
+    """``below`` overridden by ``above``; neither is changed. Mappings are merged key by key,
+    ``None`` takes a key away, and everything else, lists too, is replaced (JSON Merge Patch, RFC
+    7386)."""
     found = dict(below)
     for key, value in above.items():
-        if value is None:
+        if value is None and null_removes:
             found.pop(key, None)
         elif isinstance(value, Mapping):
             inner = found.get(key)
-            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+            found[key] = merged(inner if isinstance(inner, Mapping) else {}, value, null_removes)
         else:
             found[key] = value
     return found
@@ -314,11 +318,4 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Settings files as Snakemake merges them: as :func:`merged`, but ``None`` is a value."""
-    found = dict(below)
-    for key, value in above.items():
-        if isinstance(value, Mapping):
-            inner = found.get(key)
-            found[key] = laid_over(inner if isinstance(inner, Mapping) else {}, value)
-        else:
-            found[key] = value
-    return found
+    return merged(below, above, null_removes=False)

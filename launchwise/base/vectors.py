@@ -35,7 +35,6 @@ def _without_overflow(operation: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
 
 def _is_real(value: Any) -> bool:
-    """Whether a value or an array holds floating-point numbers, which do not wrap."""
     return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
@@ -75,13 +74,9 @@ _COLUMNS = Arithmetic(
 class Columns:
     """Values of expressions for every row of a table.
 
-    Parameters
-    ----------
-    derived
-        Name to expression, each reading columns and earlier derived names.
-    columns
-        Column to its values: int64 or float64, or text as an object array, each of shape (rows,).
-        A plain number holds for every row.
+    ``derived``: name to expression, each reading columns and earlier derived names.
+    ``columns``: column to its values: int64 or float64, or text as an object array, each of shape
+        (rows,). A plain number holds for every row.
     """
 
     def __init__(self, derived: Mapping[str, str], columns: Mapping[str, Any]) -> None:
@@ -97,13 +92,8 @@ class Columns:
         self._known[name] = values
 
     def value(self, text: str) -> np.ndarray:
-        """Values of ``text``, shape (rows,).
-
-        Raises
-        ------
-        ValueError
-            When a name is missing or the expression cannot be evaluated.
-        """
+        """Values of ``text``, shape (rows,). Raises ValueError when a name is missing or the
+        expression cannot be evaluated."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self._value(text)
         if isinstance(found, np.ndarray) and found.shape == (self._rows,):

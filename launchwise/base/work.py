@@ -19,8 +19,7 @@ ASKED = "row_trees_asked"
 FILES_READ = "files_read"
 ROWS_READ = "rows_read"
 
-COUNTED = (FITTED, ASKED, FILES_READ, ROWS_READ)
-"""What is counted."""
+COUNTED = (FITTED, ASKED, FILES_READ, ROWS_READ)  # What is counted
 
 LOGS, FOLDER = Path("results/logs"), Path("results/work")
 
@@ -45,12 +44,8 @@ def add(other: Counter[str]) -> None:
 def write(log: str, started: float) -> None:
     """Write the counts of this process beside its log.
 
-    Parameters
-    ----------
-    log
-        Log file of the job, below ``results/logs``.
-    started
-        :func:`time.monotonic` at its start.
+    ``log``: log file of the job, below ``results/logs``.
+    ``started``: :func:`time.monotonic` at its start.
     """
     path = Path(log)
     if not path.is_relative_to(LOGS):

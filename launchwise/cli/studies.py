@@ -9,9 +9,8 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import laid_over, read_yaml_mapping
 from launchwise.cli.gpu_names import known_cards, profile_file
-from launchwise.experiment.cross_checks import unknown_study
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.loading import load_experiment, load_study
+from launchwise.experiment.loading import load_experiment, load_study, unknown_study
 from launchwise.experiment.study import Study
 from launchwise.gpus.datasheets import (
     CARDS_FILE,

@@ -10,8 +10,7 @@ import numpy as np
 
 from launchwise.workloads.device import Buffer
 
-GUARD_BYTES = 1 << 14
-"""Guard zone before and behind a buffer."""
+GUARD_BYTES = 1 << 14  # Guard zone before and behind a buffer
 
 GUARDS = tuple(
     np.tile(np.array(content, np.uint8), GUARD_BYTES // 4)

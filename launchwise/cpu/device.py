@@ -18,11 +18,10 @@ from typing import Any, Literal
 import numpy as np
 
 from launchwise.cpu.buffers import GUARDS, CpuBuffer, CpuPart, memory_of
-from launchwise.cpu.c_functions import CFunctions
 from launchwise.cpu.library import Compiler
 from launchwise.cpu.loaded import Library, Request, stacks
+from launchwise.cpu.other_functions import CFunctions, TritonFunctions
 from launchwise.cpu.toolchain import private_folder
-from launchwise.cpu.triton_functions import TritonFunctions
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Buffer, Launch, LaunchFailed, OutOfMemory
 
@@ -34,11 +33,11 @@ ORDERS: tuple[Order, ...] = ("forward", "backward", "shuffled")
 POISON = {"forward": 0xFF, "backward": 0x7B, "shuffled": 0xFF}
 """Byte that shared memory holds before a block writes it: NaN and -1, or large numbers."""
 
+# Largest block and grid, and shared memory per block of an H100, bytes.
 MOST_THREADS = 1024
 MOST_BLOCK = (1024, 1024, 64)
 MOST_GRID = (2**31 - 1, 65535, 65535)
 MOST_SHARED = 232448
-"""Largest block and grid, and shared memory per block of an H100, bytes."""
 
 _one_launch = threading.Lock()
 """Compiled kernels keep the state of a launch in variables of their own."""
@@ -59,19 +58,11 @@ class CpuDevice:
 
     A launch whose threads do wrong raises LaunchFailed and leaves the device usable.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    headers
-        What its spec lists under ``headers``.
-    memory_bytes
-        Allocations beyond this fail as a card's do.
-    cache
-        Where compiled kernels are kept; without it, in the system's temporary folder.
-    orders
-        Orders of threads and blocks, which the launches of a kernel take in turn: a missing barrier
-        gives a wrong result in one of them.
+    ``headers``: what its spec lists under ``headers``.
+    ``memory_bytes``: allocations beyond this fail as a card's do.
+    ``cache``: where compiled kernels are kept; without it, in the system's temporary folder.
+    ``orders``: orders of threads and blocks, which the launches of a kernel take in turn: a missing
+        barrier gives a wrong result in one of them.
     """
 
     sms = 2
@@ -100,12 +91,8 @@ class CpuDevice:
 
     def prepare(self, *builds: Build) -> None:
         """Compile builds at the same time, unless they are kept, for launches here or elsewhere.
-
-        Raises
-        ------
-        CannotCompile
-            For the first that g++ or this device refuses; all others are compiled.
-        """
+        Raises CannotCompile for the first that g++ or this device refuses; all others are
+        compiled."""
         others = [build for build in builds if not (build.offloads or build.is_triton)]
         self._compiler.prepare(others)
         for build in builds:
@@ -115,10 +102,8 @@ class CpuDevice:
                 self._triton.prepare(build)
 
     def begin_round(self, number: int) -> None:
-        """Run all launches from now on in one order: the first one in round 0, the next in 1.
-
-        Each launch of a run that is repeated so meets every order, however many there are in a run.
-        """
+        """Run all launches from now on in one order: the first one in round 0, the next in 1. Each
+        launch of a run that is repeated so meets every order, however many there are in a run."""
         self._round = number
 
     def allocate(self, nbytes: int) -> CpuBuffer:
@@ -131,22 +116,19 @@ class CpuDevice:
         return buffer
 
     def release(self, buffer: Buffer) -> None:
-        """Give memory back."""
         self.free_bytes += buffer.nbytes
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """Set every byte."""
         memory_of(buffer, buffer.nbytes)[:] = value
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CpuPart:
-        """Some bytes of a buffer."""
         return CpuPart(buffer, offset, nbytes)
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
         """A CPU has no copy engine: LaunchFailed."""
-        raise LaunchFailed("the CPU device has no copy engine for tensor maps", fatal=False)
+        raise LaunchFailed("the CPU device has no copy engine for tensor maps")
 
     def page_locked(self, nbytes: int) -> np.ndarray:
         """Memory as any other."""
@@ -157,42 +139,31 @@ class CpuDevice:
         return "stream"
 
     def event(self, stream: Any = None) -> float:
-        """Now, in seconds."""
         return time.perf_counter()
 
     def wait(self, event: float) -> None:
         """Everything is done when it is queued."""
 
     def elapsed_ms(self, begin: float, end: float) -> float:
-        """Milliseconds between two events."""
         return 1e3 * (end - begin)
 
     def synchronize(self) -> None:
         """There is nothing to wait for."""
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """Copy an array to the start of the buffer."""
         content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         memory_of(buffer, content.size)[:] = content
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """Fill an array from the start of the buffer."""
         array.reshape(-1).view(np.uint8)[:] = memory_of(buffer, array.nbytes)
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        """Copy one buffer to another."""
         memory_of(target, target.nbytes)[:] = memory_of(source, target.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """Run every thread of the launch, one at a time.
-
-        Raises
-        ------
-        LaunchFailed
-            For a build that does not compile, arguments that do not fit the kernel's parameters, a
-            barrier in divergent code, an access to memory that does not exist, or a write to the
-            guard zone of a buffer.
-        """
+        """Run every thread of the launch, one at a time. Raises LaunchFailed for a build that does
+        not compile, arguments that do not fit the kernel's parameters, a barrier in divergent code,
+        an access to memory that does not exist, or a write to the guard zone of a buffer."""
         self.launched.add(launch.build.key)
         if launch.build.offloads:
             return self._functions.call(launch, list(self._buffers))
@@ -224,20 +195,14 @@ class CpuDevice:
         if failed or overruns:
             told = reason.value.decode(errors="replace") if failed else overruns[0]
             said = self._compiler.as_user_knows(launch.build, told)
-            raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
+            raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}")
 
     def parameter_bytes(self, launch: Launch) -> list[int] | None:
-        """Sizes of the kernel's parameters."""
         return [size for size, _ in self._library(launch.build).kernel(launch).parameters]
 
     def constant(self, build: Build, name: str) -> Buffer:
-        """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
-
-        Raises
-        ------
-        LaunchFailed
-            If the build has no variable of this name, or several.
-        """
+        """A ``__constant__`` or ``__device__`` variable of a build, as a buffer. Raises
+        LaunchFailed if the build has no variable of this name, or several."""
         return self._library(build).variable(name)
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CpuGraph:
@@ -251,19 +216,17 @@ class CpuDevice:
 
 
 def _check_shape(launch: Launch) -> None:
-    """Refuse what no GPU launches."""
     for what, sizes, most in (
         ("block", launch.block, MOST_BLOCK),
         ("grid", launch.grid, MOST_GRID),
     ):
         if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
             raise LaunchFailed(
-                f"{launch.kernel}: {what} {sizes}, each must be at least 1, allowed up to {most}",
-                fatal=False,
+                f"{launch.kernel}: {what} {sizes}, each must be at least 1, allowed up to {most}"
             )
     if math.prod(launch.block) > MOST_THREADS:
         message = f"{launch.kernel}: block {launch.block} has more than {MOST_THREADS} threads"
-        raise LaunchFailed(message, fatal=False)
+        raise LaunchFailed(message)
     if not 0 <= launch.shared_bytes <= MOST_SHARED:
         message = f"{launch.shared_bytes} B of shared memory, allowed up to {MOST_SHARED}"
-        raise LaunchFailed(f"{launch.kernel}: {message}", fatal=False)
+        raise LaunchFailed(f"{launch.kernel}: {message}")

@@ -14,10 +14,15 @@ from pathlib import Path
 from launchwise.base.parallel import usable_cores
 from launchwise.base.storage import digest
 from launchwise.cpu import toolchain
-from launchwise.cpu.entries import entries
-from launchwise.cpu.messages import first_error, further_errors, plain
-from launchwise.cpu.source import HEADERS, Refused, Source
-from launchwise.cpu.toolchain import CannotCompile, CannotRun, CompilerKilled
+from launchwise.cpu.source import HEADERS, Refused, Source, entries
+from launchwise.cpu.toolchain import (
+    CannotCompile,
+    CannotRun,
+    CompilerKilled,
+    first_error,
+    further_errors,
+    plain,
+)
 from launchwise.workloads.builds import Build, split_kernel, translation_unit
 from launchwise.workloads.sources import (
     include_folders,
@@ -33,8 +38,7 @@ HEADERS_OF_TYPES = {
 }
 """Pattern of a type of CUDA that macros and template arguments may name, to its header."""
 
-PROJECT = "<kernels>/"
-"""Stands for the folder ``kernels`` of the project in names of files."""
+PROJECT = "<kernels>/"  # Stands for the folder `kernels` of the project in names of files
 
 _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<own>[^"\n]+)"|<(?P<system>[^>\n]+)>)'
@@ -46,14 +50,8 @@ _INCLUDE = re.compile(
 class Compiler:
     """Compiles the builds of a workload.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    headers
-        What its spec lists under ``headers``.
-    kept
-        Folder of the compiled libraries.
+    ``headers``: what its spec lists under ``headers``.
+    ``kept``: folder of the compiled libraries.
     """
 
     def __init__(self, folder: Path, headers: list[str], kept: Path) -> None:
@@ -81,13 +79,8 @@ class Compiler:
             self._failed[build.key] = failure
 
     def library(self, build: Build) -> Path:
-        """The compiled build, made now or kept from before.
-
-        Raises
-        ------
-        CannotCompile
-            With the first error of g++, or with what the CPU device cannot run.
-        """
+        """The compiled build, made now or kept from before. Raises CannotCompile with the first
+        error of g++, or with what the CPU device cannot run."""
         if build.key in self._failed:
             raise self._failed[build.key]
         name, library = self._known(build)
@@ -97,7 +90,9 @@ class Compiler:
         names = self._names([*read, *self._absent(read)])
         library = self._kept / f"{name}_{self._contents(names)}.so"
         self._compile(build, source, read, library)
-        _write(self._kept / f"{name}.files", "\n".join(names))
+        scratch = self._kept / f"{name}.files.{os.getpid()}"
+        scratch.write_text("\n".join(names), errors="surrogateescape")
+        scratch.replace(self._kept / f"{name}.files")
         return library
 
     def _known(self, build: Build) -> tuple[str, Path | None]:
@@ -135,10 +130,8 @@ class Compiler:
         return "\n".join(lines) + "\n"
 
     def _names(self, paths: Iterable[str | Path]) -> list[str]:
-        """Paths relative to the folder that holds them: equal in every copy of these folders.
-
-        Those of ``kernels/`` begin with :data:`PROJECT`; all others stay whole.
-        """
+        """Paths relative to the folder that holds them: equal in every copy of these folders. Those
+        of ``kernels/`` begin with :data:`PROJECT`; all others stay whole."""
         own, project = include_folders(self._folder)
         found = []
         for path in map(Path, paths):
@@ -221,7 +214,8 @@ class Compiler:
 
     def _compile(self, build: Build, source: Source, read: list[str], library: Path) -> None:
         # A CPU path of the source itself has barriers of the block where lanes exchange values.
-        own_path = any(b"__CUDACC__" in Path(name).read_bytes() for name in read if _of_user(name))
+        own = [name for name in read if not name.startswith("/usr/")]
+        own_path = any(b"__CUDACC__" in Path(name).read_bytes() for name in own)
         names = [split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels]
         source = source.needed([build.symbol(name) for name in names])
         waits = ("BY_WARP" if own_path else "BY_BLOCK") if source.waits else "NEVER"
@@ -263,7 +257,6 @@ class Compiler:
 
 
 def _headers_of_types(build: Build) -> list[str]:
-    """Headers of the types that macros and template arguments of a build name."""
     said = " ".join([*build.kernels, *dict(build.defines).values()])
     return [header for pattern, header in HEADERS_OF_TYPES.items() if re.search(pattern, said)]
 
@@ -271,16 +264,6 @@ def _headers_of_types(build: Build) -> list[str]:
 def _of_a_library(header: str) -> bool:
     known = any(re.fullmatch(pattern, header) for pattern in HEADERS)
     return known and ".." not in header and not (toolchain.INCLUDE / header).is_file()
-
-
-def _of_user(name: str) -> bool:
-    return not name.startswith("/usr/")
-
-
-def _write(path: Path, text: str) -> None:
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text(text, errors="surrogateescape")
-    scratch.replace(path)
 
 
 def exported(library: Path) -> dict[str, int]:

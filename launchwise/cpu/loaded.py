@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.cpu.buffers import CpuBuffer, address_of
-from launchwise.cpu.entries import entry_name
 from launchwise.cpu.library import exported
+from launchwise.cpu.source import entry_name
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Launch, LaunchFailed
 
-POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)
-"""Kinds of parameters, as in ``kinds.h``."""
+POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)  # Kinds of parameters, as in `kinds.h`
 
 _memory_of_stacks: list[int] = []
 
@@ -25,9 +24,7 @@ def stacks(library: ctypes.CDLL) -> int:
         library.make_stacks.restype = ctypes.c_void_p
         address = library.make_stacks()
         if not address:
-            raise LaunchFailed(
-                "the system refuses 320 MiB of address space for stacks", fatal=False
-            )
+            raise LaunchFailed("the system refuses 320 MiB of address space for stacks")
         _memory_of_stacks.append(address)
     return _memory_of_stacks[0]
 
@@ -100,7 +97,7 @@ class Kernel:
         return (ctypes.c_char * size).from_buffer_copy(argument.tobytes())
 
     def _unfit(self, message: str) -> LaunchFailed:
-        return LaunchFailed(f"{self.name}: {message}", fatal=False)
+        return LaunchFailed(f"{self.name}: {message}")
 
 
 class Library:
@@ -112,7 +109,7 @@ class Library:
         try:
             self._loaded = ctypes.CDLL(str(path))
         except OSError as error:
-            raise LaunchFailed(f"{build.source}: {error}", fatal=False) from error
+            raise LaunchFailed(f"{build.source}: {error}") from error
         self._kernels: dict[str, Kernel] = {}
 
     def kernel(self, launch: Launch) -> Kernel:
@@ -143,7 +140,6 @@ class Library:
         return CpuBuffer(nbytes, ctypes.addressof(ctypes.c_char.in_dll(self._loaded, symbol)))
 
     def _missing(self, what: str, before: str, after: str) -> LaunchFailed:
-        """The message, with the names that there are."""
         key = f"_{self._build.key}"
         there = {
             symbol.removeprefix(before).removesuffix(after).removesuffix(key).lstrip("0123456789")
@@ -151,7 +147,7 @@ class Library:
             if symbol.startswith(before) and symbol.endswith(after)
         }
         listed = ", ".join(sorted(there)) or "none"
-        return LaunchFailed(f"{self._build.source} has {what} (it has: {listed})", fatal=False)
+        return LaunchFailed(f"{self._build.source} has {what} (it has: {listed})")
 
 
 @cache

@@ -63,12 +63,10 @@ class _Part:
 
     @cached_property
     def words(self) -> set[str]:
-        """Every identifier in it."""
         return identifiers([self.item.node])
 
     @cached_property
     def _own(self) -> set[str]:
-        """Variables that it declares inside."""
         return declared_names([self.item.node]) - self.names
 
     @cached_property
@@ -120,14 +118,9 @@ def other_code(
     functions, classes and variables that nothing marked ``__device__`` or ``__global__`` uses. Of
     device code, functions that cannot run and that no kernel of those asked uses.
 
-    Parameters
-    ----------
-    text
-        Preprocessed CUDA C++, without the compiler's own headers.
-    asked
-        Names of kernels; without any, all of them are.
-    refused
-        What cannot run.
+    ``text``: preprocessed CUDA C++, without the compiler's own headers.
+    ``asked``: names of kernels; without any, all of them are.
+    ``refused``: what cannot run.
     """
     root = parse(text)
     every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
@@ -197,7 +190,6 @@ def _unused(parts: list[_Part]) -> set[_Part]:
 
 
 def _outermost(parts: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Parts that lie in no other."""
     kept: list[tuple[int, int, str]] = []
     for start, end, name in sorted(parts, key=lambda part: (part[0], -part[1])):
         if not kept or start >= kept[-1][1]:

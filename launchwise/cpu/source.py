@@ -1,4 +1,4 @@
-"""Preprocessed CUDA C++ for g++: what stands for __shared__, and constructs that are refused."""
+"""Preprocessed CUDA C++ for g++: what stands for __shared__, what is refused, entry functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from launchwise.base.storage import digest
 from launchwise.cpu.other_code import other_code
 from launchwise.cuda_text.declarations import items
 from launchwise.cuda_text.syntax import parse
+from launchwise.workloads.builds import Build, split_kernel
 
 REFUSED = {
     r"\b(?:asm|__asm__|__asm)\b": "inline PTX (asm)",
@@ -91,22 +93,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A ``__global__`` function.
-
-    Parameters
-    ----------
-    name, arguments
-        Its name, and the template arguments of an explicit instantiation, with ``<>``.
-    scope
-        Named namespaces around it, the outermost first.
-    template
-        Whether it is a template, which cannot be launched without arguments.
-    """
+    """A ``__global__`` function."""
 
     name: str
-    arguments: str
-    scope: tuple[str, ...]
-    template: bool
+    arguments: str  # template arguments of an explicit instantiation, with `<>`
+    scope: tuple[str, ...]  # named namespaces around it, the outermost first
+    template: bool  # whether it is a template, which cannot be launched without arguments
     place: Place = field(compare=False)
 
 
@@ -152,10 +144,7 @@ class Source:
     def needed(self, kernels: Iterable[str] = ()) -> Source:
         """The same source with blanks for what no launch needs; its lines stay where they are.
 
-        Parameters
-        ----------
-        kernels
-            Names of the kernels to launch; without any, all of them.
+        ``kernels``: names of the kernels to launch; without any, all of them.
         """
         own, starts, places = self._of_user
         names, kept, done = set[str](), list[str](), 0
@@ -176,13 +165,8 @@ class Source:
         return _WAITS.search(self.text) is not None
 
     def check(self) -> None:
-        """Refuse what the CPU cannot run.
-
-        Raises
-        ------
-        Refused
-            For the first such construct outside of system headers.
-        """
+        """Refuse what the CPU cannot run. Raises Refused for the first such construct outside of
+        system headers."""
         found = []
         for pattern, name in REFUSED.items():
             for match in re.finditer(pattern, self.text):
@@ -212,13 +196,8 @@ class Source:
         return list(found)
 
     def translated(self) -> str:
-        """The text as g++ compiles it.
-
-        Raises
-        ------
-        Refused
-            For a declaration of shared memory in a form that is not known.
-        """
+        """The text as g++ compiles it. Raises Refused for a declaration of shared memory in a form
+        that is not known."""
         pieces, done = [], 0
         declared = "__shared__" in self.text  # the pattern takes long where there is none
         for match in _SHARED.finditer(self.text) if declared else ():
@@ -229,7 +208,8 @@ class Source:
         text = "".join([*pieces, self.text[done:]])
         text = re.sub(r"\b__(?:global|device|host|managed)__\b", "", text)
         text = re.sub(r"\bstatic\s+__constant__|__constant__\s+static\b|\b__constant__\b", "", text)
-        return re.sub(r"(?<!\()\(?\b__noinline__\b", _noinline, text)
+        plain, named = r"(?<![\w(])__noinline__\b", "__attribute__((noinline))"
+        return re.sub(plain, named, text)
 
     def _statement_end(self, position: int) -> int:
         depth = 0
@@ -281,12 +261,7 @@ def unquoted(name: str) -> str:
     return raw.encode("latin-1").decode(errors="replace") if raw != plain else plain
 
 
-def _noinline(match: re.Match[str]) -> str:
-    return match[0] if match[0].startswith("(") else "__attribute__((noinline))"
-
-
 def _split(declaration: str) -> Iterator[str]:
-    """Declarators of a declaration, the first one with its type."""
     depth, start = 0, 0
     for at, character in enumerate(declaration):
         if character in "([{<":
@@ -297,3 +272,66 @@ def _split(declaration: str) -> Iterator[str]:
             yield declaration[start:at]
             start = at + 1
     yield declaration[start:]
+
+
+def entry_name(build: Build, kernel: str) -> str:
+    """Name, an identifier of C, by which a launch finds a kernel of a build."""
+    own = split_kernel(kernel)[0].split("::")[-1]
+    exact = own == kernel
+    return build.symbol(own) if exact else f"{build.symbol(own)}_{digest(kernel)}"
+
+
+def entries(build: Build, kernels: list[Kernel], waits: str) -> str:
+    """Source text of the functions that run a kernel and that tell its parameters. Kernels that
+    share a name, in several namespaces or as instantiations of a template, have none by this name
+    alone."""
+    lines = ['extern "C" char *make_stacks() { return launchwise_cpu::make_stacks(); }']
+    launched = {entry_name(build, text) for text in build.kernels} | set(build.kernels)
+    by_name: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        # Those of a file that nothing launches may be overloaded: their names alone mean no one.
+        if not kernel.template and (not launched or kernel.name in launched):
+            by_name.setdefault(kernel.name, []).append(kernel)
+    for name, same in by_name.items():
+        if len({(kernel.scope, kernel.arguments) for kernel in same}) == 1:
+            lines += _entry(name, f"{name}{same[0].arguments}", same[0], waits)
+    for text in build.kernels:
+        meant = _meant(build, text, kernels)
+        if meant is not None and entry_name(build, text) not in by_name:
+            arguments = text[text.index("<") :] if "<" in text else ""
+            lines += _entry(entry_name(build, text), f"{meant.name}{arguments}", meant, waits)
+    return "\n".join(["", *lines, ""])
+
+
+def _meant(build: Build, text: str, kernels: Iterable[Kernel]) -> Kernel | None:
+    """The kernel that ``inner::gemm<64, float>`` names; None if none or several."""
+    *spaces, own = split_kernel(text)[0].split("::")
+    named = {
+        (kernel.scope, kernel.template): kernel
+        for kernel in kernels
+        if kernel.name == build.symbol(own)
+        and not kernel.arguments
+        and kernel.template == ("<" in text)
+        and list(kernel.scope[len(kernel.scope) - len(spaces) :]) == spaces
+    }
+    return next(iter(named.values())) if len(named) == 1 else None
+
+
+def _entry(name: str, expression: str, kernel: Kernel, waits: str) -> list[str]:
+    path = "".join(f"{space}::" for space in kernel.scope)
+    file = kernel.place.file.replace("\\", "\\\\").replace('"', '\\"')
+    marker = f'# {kernel.place.line} "{file}"'
+    # Template arguments may name what the kernel's own namespace holds.
+    pointer = f"launchwise_entry_{name}"
+    before = " ".join(f"namespace {space} {{" for space in kernel.scope)
+    return [
+        marker,
+        f"{before} static constexpr auto {pointer} = &{expression}; {'}' * len(kernel.scope)}",
+        marker,
+        f'extern "C" int run_{name}(void **arguments, const launchwise_cpu::Request *request) '
+        f"{{ return launchwise_cpu::run<launchwise_cpu::Waits::{waits}>"
+        f"({path}{pointer}, arguments, request); }}",
+        marker,
+        f'extern "C" unsigned describe_{name}(unsigned *parameters) '
+        f"{{ return launchwise_cpu::describe({path}{pointer}, parameters); }}",
+    ]

@@ -17,8 +17,7 @@ import pycuda.driver as cuda
 from launchwise.cuda.memory import failed
 from launchwise.cuda.shared_objects import address
 from launchwise.measuring.bundle import Bundle, Kernel
-from launchwise.workloads.c_functions import called
-from launchwise.workloads.device import Launch, LaunchFailed
+from launchwise.workloads.device import Launch, LaunchFailed, called
 
 # A region that the device cannot run must fail, not run on the host with pointers of the device.
 os.environ.setdefault("OMP_TARGET_OFFLOAD", "MANDATORY")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known, unknown
 from launchwise.base.expressions import names_in
 from launchwise.base.names import assigned
 from launchwise.experiment.method import ProblemBlock
@@ -29,37 +29,18 @@ from launchwise.workloads.space import (
 from launchwise.workloads.spec import Spec
 
 
-class Misfit(ValueError):
-    """A key or value that does not fit the workload.
-
-    Parameters
-    ----------
-    key
-        Dotted key below what is checked.
-    """
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
 @contextmanager
 def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
     """Raise a :class:`Misfit` as ``error(key, message)``."""
     try:
         yield
     except Misfit as misfit:
-        raise error(misfit.key, str(misfit)) from misfit
+        raise error(misfit.key, misfit.message) from misfit
 
 
 def check_study(study: Study, spec: Spec) -> None:
-    """Check what a study names of the workload: candidates, constraints, features, splits.
-
-    Raises
-    ------
-    Misfit
-        At the first that is not.
-    """
+    """Check what a study names of the workload: candidates, constraints, features, splits. Raises
+    Misfit at the first that is not."""
     _check_configurations(spec, study.candidates, "candidates")
     for variant in study.candidates.get("variant", []):
         if not spec.variants[str(variant)].verified:
@@ -71,13 +52,9 @@ def check_study(study: Study, spec: Spec) -> None:
         _check_expressions(spec, design.constraints, f"designs.{name}.constraints")
     if spec.features:
         known = [*spec.features, *FEATURES_OF_GPU]
-        for name in study.features or []:
-            if name not in known:
-                raise Misfit("features", unknown("feature", name, known))
+        check_known("features", "feature", study.features or [], known)
     if study.counters is not None:
-        for name in study.counters.by:
-            if name not in spec.tunable_columns:
-                raise Misfit("counters.by", unknown("tunable", name, spec.tunable_columns))
+        check_known("counters.by", "tunable", study.counters.by, spec.tunable_columns)
         _check_selection(spec, study.counters.among, "counters.among")
     for gpu, left_out in study.leave_out.items():
         _check_selection(spec, left_out, f"leave_out.{gpu}")
@@ -90,11 +67,7 @@ def check_study(study: Study, spec: Spec) -> None:
 
 
 def _check_blind(blind: Blind, spec: Spec) -> None:
-    """Check that ranges name every problem parameter, and stay within the workload's."""
-    for name in blind.parameters:
-        if name not in spec.problem:
-            message = unknown("problem parameter", name, spec.problem)
-            raise Misfit("blind.parameters", message)
+    check_known("blind.parameters", "problem parameter", blind.parameters, spec.problem)
     for name in spec.problem:
         if name not in blind.parameters:
             raise Misfit("blind.parameters", f"{name} is missing")
@@ -114,15 +87,8 @@ def _check_blind(blind: Blind, spec: Spec) -> None:
 def check_splits(study: Study, measured: Collection[Problem]) -> None:
     """Check that a sweep holds problems of both parts of each split.
 
-    Parameters
-    ----------
-    measured
-        Problems that the GPUs of the study measure.
-
-    Raises
-    ------
-    Misfit
-        At the first part without any.
+    ``measured``: problems that the GPUs of the study measure.
+    Raises Misfit at the first part without any.
     """
     for name, split in study.splits.items():
         if isinstance(split, TransferSplit):
@@ -140,22 +106,17 @@ def check_splits(study: Study, measured: Collection[Problem]) -> None:
 
 
 def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    check_known(key, "problem parameter", chosen, spec.problem)
     for column, values in chosen.items():
-        if column not in spec.problem:
-            raise Misfit(key, unknown("problem parameter", column, spec.problem))
         for value in values:
             if complaint := spec.problem[column].check(value):
                 raise Misfit(f"{key}.{column}", complaint)
 
 
 def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    check_known(key, "tunable", chosen, spec.tunable_columns)
     for column, values in chosen.items():
-        if column not in spec.tunable_columns:
-            raise Misfit(key, unknown("tunable", column, spec.tunable_columns))
-        allowed = spec.values_of(column)
-        for value in values:
-            if value not in allowed:
-                raise Misfit(f"{key}.{column}", unknown("value", value, allowed))
+        check_known(f"{key}.{column}", "value", values, spec.values_of(column))
 
 
 def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
@@ -170,13 +131,8 @@ def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
 
 
 def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
-    """Check problem blocks against the workload and the strategy of the sweep.
-
-    Raises
-    ------
-    Misfit
-        At the first that does not; its key begins with a full stop, or is empty.
-    """
+    """Check problem blocks against the workload and the strategy of the sweep. Raises Misfit at the
+    first that does not; its key begins with a full stop, or is empty."""
     for block in blocks:
         for name, values in block.items():
             if isinstance(values, dict) != (name == ONLY):
@@ -195,26 +151,16 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
         raise Misfit("", str(error)) from error
 
 
-STATUS = "status"
-"""Column of measurements that a selection of rows may name beside the key's."""
+STATUS = "status"  # Column of measurements that a selection of rows may name beside the key's
 
 
 def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
-    """Check that selections of rows use known columns with legal values.
-
-    Raises
-    ------
-    Misfit
-        At the first that does not; its key is empty or begins with a full stop.
-    """
+    """Check that selections of rows use known columns with legal values. Raises Misfit at the first
+    that does not; its key is empty or begins with a full stop."""
     columns = [*spec.problem_columns, *spec.tunable_columns, STATUS]
     for selection in chosen:
-        for column in selection:
-            if column not in columns:
-                raise Misfit("", unknown("column", column, columns))
-        for value in selection.get(STATUS, []):
-            if value not in STATUSES:
-                raise Misfit(f".{STATUS}", unknown("status", str(value), STATUSES))
+        check_known("", "column", selection, columns)
+        check_known(f".{STATUS}", "status", selection.get(STATUS, []), STATUSES)
         problem = {name: each for name, each in selection.items() if name in spec.problem}
         tunables = {name: each for name, each in selection.items() if name in spec.tunable_columns}
         _check_selection(spec, problem, "")
@@ -226,15 +172,9 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
 
     The baseline must run on every GPU, a variant on the newest at least.
 
-    Parameters
-    ----------
-    every_variant
-        Whether a variant that is infeasible for every problem is an error.
-
-    Raises
-    ------
-    ValueError
-        When a constraint leaves nothing or refuses the baseline, or an expression has no value.
+    ``every_variant``: whether a variant that is infeasible for every problem is an error.
+    Raises ValueError when a constraint leaves nothing or refuses the baseline, or an expression has
+    no value.
     """
     # Drawn, not listed: a space may be far too large for that.
     first = baseline(spec)

@@ -15,14 +15,9 @@ from launchwise.workloads.parts import ProblemParameter, Value
 from launchwise.workloads.space import MOST_PROBLEMS, baseline
 from launchwise.workloads.spec import Spec
 
-SIZES = 5
-"""Sizes per integer parameter, evenly spread on a log scale."""
-
-MOST_CROSSED = 2
-"""Most integer parameters whose sizes are crossed; more than that grow together."""
-
-HELD_OUT_EVERY = 3
-"""One of so many sizes is tested and not trained on."""
+SIZES = 5  # Sizes per integer parameter, evenly spread on a log scale
+MOST_CROSSED = 2  # Most integer parameters whose sizes are crossed; more than that grow together
+HELD_OUT_EVERY = 3  # One of so many sizes is tested and not trained on
 
 MODELS = ["learnt", "lightgbm", "forest"]
 
@@ -32,12 +27,8 @@ def derived_sweep(spec: Spec) -> Sweep:
 
     Five sizes of each integer, evenly spread between its limits on a log scale; every value of each
     category. Up to two integers are crossed; more grow together. Sizes that break a constraint of
-    the problem, or at which the baseline is infeasible, are moved to the nearest that fit.
-
-    Raises
-    ------
-    ValueError
-        When an integer has no maximum to spread sizes up to, or no size fits.
+    the problem, or at which the baseline is infeasible, are moved to the nearest that fit. Raises
+    ValueError when an integer has no maximum to spread sizes up to, or no size fits.
     """
     integers = {name: one for name, one in spec.problem.items() if one.type == "integer"}
     for name, parameter in integers.items():
@@ -64,28 +55,17 @@ def derived_sweep(spec: Spec) -> Sweep:
 
 
 def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same blocks where the baseline may run all their problems; else others near them.
-
-    Raises
-    ------
-    ValueError
-        When no problem fits.
-    """
+    """The same blocks where the baseline may run all their problems; else others near them. Raises
+    ValueError when no problem fits."""
     wanted = problems_in(blocks)
-    found = {tuple(each.values()): each for each in _near(spec, wanted)}
+    # Where the baseline may run none, any problems.
+    near = nearest_problems(spec, wanted, [baseline(spec)]) or nearest_problems(spec, wanted)
+    found = {tuple(each.values()): each for each in near}
     if not found:
         raise ValueError(f"constraints: {nothing_fits(spec)}")
     if found.keys() == {tuple(each.values()) for each in wanted}:
         return blocks
     return _crossed(spec, list(found.values()))
-
-
-def _near(spec: Spec, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Nearest problems that the baseline may run; where it may run none, any problems."""
-    for configurations in ([baseline(spec)], []):
-        if found := nearest_problems(spec, wanted, configurations):
-            return found
-    return []
 
 
 def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -137,14 +117,8 @@ def _sizes(parameter: ProblemParameter, low: int, high: int) -> list[Value]:
 def derived_study(spec: Spec, problems: Sequence[Mapping[str, Any]]) -> Study | None:
     """Study of a workload without one: every third size held out, two kinds of trees and a model.
 
-    Parameters
-    ----------
-    problems
-        Problems that GPUs measure.
-
-    Returns
-    -------
-    None where no parameter has three sizes: then nothing can be held out between others.
+    ``problems``: problems that GPUs measure.
+    Returns None where no parameter has three sizes: then nothing can be held out between others.
     """
     for name, parameter in spec.problem.items():
         sizes = sorted({problem[name] for problem in problems}) if problems else []

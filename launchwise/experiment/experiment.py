@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError, check_known
 from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
-from launchwise.base.typed import merged, read_yaml, validated
-from launchwise.experiment import checking
-from launchwise.experiment.blame import Beneath, Sources
+from launchwise.base.typed import Model, merged, read_yaml, validated
+from launchwise.experiment.checking import check_blocks, raising
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
     STUDIES,
     STUDY_FILE,
     SWEEP_FILE,
+    Beneath,
+    Sources,
     find_studies,
     find_workloads,
 )
@@ -28,8 +30,7 @@ from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec
 
-DOUBTS = "doubts"
-"""Key of a sweep's provenance: why its times cannot be what they are said to be."""
+DOUBTS = "doubts"  # Key of a sweep's provenance: why its times cannot be what they are said to be
 
 RECORDED = "data/recorded"
 """Folder with one folder per recorded GPU, unless its entry names another."""
@@ -38,37 +39,19 @@ RECORDED = "data/recorded"
 class Experiment:
     """Settings with their workloads and studies.
 
-    Parameters
-    ----------
-    settings
-        Typed settings.
-    sources
-        Where the settings came from; for messages.
-    root
-        Folder that relative paths start from.
-    only
-        A study: other studies and all sweeps are not read.
-
-    Attributes
-    ----------
-    folders
-        Folder of every workload that was found.
-    studies
-        Every study that runs, in the order of workload and name.
-    study_folders
-        Folder of every study that was found.
-    sweeps
-        What is measured of the workloads that have a ``sweep.yaml``, or settings for one, or a spec
-        that describes them whole.
-    alone
-        Workloads that their spec describes whole, measured without a study: too few sizes for one.
-    specs
-        Specs of the workloads that studies, sweeps or GPUs speak of.
-
-    Raises
-    ------
-    UserError
-        At the first name or value that does not fit.
+    ``settings``: typed settings.
+    ``sources``: where the settings came from; for messages.
+    ``root``: folder that relative paths start from.
+    ``only``: a study: other studies and all sweeps are not read.
+    ``folders``: folder of every workload that was found.
+    ``studies``: every study that runs, in the order of workload and name.
+    ``study_folders``: folder of every study that was found.
+    ``sweeps``: what is measured of the workloads that have a ``sweep.yaml``, or settings for one,
+        or a spec that describes them whole.
+    ``alone``: workloads that their spec describes whole, measured without a study: too few sizes
+        for one.
+    ``specs``: specs of the workloads that studies, sweeps or GPUs speak of.
+    Raises UserError at the first name or value that does not fit.
     """
 
     def __init__(
@@ -87,7 +70,10 @@ class Experiment:
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
-        self._recorded_in: dict[str, str] = {}
+        self._recorded_in = {
+            name: str(here_or_shipped(gpu.path or f"{RECORDED}/{name}"))
+            for name, gpu in settings.gpus.items()
+        }
         self._have_rows: dict[tuple[str, str], bool] = {}
         self.studies = self._read_studies()
         self._leave_out_unmeasurable()
@@ -101,16 +87,21 @@ class Experiment:
         """Error for ``key`` that names the file that holds it."""
         return self.sources.error(key, message, self._beneath(key))
 
-    def below(self, prefix: str) -> Callable[[str, str], UserError]:
-        """:meth:`error` for keys that begin with ``prefix``."""
-        return lambda key, message: self.error(f"{prefix}{key}", message)
+    def blaming(self, prefix: str) -> AbstractContextManager[None]:
+        """Raise misfits with the file that holds their keys, which begin with ``prefix``."""
+        return raising(lambda key, message: self.error(f"{prefix}{key}", message))
 
     def fail(self, key: str, message: str) -> NoReturn:
-        """Raise :meth:`error`."""
         raise self.error(key, message)
 
+    def check_known(
+        self, key: str, what: str, names: Iterable[str], allowed: Collection[str]
+    ) -> None:
+        """Check that settings name what there is."""
+        with self.blaming(""):
+            check_known(key, what, names, allowed)
+
     def _beneath(self, key: str) -> Beneath | None:
-        """File of a workload's folder that the settings below ``key`` override."""
         part, _, name = key.partition(".")
         name = name.partition(".")[0]
         if part == "studies" and name in self.study_folders:
@@ -122,26 +113,29 @@ class Experiment:
 
     # Reading
 
-    def _laid_over(self, path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _changed(
+        self, model: type[Model], path: Path, key: str, changes: Mapping[str, Any] | None
+    ) -> Model:
+        """A file of a workload's folder with what the settings change below ``key``."""
         below = read_yaml(path) if path.is_file() else {}
         if below is not None and not isinstance(below, Mapping):
             raise UserError(path, "", "must map keys to values")
-        return merged(below or {}, changes or {})
+        try:
+            return validated(model, merged(below or {}, changes or {}), path)
+        except UserError as error:
+            raise self.error(f"{key}.{error.key}", error.message) from error
 
     def _read_studies(self) -> dict[str, Study]:
         whole = self._described_whole()
-        for name in self.settings.studies:
-            if name not in self.study_folders and name not in whole:
-                self.fail(f"studies.{name}", unknown("study", name, self.study_folders))
+        for name in [each for each in self.settings.studies if each not in whole]:
+            self.check_known(f"studies.{name}", "study", [name], self.study_folders)
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
-            if not self._is_wanted(name):
+            left_out = self.settings.studies.get(name, {}) is None
+            if left_out or self._only not in (None, name):
                 continue
-            given = self._laid_over(beside(folder, STUDY_FILE), self.settings.studies.get(name))
-            try:
-                own = validated(StudyFile, given, folder / STUDY_FILE)
-            except UserError as error:
-                raise self.error(f"studies.{name}.{error.key}", error.message) from error
+            changes, path = self.settings.studies.get(name), beside(folder, STUDY_FILE)
+            own = self._changed(StudyFile, path, f"studies.{name}", changes)
             workload = folder.parents[1].name
             if self.settings.further_models:
                 further = [each for each in own.further_models if each not in own.models]
@@ -150,14 +144,9 @@ class Experiment:
             self.spec_of(workload)
         return found
 
-    def _is_wanted(self, study: str) -> bool:
-        return self._only in (None, study) and self.settings.studies.get(study, {}) is not None
-
     def _leave_out_unmeasurable(self) -> None:
         """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
-
-        Nobody could measure them here. A study that settings name stays, and is an error.
-        """
+        Nobody could measure them here. A study that settings name stays, and is an error."""
         for name, study in list(self.studies.items()):
             named = name in self.settings.studies or study.gpus is not None
             if named or self.spec_of(study.workload).has_kernel or self.gpus_of(name):
@@ -167,20 +156,15 @@ class Experiment:
 
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:
-            if workload not in self.folders:
-                self.fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
+            self.check_known(f"sweeps.{workload}", "workload", [workload], self.folders)
         found: dict[str, Sweep] = {}
         for workload, folder in self.folders.items() if self._only is None else ():
             path, changes = beside(folder, SWEEP_FILE), self.settings.sweeps.get(workload)
             if path.is_file() or changes:
-                try:
-                    found[workload] = validated(Sweep, self._laid_over(path, changes), path)
-                except UserError as error:
-                    raise self.error(f"sweeps.{workload}.{error.key}", error.message) from error
+                found[workload] = self._changed(Sweep, path, f"sweeps.{workload}", changes)
         return found
 
     def _described_whole(self) -> list[str]:
-        """Workloads without studies whose spec has ``arguments``."""
         if self._only is not None:
             return [*self.folders]  # Settings may name a study after any workload.
         with_studies = {folder.parents[1].name for folder in self.study_folders.values()}
@@ -197,10 +181,10 @@ class Experiment:
         if self._only is not None:
             return
         for name, gpu in self.settings.gpus.items():
+            key = f"gpus.{name}.workloads"
+            self.check_known(key, "workload", gpu.workloads, self.folders)
             for workload in gpu.workloads:
-                if workload not in self.folders:
-                    self.fail(f"gpus.{name}.workloads", unknown("workload", workload, self.folders))
-                self.insist_on_kernel(workload, f"gpus.{name}.workloads")
+                self.insist_on_kernel(workload, key)
                 self._derive_sweep(workload)
         for workload in self._described_whole():
             if self.settings.studies.get(workload, "") is None:
@@ -213,8 +197,7 @@ class Experiment:
             if study is None:
                 self.alone.append(workload)
                 continue
-            changes = self.settings.studies.get(workload)
-            if changes:
+            if changes := self.settings.studies.get(workload):
                 given = merged(study.model_dump(exclude={"workload"}, exclude_unset=True), changes)
                 own = validated(StudyFile, given, SPEC_FILE)
                 study = Study(workload=workload, **dict(own))
@@ -224,18 +207,15 @@ class Experiment:
 
     def _asked(self, workload: str) -> list[Problem]:
         """Problems that GPUs which the derived study of a workload may ask measure, checked."""
-        found: list[Problem] = []
-        checked: set[str] = set()
+        asked: dict[str, list[ProblemBlock]] = {}
         for name, gpu in self.settings.gpus.items():
             if self._may_ask(name, workload):
                 own = f"gpus.{name}.problems.{workload}"
                 key = own if workload in gpu.problems else f"sweeps.{workload}.problems"
-                blocks = self.blocks_of(name, workload)
-                if key not in checked:
-                    checked.add(key)
-                    self.check_blocks(workload, blocks, key)
-                found += problems_in(blocks)
-        return found
+                asked[key] = self.blocks_of(name, workload)
+        for key, blocks in asked.items():
+            self.check_blocks(workload, blocks, key)
+        return [problem for blocks in asked.values() for problem in problems_in(blocks)]
 
     def _may_ask(self, gpu: str, workload: str) -> bool:
         """Whether a GPU has rows for the derived study of a workload, which has its name."""
@@ -243,7 +223,6 @@ class Experiment:
         return (named is None or workload in named) and self.has_rows(gpu, workload)
 
     def _derive_sweep(self, workload: str) -> None:
-        """Sweep of a workload that its spec describes whole and that has none."""
         spec = self.spec_of(workload)
         if workload in self.sweeps or not spec.arguments:
             return
@@ -262,8 +241,8 @@ class Experiment:
         """Check that blocks of problems, given by ``key``, are of a workload and fit its sweep."""
         sweep = self.sweeps.get(workload)
         strategy = sweep.strategy.kind if sweep else "exhaustive"
-        with checking.raising(self.below(key)):
-            checking.check_blocks(self.spec_of(workload), blocks, strategy)
+        with self.blaming(key):
+            check_blocks(self.spec_of(workload), blocks, strategy)
 
     def spec_of(self, workload: str) -> Spec:
         """Spec of a workload, read when it is first asked for."""
@@ -284,35 +263,23 @@ class Experiment:
 
     def recorded_in(self, gpu: str) -> str:
         """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
-        # Rules ask thousands of times.
-        if gpu not in self._recorded_in:
-            named = self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
-            self._recorded_in[gpu] = str(here_or_shipped(named))
         return self._recorded_in[gpu]
 
     def has_rows(self, gpu: str, workload: str) -> bool:
         """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""
         # Rules ask thousands of times.
         if (gpu, workload) not in self._have_rows:
-            self._have_rows[gpu, workload] = self._has_rows(gpu, workload)
+            entry = self.settings.gpus[gpu]
+            self._have_rows[gpu, workload] = not entry.held_out and (
+                Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
+                if entry.source == "recorded"
+                else entry.source == "live" and self.spec_of(workload).has_kernel
+            )
         return self._have_rows[gpu, workload]
-
-    def _has_rows(self, gpu: str, workload: str) -> bool:
-        if self.settings.gpus[gpu].held_out:
-            return False
-        source = self.settings.gpus[gpu].source
-        if source == "recorded":
-            return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
-        return source == "live" and self.spec_of(workload).has_kernel
 
     def kept_out(self, study: str) -> dict[str, list[str]]:
         """GPU to why the import flagged its rows of the study's workload; trusted ones left out.
-
-        Raises
-        ------
-        UserError
-            When the provenance of a sweep cannot be read.
-        """
+        Raises UserError when the provenance of a sweep cannot be read."""
         workload = self.studies[study].workload
         flagged = {gpu: self.doubts(gpu, workload) for gpu in self.settings.gpus}
         return {gpu: doubts for gpu, doubts in flagged.items() if doubts}
@@ -331,11 +298,8 @@ class Experiment:
         return self._flags[gpu, workload]
 
     def gpus_of(self, study: str) -> list[str]:
-        """GPUs of a study, in the order of the settings.
-
-        Those that the study names; else every GPU that has rows of its workload and, where its
-        entry names studies, names this one.
-        """
+        """GPUs of a study, in the order of the settings. Those that the study names; else every GPU
+        that has rows of its workload and, where its entry names studies, names this one."""
         return [gpu for gpu in self.settings.gpus if self._takes_part(gpu, study)]
 
     def _takes_part(self, gpu: str, study: str) -> bool:
@@ -347,18 +311,15 @@ class Experiment:
         return known and not self.doubts(gpu, asked.workload)
 
     def tested_blindly(self, study: str) -> list[str]:
-        """GPUs that a study's blind test may ask about: its own, then others.
-
-        Others are those that are held out, and recorded ones whose blind test of this study is
-        recorded: it may be from before they had a sweep.
-        """
+        """GPUs that a study's blind test may ask about: its own, then others. Others are those that
+        are held out, and recorded ones whose blind test of this study is recorded: it may be from
+        before they had a sweep."""
         own = self.gpus_of(study)
-        return [*own, *(gpu for gpu in self.settings.gpus if self._tested_alone(gpu, study, own))]
+        others = [gpu for gpu in self.settings.gpus if gpu not in own]
+        return [*own, *(gpu for gpu in others if self._tested_alone(gpu, study))]
 
-    def _tested_alone(self, gpu: str, study: str, own: list[str]) -> bool:
+    def _tested_alone(self, gpu: str, study: str) -> bool:
         entry = self.settings.gpus[gpu]
-        if gpu in own:
-            return False
         if entry.held_out:
             return entry.studies is None or study in entry.studies
         recorded = Path(self.recorded_in(gpu), "blind", f"{study}.pairs.parquet")
@@ -366,18 +327,16 @@ class Experiment:
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures: those of its studies, in their order, then all others."""
-        # Asked of one GPU: a plan for hundreds must not go through all of them for each.
-        wanted = [
-            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
-        ]
-        return list(dict.fromkeys([*wanted, *self._without_study(gpu)]))
+        return list(dict.fromkeys([*self._studied_on(gpu), *self._without_study(gpu)]))
 
     def alone_on(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures and none of its studies asks about."""
-        asked = {
-            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
-        }
+        asked = self._studied_on(gpu)
         return [workload for workload in self._without_study(gpu) if workload not in asked]
+
+    def _studied_on(self, gpu: str) -> list[str]:
+        # Asked of one GPU: a plan for hundreds must not go through all of them for each.
+        return [each.workload for name, each in self.studies.items() if self._takes_part(gpu, name)]
 
     def _without_study(self, gpu: str) -> list[str]:
         alone = [workload for workload in self.alone if self._may_ask(gpu, workload)]
@@ -389,11 +348,9 @@ class Experiment:
         return {split: self.holder(f"studies.{study}.splits.{split}") for split in splits}
 
     def holder(self, key: str) -> list[str]:
-        """File that holds a key, and its key there.
-
-        A path from the folder of the run, where the file lies inside: it becomes a parameter of
-        rules, which must not change with a project that is moved.
-        """
+        """File that holds a key, and its key there. A path from the folder of the run, where the
+        file lies inside: it becomes a parameter of rules, which must not change with a project that
+        is moved."""
         error, here = self.error(key, ""), Path.cwd()
         path = Path(error.where)
         return [str(path.relative_to(here) if path.is_relative_to(here) else path), error.key]

@@ -1,12 +1,15 @@
-"""Problems and method of a sweep: ``kernels/<workload>/sweep.yaml`` as typed data."""
+"""How sweeps measure (``sweep.yaml``), and how configurations are compared in pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from launchwise.base.typed import Strict
+from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import Strict, validated
 from launchwise.workloads.parts import Value
 
 STATED_PERCENT = 2.0
@@ -66,30 +69,26 @@ ProblemBlock = Annotated[
     ),
 ]
 
-SHORTEST_ENERGY_MS = 200.0
-"""Energy counters of cards step every 20 to 100 ms."""
+SHORTEST_ENERGY_MS = 200.0  # Energy counters of cards step every 20 to 100 ms
 
 
 class Repeats(Strict, title="repeats"):
     """How often one configuration is timed."""
 
-    minimum: int = Field(5, ge=1, le=1000, description="fewest repeats of a configuration")
-    maximum: int = Field(25, ge=1, le=10000, description="most repeats of a configuration")
-    precision: float = Field(
-        0.005, gt=0, lt=1, description="relative standard error of the median at which timing ends"
-    )
-    budget_ms: float = Field(60.0, gt=0, description="GPU time per configuration, ms")
-    few: int = Field(
-        3, ge=1, description="fewest repeats if the launch is long or not near the best"
-    )
-    near: float = Field(
-        0.1,
-        ge=0,
-        description="excess over the best time, as a fraction, that counts as near the best",
-    )
-    coarse: float = Field(
-        0.02, gt=0, lt=1, description="precision of configurations that are not near the best"
-    )
+    minimum: int = Field(5, ge=1, le=1000)
+    """fewest repeats of a configuration"""
+    maximum: int = Field(25, ge=1, le=10000)
+    """most repeats of a configuration"""
+    precision: float = Field(0.005, gt=0, lt=1)
+    """relative standard error of the median at which timing ends"""
+    budget_ms: float = Field(60.0, gt=0)
+    """GPU time per configuration, ms"""
+    few: int = Field(3, ge=1)
+    """fewest repeats if the launch is long or not near the best"""
+    near: float = Field(0.1, ge=0)
+    """excess over the best time, as a fraction, that counts as near the best"""
+    coarse: float = Field(0.02, gt=0, lt=1)
+    """precision of configurations that are not near the best"""
 
     @model_validator(mode="after")
     def _order(self) -> Repeats:
@@ -108,45 +107,23 @@ class Guesses(Strict, title="guesses"):
 class Strategy(Strict, title="strategy"):
     """Which configurations of a problem are measured."""
 
-    kind: Literal["exhaustive", "random", "tpe", "transfer"] = Field(
-        "exhaustive",
-        description=(
-            "all configurations, random ones, those proposed by TPE (Optuna), or those proposed by "
-            "a Gaussian process that starts from rows of other GPUs (transfer)"
-        ),
-    )
-    budget: int | None = Field(
-        None, ge=1, description="configurations per problem; not if exhaustive"
-    )
-    minutes: float | None = Field(
-        None,
-        gt=0,
-        description=(
-            "time after which no further configuration is tried, min: an equal share for each "
-            "problem of a job; not if exhaustive"
-        ),
-    )
-    guesses: Guesses | None = Field(
-        None, description="recommendations of a fitted model, measured first; not if exhaustive"
-    )
-    stop_below_percent: float | None = Field(
-        None,
-        gt=0,
-        lt=100,
-        description=(
-            "a problem ends early once the chance that a configuration is left that is faster than "
-            "the best by more than this is at most a tenth; transfer only"
-        ),
-    )
+    kind: Literal["exhaustive", "random", "tpe", "transfer"] = "exhaustive"
+    """all configurations, random ones, those proposed by TPE (Optuna), or those proposed by a
+    Gaussian process that starts from rows of other GPUs (transfer)"""
+    budget: int | None = Field(None, ge=1)
+    """configurations per problem; not if exhaustive"""
+    minutes: float | None = Field(None, gt=0)
+    """time after which no further configuration is tried, min: an equal share for each problem of a
+    job; not if exhaustive"""
+    guesses: Guesses | None = None
+    """recommendations of a fitted model, measured first; not if exhaustive"""
+    stop_below_percent: float | None = Field(None, gt=0, lt=100)
+    """a problem ends early once the chance that a configuration is left that is faster than the
+    best by more than this is at most a tenth; transfer only"""
 
-    known: dict[str, str] | None = Field(
-        None,
-        min_length=1,
-        description=(
-            "names of GPUs to Parquet files of sweeps that the search starts from, beside the "
-            "recorded GPUs; transfer only"
-        ),
-    )
+    known: dict[str, str] | None = Field(None, min_length=1)
+    """names of GPUs to Parquet files of sweeps that the search starts from, beside the recorded
+    GPUs; transfer only"""
 
     @model_validator(mode="after")
     def _fitting(self) -> Strategy:
@@ -167,51 +144,28 @@ class Strategy(Strict, title="strategy"):
 class Method(Strict, title="method"):
     """How a sweep measures."""
 
-    strategy: Strategy = Field(Strategy(), description="which configurations are measured")
-    repeats: Repeats = Field(Repeats(), description="how often each configuration is timed")
-    slow_factor: float = Field(
-        3.0,
-        gt=1,
-        description="timing stops early if two launches take this many times the best time",
-    )
-    timeout_s: float = Field(
-        60.0,
-        gt=0,
-        description="time without an answer after which the measuring process is restarted, s",
-    )
-    graph_below_us: float = Field(
-        20.0,
-        ge=0,
-        description=(
-            "launches shorter than this are timed as replayed CUDA graphs, and up to ten times as "
-            "long where others of the problem may be as short, us; 0: none"
-        ),
-    )
-    control_s: float = Field(
-        2.0,
-        ge=0,
-        description="time between measurements of the reference kernel, s; 0: no reference kernel",
-    )
-    drift: float = Field(
-        0.02,
-        gt=0,
-        lt=1,
-        description="relative drift of the reference kernel above which rows are measured again",
-    )
-    disturbed: float = Field(
-        0.1,
-        gt=0,
-        description=(
-            "excess of a row's median over its shortest repeat, as a fraction, above which it is "
-            "measured again; for times that the device measures"
-        ),
-    )
-    rest: bool = Field(True, description="whether the sweep pauses while the card is throttled")
-    energy_ms: float = Field(
-        300.0,
-        ge=0,
-        description="length of the loop whose energy is measured, ms: at least 200, or 0 for none",
-    )
+    strategy: Strategy = Strategy()
+    """which configurations are measured"""
+    repeats: Repeats = Repeats()
+    """how often each configuration is timed"""
+    slow_factor: float = Field(3.0, gt=1)
+    """timing stops early if two launches take this many times the best time"""
+    timeout_s: float = Field(60.0, gt=0)
+    """time without an answer after which the measuring process is restarted, s"""
+    graph_below_us: float = Field(20.0, ge=0)
+    """launches shorter than this are timed as replayed CUDA graphs, and up to ten times as long
+    where others of the problem may be as short, us; 0: none"""
+    control_s: float = Field(2.0, ge=0)
+    """time between measurements of the reference kernel, s; 0: no reference kernel"""
+    drift: float = Field(0.02, gt=0, lt=1)
+    """relative drift of the reference kernel above which rows are measured again"""
+    disturbed: float = Field(0.1, gt=0)
+    """excess of a row's median over its shortest repeat, as a fraction, above which it is measured
+    again; for times that the device measures"""
+    rest: bool = True
+    """whether the sweep pauses while the card is throttled"""
+    energy_ms: float = Field(300.0, ge=0)
+    """length of the loop whose energy is measured, ms: at least 200, or 0 for none"""
 
     @field_validator("energy_ms")
     @classmethod
@@ -225,11 +179,87 @@ class Method(Strict, title="method"):
 class Sweep(Method, title="sweep.yaml"):
     """Sweep of one workload: which problems are measured, and how."""
 
-    problems: list[ProblemBlock] = Field(
-        min_length=1,
-        description="problems to measure, in this order",
+    problems: list[ProblemBlock] = Field(min_length=1)
+    """problems to measure, in this order"""
+    anew: list[RowSelection] = Field([])
+    """rows that an extended GPU (`extend`) has and measures again"""
+
+
+Role = Literal["baseline", "usual", "recommended", "best", "design", "near", "peer"]
+"""Why a configuration is compared: the workload's baseline, the usual choice, a recommendation,
+the fastest of the sweep, the fastest of a part of the candidates (a design of the study), one that
+the sweep cannot tell from the fastest, or a library instead of one of its configurations."""
+
+PEER = "peer"  # The only key of an entrant that is a library
+
+
+def peer_of(configuration: Mapping[str, object]) -> str | None:
+    """Name of the library that takes part instead of a configuration; None for a configuration."""
+    return str(configuration[PEER]) if list(configuration) == [PEER] else None
+
+
+class Confirmation(Strict, title="confirmation"):
+    """Paired comparison of the fastest configurations of a sweep."""
+
+    precision: float = Field(0.01, gt=0, lt=1)
+    """half the width of the 95 % interval of a ratio at which measuring ends"""
+    seconds: float = Field(2.0, gt=0)
+    """time per problem after which measuring ends, s; up to three times as long where that is too
+    short for six rounds"""
+    near_percent: float = Field(2.0, ge=0)
+    """excess over the best time up to which a configuration takes part, %"""
+    answers: bool = True
+    """whether the answers to test problems take part; then comparing waits for training, and what a
+    changed model answers is measured anew"""
+    most: int = Field(8, ge=2, le=100)
+    """most configurations per problem"""
+    clock_tolerance: float = Field(0.01, gt=0, lt=1)
+    """relative difference of SM clocks above which a pair is discarded"""
+
+
+class Recheck(Strict, title="recheck"):
+    """Number and duration of the answers that are measured again."""
+
+    problems: int = Field(8, ge=1, description="most problems per study, drawn with `seed`")
+    seconds: float = Field(
+        2.0, gt=0, description="time per problem after which measuring ends, s; as in `confirm`"
     )
-    anew: list[RowSelection] = Field(
-        [],
-        description="rows that an extended GPU (`extend`) has and measures again",
-    )
+
+
+class Entrant(Strict, title="entrant"):
+    """A configuration that takes part."""
+
+    configuration: dict[str, Value] = Field(description="tunables; or `peer`: name of a library")
+    roles: list[Role] = Field(min_length=1)
+
+
+class Contest(Strict, title="contest"):
+    """The configurations of one problem that are compared in pairs, the baseline first."""
+
+    problem: dict[str, Value]
+    entrants: list[Entrant] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Contest:
+        seen = [sorted(each.configuration.items(), key=str) for each in self.entrants]
+        if any(one in seen[:place] for place, one in enumerate(seen)):
+            raise ValueError("a configuration takes part twice")
+        return self
+
+
+class Contests(Strict, title="contests"):
+    """Contests of one study on one GPU."""
+
+    study: str
+    workload: str
+    gpu: str
+    contests: list[Contest]
+
+
+def write_contests(path: str | Path, contests: Contests) -> None:
+    write_json(path, contests.model_dump(mode="json"))
+
+
+def read_contests(path: str | Path) -> Contests:
+    """Read contests. Raises UserError when the file is missing or holds something else."""
+    return validated(Contests, read_json(path), path)

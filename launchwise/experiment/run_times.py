@@ -6,7 +6,7 @@ in which unit, of which problem and configuration on which card, and how many ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,63 +21,43 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
-FILE = Path(FOLDER, "run_times.yaml")
-"""Beside ``study.yaml``."""
-
-CARD = "gpu"
-"""Name of the card, among the names that columns and values give."""
-
-MS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
-"""Unit to milliseconds."""
+FILE = Path(FOLDER, "run_times.yaml")  # Beside `study.yaml`
+CARD = "gpu"  # Name of the card, among the names that columns and values give
+MS = {"s": 1e3, "ms": 1.0, "us": 1e-3}  # Unit to milliseconds
 
 
 class Series(Strict, title="series"):
     """Run times of one column of a published table."""
 
-    title: str = Field(min_length=1, description="what is timed, in a few words")
-    table: str = Field(min_length=1, description="name of the CSV file beside, without `.csv`")
-    time: str = Field(min_length=1, description="its column of run times")
-    unit: Literal["s", "ms", "us"] = Field(
-        description="unit of the times; that of the column's name, where the name ends in one"
-    )
-    runs: int | None = Field(
-        None,
-        ge=1,
-        description=(
-            "runs of the workload that one time covers; left out where the source does not say: "
-            "then only order and ratio to a common factor are compared"
-        ),
-    )
-    columns: dict[str, str] = Field(
-        {}, description="`gpu`, problem parameters and tunables to the column that holds them"
-    )
-    values: dict[str, Value] = Field(
-        {}, description="those that are the same in all rows, to their value"
-    )
-    names: dict[str, dict[str, Value]] = Field(
-        {}, description="of `columns`: text in the table to our value, where they differ"
-    )
-    only: dict[str, list[str]] = Field(
-        {}, description="column of the table to the texts of rows that are taken"
-    )
-    skip_without: list[str] = Field(
-        [], description="columns of the table; rows where one is empty are left out and counted"
-    )
-    free: list[str] = Field(
-        [],
-        description=(
-            "tunables that the source leaves open, or that cannot be as printed: the predicted "
-            "fastest value is taken"
-        ),
-    )
-    phases: list[str] = Field(
-        [],
-        description=(
-            "phases of `cost.yaml` that the time covers; the whole run when left out. Only the "
-            "cost model predicts phases"
-        ),
-    )
-    note: str = Field("", description="what is assumed, for the report")
+    title: str = Field(min_length=1)
+    """what is timed, in a few words"""
+    table: str = Field(min_length=1)
+    """name of the CSV file beside, without `.csv`"""
+    time: str = Field(min_length=1)
+    """its column of run times"""
+    unit: Literal["s", "ms", "us"]
+    """unit of the times; that of the column's name, where the name ends in one"""
+    runs: int | None = Field(None, ge=1)
+    """runs of the workload that one time covers; left out where the source does not say: then only
+    order and ratio to a common factor are compared"""
+    columns: dict[str, str] = Field({})
+    """`gpu`, problem parameters and tunables to the column that holds them"""
+    values: dict[str, Value] = Field({})
+    """those that are the same in all rows, to their value"""
+    names: dict[str, dict[str, Value]] = Field({})
+    """of `columns`: text in the table to our value, where they differ"""
+    only: dict[str, list[str]] = Field({})
+    """column of the table to the texts of rows that are taken"""
+    skip_without: list[str] = Field([])
+    """columns of the table; rows where one is empty are left out and counted"""
+    free: list[str] = Field([])
+    """tunables that the source leaves open, or that cannot be as printed: the predicted fastest
+    value is taken"""
+    phases: list[str] = Field([])
+    """phases of `cost.yaml` that the time covers; the whole run when left out. Only the cost model
+    predicts phases"""
+    note: str = ""
+    """what is assumed, for the report"""
 
 
 class RunTimes(Strict, title="run_times.yaml"):
@@ -90,22 +70,16 @@ class RunTimes(Strict, title="run_times.yaml"):
 class RunTime:
     """One published run time."""
 
-    # Title of its series.
-    series: str
-    # Number of its row in the CSV file; the heading is row 1.
-    row: int
-    # Of ``data/cards.csv``.
-    card: str
+    series: str  # title of its series
+    row: int  # number of its row in the CSV file; the heading is row 1
+    card: str  # of `data/cards.csv`
     problem: Problem
     # ``variant`` and each of its tunables to the values that it may have. Without a variant: the
     # predicted fastest of the study's candidates, where they have the values named here.
     selection: Mapping[str, list[Value]]
-    # Phases of the cost that the time covers; empty for the whole run.
-    phases: tuple[str, ...]
-    # Runs that it covers; None where the source does not say.
-    runs: int | None
-    # As published, of all its runs.
-    time_ms: float
+    phases: tuple[str, ...]  # phases of the cost that the time covers; empty for the whole run
+    runs: int | None  # runs that it covers; None where the source does not say
+    time_ms: float  # as published, of all its runs
     source: str
 
 
@@ -122,21 +96,10 @@ class Published:
 def read_run_times(study: Path, spec: Spec, cards: Collection[str]) -> Published:
     """Published run times of a study; none where it has no such file.
 
-    Parameters
-    ----------
-    study
-        Folder of the study.
-    spec
-        Its workload.
-    cards
-        Names of ``data/cards.csv``.
-
-    Raises
-    ------
-    UserError
-        In one line: naming the YAML file and its key, when a column, unit, name or value does not
-        fit; naming the CSV file, row and column, when a card is unknown, a size is missing or no
-        number, or a time is no positive number.
+    ``cards``: names of ``data/cards.csv``.
+    Raises UserError in one line: naming the YAML file and its key, when a column, unit, name or
+    value does not fit; naming the CSV file, row and column, when a card is unknown, a size is
+    missing or no number, or a time is no positive number.
     """
     path = study / FILE
     if not path.is_file():
@@ -165,7 +128,6 @@ class _Reader:
         return UserError(self._path, f"{self._key}.{key}", message)
 
     def times(self) -> Iterator[RunTime]:
-        """Run times of the series, checked."""
         if not self._table.is_file():
             raise self._error("table", f"no file {self._table.name!r} beside")
         records = read_records(self._table)
@@ -174,22 +136,28 @@ class _Reader:
             yield self._time(number, record)
 
     def _check(self, columns: list[str]) -> None:
-        """Check names, whatever the rows hold."""
         series, spec = self._series, self._spec
         ours = [CARD, *spec.problem_columns, *spec.tunable_columns]
-        for part in ("columns", "values", "names"):
-            for name in getattr(series, part):
-                if name not in ours:
-                    raise self._error(part, unknown("name", name, ours))
-        for part, names in (
-            ("time", [series.time]),
-            ("columns", series.columns.values()),
-            ("only", series.only),
-            ("skip_without", series.skip_without),
-        ):
+        of_table = f"column of {self._table.name}"
+        free = [each for each in spec.tunables if each not in self._given]
+        named: list[tuple[str, Iterable[str], str, Collection[str]]] = [
+            *((key, getattr(series, key), "name", ours) for key in ("columns", "values", "names")),
+            ("time", [series.time], of_table, columns),
+            ("columns", series.columns.values(), of_table, columns),
+            ("only", series.only, of_table, columns),
+            ("skip_without", series.skip_without, of_table, columns),
+            ("free", series.free, "tunable without a value", free),
+            (
+                "phases",
+                series.phases,
+                "phase of cost.yaml",
+                spec.cost.phases() if spec.cost else {},
+            ),
+        ]
+        for key, names, what, allowed in named:
             for name in names:
-                if name not in columns:
-                    raise self._error(part, unknown(f"column of {self._table.name}", name, columns))
+                if name not in allowed:
+                    raise self._error(key, unknown(what, name, allowed))
         if twice := series.columns.keys() & series.values.keys():
             raise self._error("values", f"{min(twice)!r} is given by a column, too")
         ending = series.time.rpartition("_")[2]
@@ -199,14 +167,6 @@ class _Reader:
         for name in (CARD, *spec.problem_columns):
             if name not in self._given:
                 raise self._error("columns", f"{name} is missing: give its column, or its value")
-        for name in series.free:
-            if name not in spec.tunables or name in self._given:
-                free = [each for each in spec.tunables if each not in self._given]
-                raise self._error("free", unknown("tunable without a value", name, free))
-        phases = spec.cost.phases() if spec.cost else {}
-        for name in series.phases:
-            if name not in phases:
-                raise self._error("phases", unknown("phase of cost.yaml", name, phases))
 
     def _taken(self, records: Records) -> Iterator[tuple[int, dict[str, str]]]:
         for number, record in enumerate(records, start=2):
@@ -238,7 +198,6 @@ class _Reader:
         )
 
     def _value(self, name: str, number: int, record: Mapping[str, str]) -> Value:
-        """Value of one of our names in a row, checked."""
         series = self._series
         if name in series.values:
             value: Value = series.values[name]

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.base.typed import Strict
-from launchwise.experiment.confirmation import Confirmation, Recheck
-from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.method import Confirmation, ProblemBlock, Recheck
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName
 
 GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
@@ -25,8 +24,7 @@ GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
 WORD = r"^[A-Za-z0-9_][A-Za-z0-9_.,:@%+/-]*$"
 """Name of something of Slurm's, or several with commas."""
 
-OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(=[!-~]+)?")
-"""One word for sbatch."""
+OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(=[!-~]+)?")  # One word for sbatch
 
 OF_KEYS = {
     **{key: key for key in ("account", "partition", "qos", "reservation", "constraint", "gres")},
@@ -46,29 +44,22 @@ OF_SNAKEMAKE = (
 class Slurm(Strict, title="Slurm"):
     """Where Slurm finds a GPU. A slice has the entry of its card."""
 
-    partition: str = Field(
-        pattern=WORD, description="Slurm partition of the GPU's nodes, or several with commas"
-    )
-    gres: str = Field(
-        "gpu",
-        description="one GPU as Slurm's gres: `gpu`, or `gpu:h200` if a partition mixes GPU models",
-    )
-    constraint: str | None = Field(
-        None, min_length=1, description="feature that the node must have"
-    )
-    account: str | None = Field(
-        None, pattern=WORD, description="account that pays; that of the profile when left out"
-    )
-    qos: str | None = Field(
-        None, pattern=WORD, description="quality of service; that of the profile when left out"
-    )
-    reservation: str | None = Field(None, pattern=WORD, description="reservation to run in")
-    extra: list[str] = Field(
-        [], description="further options of sbatch, such as `--exclusive` or `--exclude=node17`"
-    )
-    modules: list[Annotated[str, StringConstraints(pattern=WORD)]] = Field(
-        [], description="environment modules that jobs of the GPU load, such as `cuda/13.0`"
-    )
+    partition: str = Field(pattern=WORD)
+    """Slurm partition of the GPU's nodes, or several with commas"""
+    gres: str = "gpu"
+    """one GPU as Slurm's gres: `gpu`, or `gpu:h200` if a partition mixes GPU models"""
+    constraint: str | None = Field(None, min_length=1)
+    """feature that the node must have"""
+    account: str | None = Field(None, pattern=WORD)
+    """account that pays; that of the profile when left out"""
+    qos: str | None = Field(None, pattern=WORD)
+    """quality of service; that of the profile when left out"""
+    reservation: str | None = Field(None, pattern=WORD)
+    """reservation to run in"""
+    extra: list[str] = Field([])
+    """further options of sbatch, such as `--exclusive` or `--exclude=node17`"""
+    modules: list[Annotated[str, StringConstraints(pattern=WORD)]] = Field([])
+    """environment modules that jobs of the GPU load, such as `cuda/13.0`"""
 
     @field_validator("gres")
     @classmethod
@@ -111,112 +102,66 @@ class Slurm(Strict, title="Slurm"):
         return found["model"] if found else None
 
 
+_OF_SOURCES = {
+    "live": ("extend", "workloads"),
+    "recorded": ("trusted",),
+    "described": ("card", "host_gbs"),
+}
+"""Source of a GPU to the keys that it alone has."""
+
+
 class Gpu(Strict, title="GPU"):
     """One GPU: recorded, measured live, or known from its datasheet only."""
 
-    source: Literal["recorded", "live", "described"] = Field(
-        description=(
-            "recorded: sweeps in a folder; live: measured by this run; described: datasheet only, "
-            "run times are predicted"
-        )
-    )
-    studies: list[StudyName] | None = Field(
-        None, min_length=1, description="studies that use this GPU; all when left out"
-    )
-    workloads: list[str] = Field(
-        [], description="live GPU: workloads that it measures beside those of its studies"
-    )
-    card: str | None = Field(
-        None,
-        min_length=1,
-        description="datasheet-only GPU: its row in `data/cards.csv`; the GPU's name when left out",
-    )
-    host_gbs: float | None = Field(
-        None,
-        gt=0,
-        description=(
-            "datasheet-only GPU: copy rate between host and GPU, 1e9 B/s, such as 12 (PCIe 3.0), "
-            "25 (PCIe 4.0) or 50 (PCIe 5.0); when left out, no run with copies is predicted"
-        ),
-    )
-    path: str | None = Field(
-        None,
-        description=(
-            "recorded or extended GPU: the folder of its rows; `data/recorded/<name>` when left out"
-        ),
-    )
-    trusted: bool = Field(
-        False,
-        description=(
-            "recorded GPU: its rows take part in studies although the import flagged them as "
-            "impossible"
-        ),
-    )
-    held_out: bool = Field(
-        False,
-        description=(
-            "no study learns from this GPU or is tested on it; only blind tests measure it, and "
-            "judge the answers for a GPU without a sweep"
-        ),
-    )
-    extend: bool = Field(
-        False,
-        description=(
-            "live GPU: its recorded rows and profile stay; missing rows of the sweeps are measured "
-            "and joined"
-        ),
-    )
-    arch: str | None = Field(
-        None,
-        pattern=r"^sm_\d+[af]?$",
-        description="architecture that nvcc compiles for; that of this machine's GPU when left out",
-    )
-    device: str | None = Field(
-        None,
-        description="part of the device name; selects the GPU on a machine with several models",
-    )
-    shards: int | None = Field(
-        None, ge=1, le=1000, description="jobs per sweep; estimated when left out"
-    )
-    compile: Literal["beforehand", "alongside"] = Field(
-        "beforehand",
-        description="beforehand: by a rule of its own, without a GPU; alongside: while measuring",
-    )
-    slice_sms: int | None = Field(
-        None,
-        ge=1,
-        description="measure on a slice of the card with about this many SMs; all when left out",
-    )
-    problems: dict[str, list[ProblemBlock]] = Field(
-        {}, description="workload to problem blocks, measured here instead of those of `sweep.yaml`"
-    )
-    slurm: Slurm | None = Field(
-        None, description="where Slurm finds the GPU, and what its jobs ask for"
-    )
+    source: Literal["recorded", "live", "described"]
+    """recorded: sweeps in a folder; live: measured by this run; described: datasheet only, run
+    times are predicted"""
+    studies: list[StudyName] | None = Field(None, min_length=1)
+    """studies that use this GPU; all when left out"""
+    workloads: list[str] = Field([])
+    """live GPU: workloads that it measures beside those of its studies"""
+    card: str | None = Field(None, min_length=1)
+    """datasheet-only GPU: its row in `data/cards.csv`; the GPU's name when left out"""
+    host_gbs: float | None = Field(None, gt=0)
+    """datasheet-only GPU: copy rate between host and GPU, 1e9 B/s, such as 12 (PCIe 3.0), 25 (PCIe
+    4.0) or 50 (PCIe 5.0); when left out, no run with copies is predicted"""
+    path: str | None = None
+    """recorded or extended GPU: the folder of its rows; `data/recorded/<name>` when left out"""
+    trusted: bool = False
+    """recorded GPU: its rows take part in studies although the import flagged them as impossible"""
+    held_out: bool = False
+    """no study learns from this GPU or is tested on it; only blind tests measure it, and judge the
+    answers for a GPU without a sweep"""
+    extend: bool = False
+    """live GPU: its recorded rows and profile stay; missing rows of the sweeps are measured and
+    joined"""
+    arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$")
+    """architecture that nvcc compiles for; that of this machine's GPU when left out"""
+    device: str | None = None
+    """part of the device name; selects the GPU on a machine with several models"""
+    shards: int | None = Field(None, ge=1, le=1000)
+    """jobs per sweep; estimated when left out"""
+    compile: Literal["beforehand", "alongside"] = "beforehand"
+    """beforehand: by a rule of its own, without a GPU; alongside: while measuring"""
+    slice_sms: int | None = Field(None, ge=1)
+    """measure on a slice of the card with about this many SMs; all when left out"""
+    problems: dict[str, list[ProblemBlock]] = Field({})
+    """workload to problem blocks, measured here instead of those of `sweep.yaml`"""
+    slurm: Slurm | None = None
+    """where Slurm finds the GPU, and what its jobs ask for"""
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Gpu:
-        if self.extend and self.source != "live":
-            raise ValueError(f"extend: needs source live, not {self.source}")
+        for source, keys in _OF_SOURCES.items():
+            for key in keys:
+                if getattr(self, key) and self.source != source:
+                    raise ValueError(f"{key}: needs source {source}, not {self.source}")
         if self.path is not None and self.source == "live" and not self.extend:
             raise ValueError("path: a live GPU has recorded rows only with extend: true")
-        if self.workloads and self.source != "live":
-            raise ValueError(f"workloads: needs source live, not {self.source}")
-        if self.trusted and self.source != "recorded":
-            raise ValueError(f"trusted: needs source recorded, not {self.source}")
-        if self.source != "described":
-            if self.card is not None:
-                raise ValueError(f"card: needs source described, not {self.source}")
-            if self.host_gbs is not None:
-                raise ValueError(f"host_gbs: needs source described, not {self.source}")
-        elif strange := sorted(self.model_fields_set - {"source", "card", "host_gbs"}):
-            raise ValueError(
-                f"{strange[0]}: a datasheet-only GPU is never measured: remove this key"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _compiles_once(self) -> Gpu:
+        strange = sorted(self.model_fields_set - {"source", *_OF_SOURCES["described"]})
+        if self.source == "described" and strange:
+            message = "a datasheet-only GPU is never measured: remove this key"
+            raise ValueError(f"{strange[0]}: {message}")
         if self.compile == "alongside" and (self.shards or 1) > 1:
             message = "alongside needs one shard, because each shard would compile every build"
             raise ValueError(f"compile: {message} (shards: {self.shards})")
@@ -226,98 +171,60 @@ class Gpu(Strict, title="GPU"):
 class Search(Strict, title="search"):
     """Hyper-parameter search by Optuna."""
 
-    trials: int = Field(
-        6, ge=0, le=100000, description="trials per model; the first has the defaults"
-    )
-    folds: int = Field(3, ge=2, le=20, description="cross-validation folds per trial")
-    max_rows: int = Field(3000, ge=100, description="most training rows per trial")
-    objective: Literal["regret", "time_error"] = Field(
-        "regret",
-        description=(
-            "minimised on held-out problems. regret: of the recommendations, and the defaults stay "
-            "unless a trial is clearly better; time_error: mean absolute percentage error of "
-            "predicted times, and the best trial wins"
-        ),
-    )
+    trials: int = Field(6, ge=0, le=100000)
+    """trials per model; the first has the defaults"""
+    folds: int = Field(3, ge=2, le=20)
+    """cross-validation folds per trial"""
+    max_rows: int = Field(3000, ge=100)
+    """most training rows per trial"""
+    objective: Literal["regret", "time_error"] = "regret"
+    """minimised on held-out problems. regret: of the recommendations, and the defaults stay unless
+    a trial is clearly better; time_error: mean absolute percentage error of predicted times, and
+    the best trial wins"""
 
 
 def _null_too(schema: dict[str, Any]) -> None:
-    """Allow null for each value of a mapping."""
     schema["additionalProperties"] = {"anyOf": [schema["additionalProperties"], {"type": "null"}]}
 
 
 class Settings(Strict, title="config.yaml"):
     """Settings: GPUs, models, search, and changes to studies and sweeps."""
 
-    seed: int = Field(2026, ge=0, lt=2**31, description="seed of input data, models and searches")
-    workloads: list[str] = Field(
-        ["kernels"],
-        min_length=1,
-        description="folders of workloads; each holds one folder per workload",
-    )
-    gpus: dict[GpuName, Gpu] = Field(
-        description="GPUs by name; null instead of keys leaves one out, as in an overlay",
-        json_schema_extra=_null_too,
-    )
-    models: dict[StudyName, ModelEntry] = Field(
-        {}, description="models by name, for studies to list"
-    )
-    search: Search = Field(Search(), description="hyper-parameter search")
-    further_models: bool = Field(
-        False, description="whether the `further_models` of the studies take part (`make full`)"
-    )
-    max_rows_per_fit: int | None = Field(
-        25_000,
-        ge=1,
-        description=(
-            "most rows that a fit learns from, of up to two models of card, half as many more of "
-            "each further one; of more, configurations of each problem are drawn, "
-            "beside its fastest and its usual choice, then whole problems of each GPU; null: all"
-        ),
-    )
-    confirm: Confirmation | None = Field(
-        Confirmation(),
-        description=(
-            "how the fastest configurations of live GPUs are compared in pairs; null: not at all, "
-            "and gains rest on single rows of sweeps"
-        ),
-    )
-    recheck: Recheck = Field(
-        Recheck(), description="how `launchwise recheck` measures answers again"
-    )
-    incomplete_report: bool = Field(
-        False,
-        description=(
-            "whether the report is written from the existing tables; it names the studies that "
-            "lack one, and nothing else runs"
-        ),
-    )
-    least_gain: float | None = Field(
-        None,
-        gt=0,
-        description=(
-            "gain over the usual choice that must be sure: the measured one, or the lower end of "
-            "the 90 % interval; an answer below it, or without an interval, becomes the usual "
-            "choice in `recommend`, `recheck`, `export` and the report's lookup"
-        ),
-    )
-    prices: str | None = Field(
-        None,
-        min_length=1,
-        description=(
-            "CSV file with prices of GPUs for the report: gpu, euro, euro_per_hour, date, source"
-        ),
-    )
-    sweeps: dict[str, dict[str, Any] | None] = Field(
-        {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"
-    )
-    studies: dict[StudyName, dict[str, Any] | None] = Field(
-        {},
-        description=(
-            "study to keys of `study.yaml` that override its own; null removes a key, null instead "
-            "of keys leaves the study out"
-        ),
-    )
+    seed: int = Field(2026, ge=0, lt=2**31)
+    """seed of input data, models and searches"""
+    workloads: list[str] = Field(["kernels"], min_length=1)
+    """folders of workloads; each holds one folder per workload"""
+    gpus: dict[GpuName, Gpu] = Field(json_schema_extra=_null_too)
+    """GPUs by name; null instead of keys leaves one out, as in an overlay"""
+    models: dict[StudyName, ModelEntry] = Field({})
+    """models by name, for studies to list"""
+    search: Search = Search()
+    """hyper-parameter search"""
+    further_models: bool = False
+    """whether the `further_models` of the studies take part (`make full`)"""
+    max_rows_per_fit: int | None = Field(25_000, ge=1)
+    """most rows that a fit learns from, of up to two models of card, half as many more of each
+    further one; of more, configurations of each problem are drawn, beside its fastest and its usual
+    choice, then whole problems of each GPU; null: all"""
+    confirm: Confirmation | None = Confirmation()
+    """how the fastest configurations of live GPUs are compared in pairs; null: not at all, and
+    gains rest on single rows of sweeps"""
+    recheck: Recheck = Recheck()
+    """how `launchwise recheck` measures answers again"""
+    incomplete_report: bool = False
+    """whether the report is written from the existing tables; it names the studies that lack one,
+    and nothing else runs"""
+    least_gain: float | None = Field(None, gt=0)
+    """gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
+    interval; an answer below it, or without an interval, becomes the usual choice in `recommend`,
+    `recheck`, `export` and the report's lookup"""
+    prices: str | None = Field(None, min_length=1)
+    """CSV file with prices of GPUs for the report: gpu, euro, euro_per_hour, date, source"""
+    sweeps: dict[str, dict[str, Any] | None] = Field({})
+    """workload to keys of `sweep.yaml` that override its own; null removes a key"""
+    studies: dict[StudyName, dict[str, Any] | None] = Field({})
+    """study to keys of `study.yaml` that override its own; null removes a key, null instead of keys
+    leaves the study out"""
 
     @field_validator("gpus", mode="before")
     @classmethod

@@ -21,20 +21,13 @@ StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 class Fences(Strict, title="Tukey filter"):
     """Filter of training rows with outlying times."""
 
-    scope: Literal["problem", "global"] = Field(
-        "problem",
-        description="rows whose quartiles are taken: those of each problem on each GPU, or all",
-    )
-    factor: float = Field(
-        1.5, gt=0, description="allowed distance from the quartiles, in interquartile ranges"
-    )
-    sides: Literal["upper", "both"] = Field(
-        "upper",
-        description=(
-            "limits that filter. upper: nothing makes a kernel faster by chance, and the fastest "
-            "rows are the goal; both: as published"
-        ),
-    )
+    scope: Literal["problem", "global"] = "problem"
+    """rows whose quartiles are taken: those of each problem on each GPU, or all"""
+    factor: float = Field(1.5, gt=0)
+    """allowed distance from the quartiles, in interquartile ranges"""
+    sides: Literal["upper", "both"] = "upper"
+    """limits that filter. upper: nothing makes a kernel faster by chance, and the fastest rows are
+    the goal; both: as published"""
 
 
 class ProblemSplit(Strict, title="split by problems"):
@@ -67,57 +60,45 @@ Split = Annotated[ProblemSplit | TransferSplit, Field(discriminator="kind")]
 class Counters(Strict, title="hardware counters"):
     """Configurations whose hardware counters are read: the fastest of each group."""
 
-    by: list[str] = Field(
-        min_length=1,
-        description="tunables (`variant` is one): each combination of their values is a group",
-    )
-    among: Selection = Field(
-        {},
-        description="problem parameters to the values of problems that are run; default: all",
-    )
+    by: list[str] = Field(min_length=1)
+    """tunables (`variant` is one): each combination of their values is a group"""
+    among: Selection = Field({})
+    """problem parameters to the values of problems that are run; default: all"""
 
 
 class Design(Strict, title="design"):
     """A part of the candidates, such as those that somebody chooses among who tunes one thing."""
 
-    title: str = Field(description="name of the part in the report")
-    candidates: Selection = Field(
-        {}, description="tunables to the values that belong to it; all when left out"
-    )
-    constraints: list[Expression] = Field(
-        [], description="conditions on problem and configuration that belong to it"
-    )
+    title: str
+    """name of the part in the report"""
+    candidates: Selection = Field({})
+    """tunables to the values that belong to it; all when left out"""
+    constraints: list[Expression] = Field([])
+    """conditions on problem and configuration that belong to it"""
 
 
 class Goals(Strict, title="goals"):
     """Figures to reach, such as published ones; the report says which are reached."""
 
-    mean_speed_up: float = Field(
-        gt=0, description="mean of baseline time divided by recommended time, to be exceeded"
-    )
-    improved_percent: float = Field(
-        ge=0, le=100, description="problems that are faster than the baseline, %"
-    )
-    best_percent: float = Field(
-        ge=0, le=100, description="geometric mean of best time divided by recommended time, %"
-    )
+    mean_speed_up: float = Field(gt=0)
+    """mean of baseline time divided by recommended time, to be exceeded"""
+    improved_percent: float = Field(ge=0, le=100)
+    """problems that are faster than the baseline, %"""
+    best_percent: float = Field(ge=0, le=100)
+    """geometric mean of best time divided by recommended time, %"""
 
 
 class ModelEntry(Strict, title="model"):
     """A recommender with its hyper-parameters."""
 
-    kind: str = Field(
-        description="module in `launchwise/learning/recommenders` or the workload's `recommenders`"
-    )
-    title: str = Field(description="name of the model in the report")
-    parameters: dict[str, float | int | str | bool | None] = Field(
-        {}, description="hyper-parameters by name; the search leaves them as they are"
-    )
-    trials: int | None = Field(
-        None,
-        ge=0,
-        description="trials of the search; `search.trials` of `config.yaml` when left out",
-    )
+    kind: str
+    """module in `launchwise/learning/recommenders` or the workload's `recommenders`"""
+    title: str
+    """name of the model in the report"""
+    parameters: dict[str, float | int | str | bool | None] = Field({})
+    """hyper-parameters by name; the search leaves them as they are"""
+    trials: int | None = Field(None, ge=0)
+    """trials of the search; `search.trials` of `config.yaml` when left out"""
 
 
 class Range(Strict, title="range"):
@@ -141,11 +122,10 @@ class Range(Strict, title="range"):
 class Blind(Strict, title="blind test"):
     """Problems that are drawn at random and measured after the answers were given."""
 
-    problems: int = Field(40, ge=1, le=1000, description="number of problems")
-    parameters: dict[str, Range | Annotated[list[Value], Field(min_length=1)]] = Field(
-        min_length=1,
-        description="every problem parameter to its range, or to values that are equally likely",
-    )
+    problems: int = Field(40, ge=1, le=1000)
+    """number of problems"""
+    parameters: dict[str, Range | Annotated[list[Value], Field(min_length=1)]] = Field(min_length=1)
+    """every problem parameter to its range, or to values that are equally likely"""
 
 
 def _checked_doi(value: str) -> str:
@@ -157,94 +137,55 @@ def _checked_doi(value: str) -> str:
 class StudyFile(Strict, title="study.yaml"):
     """Study of one workload: question, candidates, GPUs, splits and models."""
 
-    title: str = Field(description="name of the study in the report")
-    question: str = Field(description="the question that the study answers, one sentence")
-    doi: Annotated[str, AfterValidator(_checked_doi)] | None = Field(
-        None,
-        description=(
-            "DOI of the publication that the study repeats, or of its data, such as "
-            "`10.5281/zenodo.15364124`; pages of the study link to it"
-        ),
-    )
-    gpus: list[GpuName] | None = Field(
-        None,
-        min_length=1,
-        description="GPUs of the study; every GPU with rows of the workload when left out",
-    )
-    candidates: Selection = Field(
-        {}, description="tunables to the values that may be recommended; all when left out"
-    )
-    constraints: list[Expression] = Field(
-        [], description="conditions on problem and configuration that candidates satisfy"
-    )
-    usual: list[Usual] | None = Field(
-        None,
-        min_length=1,
-        description=(
-            "usual configurations, instead of those of the workload's `usual.yaml`, such as where "
-            "these are no candidates"
-        ),
-    )
-    leave_out: dict[GpuName, Selection] = Field(
-        {},
-        description=(
-            "GPU to problems that take no part on it, such as those of which its sweep measured "
-            "a few candidates for another study"
-        ),
-    )
-    features: list[str] | None = Field(
-        None,
-        min_length=1,
-        description="features that models use, by name; all when left out",
-    )
-    train_on: Literal["all", "candidates"] = Field(
-        "all", description="measured rows that models learn from"
-    )
-    fences: Fences = Field(Fences(), description="Tukey filter of training rows")
-    near_best_percent: float = Field(
-        2.0,
-        ge=0,
-        description="excess over the best time up to which a configuration counts as best, %",
-    )
-    counters: Counters | None = Field(
-        None, description="configurations that run once under Nsight Compute; none when left out"
-    )
-    random_draws: list[int] = Field(
-        [1, 5, 20],
-        description="numbers of random draws; each number is one heuristic of the evaluation",
-    )
-    splits: dict[StudyName, Split] = Field(
-        min_length=1, description="splits into training and test by name"
-    )
-    models: list[str] = Field(
-        min_length=1,
-        description="names in `own_models` or in `models` of `config.yaml`, or kinds of models",
-    )
-    further_models: list[str] = Field(
-        [], description="models that take part only with `further_models: true` in the settings"
-    )
-    own_models: dict[StudyName, ModelEntry] = Field(
-        {}, description="models of this study only, by name"
-    )
-    goals: Goals | None = Field(None, description="figures to reach; none when left out")
-    peers: list[str] = Field(
-        [],
-        description=(
-            "libraries of the workload that run in the same pairs as its configurations; "
-            "a workload's README says which it has"
-        ),
-    )
-    designs: dict[StudyName, Design] = Field(
-        {},
-        description=(
-            "parts of the candidates: the fastest of each runs in the same pairs as the fastest of "
-            "all, and the report says what the whole gains"
-        ),
-    )
-    blind: Blind | None = Field(
-        None,
-        description="blind test of the model that answers users; none when left out",
-    )
+    title: str
+    """name of the study in the report"""
+    question: str
+    """the question that the study answers, one sentence"""
+    doi: Annotated[str, AfterValidator(_checked_doi)] | None = None
+    """DOI of the publication that the study repeats, or of its data, such as
+    `10.5281/zenodo.15364124`; pages of the study link to it"""
+    gpus: list[GpuName] | None = Field(None, min_length=1)
+    """GPUs of the study; every GPU with rows of the workload when left out"""
+    candidates: Selection = Field({})
+    """tunables to the values that may be recommended; all when left out"""
+    constraints: list[Expression] = Field([])
+    """conditions on problem and configuration that candidates satisfy"""
+    usual: list[Usual] | None = Field(None, min_length=1)
+    """usual configurations, instead of those of the workload's `usual.yaml`, such as where these
+    are no candidates"""
+    leave_out: dict[GpuName, Selection] = Field({})
+    """GPU to problems that take no part on it, such as those of which its sweep measured a few
+    candidates for another study"""
+    features: list[str] | None = Field(None, min_length=1)
+    """features that models use, by name; all when left out"""
+    train_on: Literal["all", "candidates"] = "all"
+    """measured rows that models learn from"""
+    fences: Fences = Fences()
+    """Tukey filter of training rows"""
+    near_best_percent: float = Field(2.0, ge=0)
+    """excess over the best time up to which a configuration counts as best, %"""
+    counters: Counters | None = None
+    """configurations that run once under Nsight Compute; none when left out"""
+    random_draws: list[int] = Field([1, 5, 20])
+    """numbers of random draws; each number is one heuristic of the evaluation"""
+    splits: dict[StudyName, Split] = Field(min_length=1)
+    """splits into training and test by name"""
+    models: list[str] = Field(min_length=1)
+    """names in `own_models` or in `models` of `config.yaml`, or kinds of models"""
+    further_models: list[str] = Field([])
+    """models that take part only with `further_models: true` in the settings"""
+    own_models: dict[StudyName, ModelEntry] = Field({})
+    """models of this study only, by name"""
+    goals: Goals | None = None
+    """figures to reach; none when left out"""
+    peers: list[str] = Field([])
+    """libraries of the workload that run in the same pairs as its configurations; a workload's
+    README says which it has"""
+    designs: dict[StudyName, Design] = Field({})
+    """parts of the candidates: the fastest of each runs in the same pairs as the fastest of all,
+    and the report says what the whole gains"""
+    blind: Blind | None = None
+    """blind test of the model that answers users; none when left out"""
 
 
 class Study(StudyFile, title="study"):

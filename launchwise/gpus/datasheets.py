@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
+from launchwise.base.storage import read_records
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import HOPPER, tensor_share
 from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile
@@ -29,39 +29,18 @@ GPU has the name of its card in :data:`CARDS_FILE`."""
 COLUMNS = ("card", "figure", "value", "unit", "source")
 
 FIGURES = {
-    "compute_capability": "1",
-    "sms": "1",
-    "boost_clock_mhz": "MHz",
-    "float32_gflops": "GFLOP/s",
-    "float64_gflops": "GFLOP/s",
-    "memory_bandwidth_gbs": "GB/s",
-    "memory_bytes": "B",
-    "l2_bytes": "B",
-    "shared_per_sm_bytes": "B",
-    "shared_per_block_bytes": "B",
-    "registers_per_sm": "1",
-    "max_threads_per_sm": "1",
+    **{"compute_capability": "1", "sms": "1", "boost_clock_mhz": "MHz"},
+    **{"float32_gflops": "GFLOP/s", "float64_gflops": "GFLOP/s", "memory_bandwidth_gbs": "GB/s"},
+    **{"memory_bytes": "B", "l2_bytes": "B", "shared_per_sm_bytes": "B"},
+    **{"shared_per_block_bytes": "B", "registers_per_sm": "1", "max_threads_per_sm": "1"},
     "max_threads_per_block": "1",
 }
 """Required figure of a card to its unit (1 for a count)."""
 
-SIZES = (
-    "sms",
-    "memory_bytes",
-    "l2_bytes",
-    "shared_per_sm_bytes",
-    "shared_per_block_bytes",
-    "registers_per_sm",
-    "max_threads_per_sm",
-    "max_threads_per_block",
-)
+SIZES = [name for name, unit in FIGURES.items() if unit in "1B" and name != "compute_capability"]
 """Integer figures; a profile has the same names."""
 
-TENSOR_FIGURES = {
-    "tf32_gflops": "GFLOP/s",
-    "float16_gflops": "GFLOP/s",
-    "bfloat16_gflops": "GFLOP/s",
-}
+TENSOR_FIGURES = dict.fromkeys(("tf32_gflops", "float16_gflops", "bfloat16_gflops"), "GFLOP/s")
 """Dense rates of tensor cores with float32 accumulation; empty for cards without tensor cores."""
 
 AMD_FIGURES = {"gfx_target": "hex", "wavefront_threads": "1"}
@@ -72,8 +51,7 @@ its shared memory is the local data share (LDS)."""
 STREAM_PROCESSORS_PER_CU = 64
 """FP32 lanes of a compute unit (CDNA 2, RDNA 2 and RDNA 3 architecture documents of AMD)."""
 
-NO_CAPABILITY = (0, 0)
-"""Compute capability of a card of AMD, which has none."""
+NO_CAPABILITY = (0, 0)  # Compute capability of a card of AMD, which has none
 
 POWER_FIGURES = {"tdp_w": "W"}
 """Thermal design power of the whole card; empty for cards whose maker leaves it to the machine."""
@@ -85,22 +63,12 @@ FLOP_FIGURES = ("float32_gflops", "float64_gflops")
 
 
 class Datasheet(Strict):
-    """Figures of a card from documents.
-
-    Parameters
-    ----------
-    figures
-        Name of a figure to its value, in its unit of :data:`UNITS`.
-    sources
-        Name of a figure to the document that states it.
-    where
-        Path of the table, for messages.
-    """
+    """Figures of a card from documents."""
 
     name: str
-    figures: dict[str, float] = Field({})
-    sources: dict[str, str] = Field({})
-    where: str = CARDS_FILE
+    figures: dict[str, float] = Field({})  # name of a figure to its value, in its unit of UNITS
+    sources: dict[str, str] = Field({})  # name of a figure to the document that states it
+    where: str = CARDS_FILE  # path of the table, for messages
 
     @property
     def missing(self) -> list[str]:
@@ -139,16 +107,9 @@ class Datasheet(Strict):
 def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
     """Datasheets of a table by card, incomplete ones included (:attr:`Datasheet.missing`).
 
-    Parameters
-    ----------
-    path
-        The table; the project's own when left out.
-
-    Raises
-    ------
-    UserError
-        When the table is no such table; naming card and figure when a figure is unknown, given
-        twice, not a positive number, in another unit, or without a source.
+    ``path``: the table; the project's own when left out.
+    Raises UserError when the table is no such table; naming card and figure when a figure is
+    unknown, given twice, not a positive number, in another unit, or without a source.
     """
     path = shipped(CARDS_FILE) if path is None else path
     columns, listed = read_records(path)
@@ -199,10 +160,9 @@ class Efficiency:
 
     # Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
     copy_bandwidth: float
-    # Each of FLOP_FIGURES to its measured divided by its stated rate.
-    flop: Mapping[str, float]
-    # Each of TENSOR_FIGURES to its measured (``mma``) divided by its stated dense rate.
-    tensor: Mapping[str, float]
+    # Each of FLOP_FIGURES and TENSOR_FIGURES to its measured divided by its stated rate: of tensor
+    # cores that of ``mma`` and the dense one.
+    rates: Mapping[str, float]
     # Time of an empty kernel launched behind another, us: mostly the host's work, so it is taken
     # over as it is.
     launch_overhead_us: float
@@ -211,17 +171,9 @@ class Efficiency:
     def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:
         """Efficiency of a measured GPU.
 
-        Parameters
-        ----------
-        measured
-            Profile of a whole card, with the ceilings of all rates.
-        datasheet
-            Of the same card.
-
-        Raises
-        ------
-        UserError
-            When a rate was not measured or the datasheet does not state it.
+        ``measured``: profile of a whole card, with the ceilings of all rates.
+        ``datasheet``: of the same card.
+        Raises UserError when a rate was not measured or the datasheet does not state it.
         """
         reached = measured.ceilings.model_dump(exclude_none=True)
         needed = (*FLOP_FIGURES, *TENSOR_FIGURES)
@@ -233,51 +185,36 @@ class Efficiency:
             raise UserError(datasheet.where, datasheet.name, f"lacks {', '.join(lacking)}")
         return cls(
             copy_bandwidth=reached["copy_bandwidth_gbs"] / stated["memory_bandwidth_gbs"],
-            flop={key: reached[key] / stated[key] for key in FLOP_FIGURES},
-            tensor={key: reached[key] / stated[key] for key in TENSOR_FIGURES},
+            rates={key: reached[key] / stated[key] for key in needed},
             launch_overhead_us=reached["launch_overhead_us"],
         )
 
     def ceilings(self, datasheet: Datasheet) -> Ceilings:
-        """Estimated ceilings of another card.
-
-        Tensor cores before Hopper reach the share of the literature
-        (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this GPU.
-        Cards without tensor cores get no tensor rates.
-        """
+        """Estimated ceilings of another card. Tensor cores before Hopper reach the share of the
+        literature (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this
+        GPU. Cards without tensor cores get no tensor rates."""
         figures, capability = datasheet.figures, datasheet.compute_capability
-        tensor = {
-            key: self.tensor[key] if capability >= HOPPER else tensor_share(capability)
-            for key in TENSOR_FIGURES
-            if key in figures
-        }
-        shares = {**self.flop, **tensor}
+        older = TENSOR_FIGURES if capability < HOPPER else ()
+        shares = {**self.rates, **dict.fromkeys(older, tensor_share(capability))}
         return Ceilings(
             copy_bandwidth_gbs=self.copy_bandwidth * figures["memory_bandwidth_gbs"],
             launch_overhead_us=self.launch_overhead_us,
-            **{key: share * figures[key] for key, share in shares.items()},
+            **{key: share * figures[key] for key, share in shares.items() if key in figures},
         )
 
 
 def reference_efficiency(
     cards: Mapping[str, Datasheet], path: str | Path | None = None
 ) -> Efficiency:
-    """Efficiency of the reference GPU, relative to its datasheet in ``cards``.
-
-    Raises
-    ------
-    UserError
-        When there is no such profile, or its card or one of its figures is not in ``cards``.
-    """
+    """Efficiency of the reference GPU, relative to its datasheet in ``cards``. Raises UserError
+    when there is no such profile, or its card or one of its figures is not in ``cards``."""
     measured = read_profile(path or shipped(REFERENCE_PROFILE))
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
 
 
 def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
-    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s.
-
-    Cards without a compute capability or a memory bandwidth are left out.
-    """
+    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s. Cards
+    without a compute capability or a memory bandwidth are left out."""
     found: dict[str, float] = {}
     for each in cards.values():
         if {"compute_capability", "memory_bandwidth_gbs"} <= each.figures.keys():
@@ -287,13 +224,7 @@ def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
 
 
 def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
-    """The datasheet of a card.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
+    """The datasheet of a card. Raises UserError when there is none."""
     if card not in cards:
         where = next((each.where for each in cards.values()), CARDS_FILE)
         raise UserError(where, "", unknown("card", card, cards))
@@ -309,23 +240,13 @@ def described_profile(
 ) -> GpuProfile:
     """The profile of a card from its datasheet, with estimated ceilings.
 
-    Parameters
-    ----------
-    name
-        Name of the GPU.
-    efficiency
-        Measured ceilings divided by datasheet figures (see :func:`reference_efficiency`).
-    card
-        Name of the card, where it is not the GPU's.
-    host_gbs
-        Copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a card
-        says what host it is in. None where it is unknown.
-
-    Raises
-    ------
-    UserError
-        When there is no such card, figures of it are missing, or its compute capability (of a card
-        of NVIDIA) is not in :data:`launchwise.gpus.profile.CORES_PER_SM`.
+    ``efficiency``: measured ceilings divided by datasheet figures (see
+        :func:`reference_efficiency`).
+    ``card``: name of the card, where it is not the GPU's.
+    ``host_gbs``: copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a
+        card says what host it is in. None where it is unknown.
+    Raises UserError when there is no such card, figures of it are missing, or its compute
+    capability (of a card of NVIDIA) is not in :data:`launchwise.gpus.profile.CORES_PER_SM`.
     """
     datasheet = find_datasheet(name if card is None else card, cards)
     if datasheet.missing:

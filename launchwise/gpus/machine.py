@@ -19,8 +19,7 @@ L1_BYTES_PER_CYCLE = 128.0
 """Bytes per cycle of an SM's L1 or shared memory (CUDA C++ Best Practices Guide: 32 banks of 4
 bytes)."""
 
-L2_BYTES_PER_CYCLE = 64.0
-"""Bytes per cycle that one SM can read from L2 (Volta and newer)."""
+L2_BYTES_PER_CYCLE = 64.0  # Bytes per cycle that one SM can read from L2 (Volta and newer)
 
 L2_BYTES_PER_CYCLE_ALL_SMS = {
     (7, 0): 2048 / 80,
@@ -65,8 +64,7 @@ cards use the rates of their datasheets."""
 GRAPH_LAUNCH_US = 1.8
 SYNCHRONISE_US = 10.0
 COPY_US = 5.0
-TO_DEVICE_GBS = 12.0
-"""PCIe 3.0 with 16 lanes, the slowest link of the supported cards."""
+TO_DEVICE_GBS = 12.0  # PCIe 3.0 with 16 lanes, the slowest link of the supported cards
 PAGEABLE_SHARE = 0.3
 HOST_SOLVE_NS = 20.0
 
@@ -77,10 +75,8 @@ HOPPER = (9, 0)
 
 def tensor_share(capability: tuple[int, int]) -> float:
     """Rate of ``mma`` instructions divided by the card's dense tensor rate, from the literature.
-
     For GPUs whose tensor rates were not measured: 0.95 up to Ada (Sun et al. 2022); 0.62 from
-    Hopper on, where only ``wgmma`` reaches the rest (Luo et al. 2024).
-    """
+    Hopper on, where only ``wgmma`` reaches the rest (Luo et al. 2024)."""
     return 0.95 if capability < HOPPER else 0.62
 
 
@@ -130,7 +126,6 @@ class Machine:
 
     @classmethod
     def names(cls) -> list[str]:
-        """All constants."""
         return [field.name for field in fields(cls)]
 
     @classmethod
@@ -142,27 +137,27 @@ class Machine:
     @classmethod
     def of(cls, profile: GpuProfile) -> Machine:
         """Machine of a GPU: measured constants, estimates for the others."""
-        known = profile.ceilings
+        known, measured = profile.ceilings, profile.ceilings.model_dump()
         ghz, sms = profile.clock_mhz / 1e3, float(profile.sms)
-        tensor = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
+        rates = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
+        share = tensor_share(profile.compute_capability)
         float32 = known.float32_gflops or 2 * profile.cores * ghz
-        float64 = known.float64_gflops or float32 / 32
-
-        def tensor_gflops(name: str, measured: float | None) -> float:
-            rate = tensor.get(name, 0.0) * sms * ghz * tensor_share(profile.compute_capability)
-            # Without such cores the arithmetic is done by the others.
-            return measured or rate or float32
-
-        def latency_ns(name: str, measured: float | None) -> float:
-            return measured or CYCLES[name] / ghz
-
+        # Without tensor cores the arithmetic is done by the others.
+        tensor_gflops = {
+            name: measured[f"{name}_gflops"] or rates.get(name, 0.0) * sms * ghz * share or float32
+            for name in ARITHMETIC[2:]
+        }
+        waits = {name: (f"{name}_latency_ns", f"{name}_ns") for name in CYCLES}
+        latencies = {
+            f"{name}_ns": measured.get(one) or measured.get(other) or CYCLES[name] / ghz
+            for name, (one, other) in waits.items()
+        }
+        sizes = ("max_threads_per_sm", "registers_per_sm", "shared_per_sm_bytes")
         to_device = known.to_device_gbs or TO_DEVICE_GBS
         to_host = known.to_host_gbs or to_device
         return cls(
             sms=sms,
-            max_threads_per_sm=float(profile.max_threads_per_sm),
-            registers_per_sm=float(profile.registers_per_sm),
-            shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
+            **{name: float(getattr(profile, name)) for name in sizes},
             dram_gbs=known.copy_bandwidth_gbs,
             dram_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
             l2_gbs=known.l2_bandwidth_gbs or _l2_bytes_per_cycle(profile) * ghz,
@@ -170,19 +165,9 @@ class Machine:
             l1_gbs=L1_BYTES_PER_CYCLE * sms * ghz,
             instructions_gips=WARP_INSTRUCTIONS_PER_CYCLE * sms * ghz,
             float32=float32,
-            float64=float64,
-            tf32=tensor_gflops("tf32", known.tf32_gflops),
-            float16=tensor_gflops("float16", known.float16_gflops),
-            bfloat16=tensor_gflops("bfloat16", known.bfloat16_gflops),
-            dram_ns=latency_ns("dram", known.dram_latency_ns),
-            l2_ns=latency_ns("l2", known.l2_latency_ns),
-            l1_ns=latency_ns("l1", known.l1_latency_ns),
-            shared_ns=latency_ns("shared", known.shared_latency_ns),
-            float32_ns=latency_ns("float32", known.float32_latency_ns),
-            float64_ns=latency_ns("float64", known.float64_latency_ns),
-            float32_division_ns=latency_ns("float32_division", known.float32_division_ns),
-            float64_division_ns=latency_ns("float64_division", known.float64_division_ns),
-            barrier_ns=latency_ns("barrier", known.barrier_ns),
+            float64=known.float64_gflops or float32 / 32,
+            **tensor_gflops,
+            **latencies,
             launch_us=known.graph_launch_us or GRAPH_LAUNCH_US,
             host_launch_us=known.launch_overhead_us,
             # What was measured is a launch and the wait for it.
@@ -199,18 +184,15 @@ class Machine:
 
 
 def _l2_bytes_per_cycle(profile: GpuProfile) -> float:
-    """Bytes that L2 gives to all SMs of a GPU together, where that was not measured."""
     together = L2_BYTES_PER_CYCLE_ALL_SMS.get(profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER)
     # A slice's SMs draw more each, as the others rest.
     return float(min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * profile.sms))
 
 
 def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
-    """Rate of tensor cores in a type at the highest clock, 1e9 FLOP/s; 0 where it is unknown.
-
-    No kernel is faster. The ceilings of a profile are measured with instructions of one warp, which
-    reach a part of it from Hopper on (:func:`tensor_share`).
-    """
+    """Rate of tensor cores in a type at the highest clock, 1e9 FLOP/s; 0 where it is unknown. No
+    kernel is faster. The ceilings of a profile are measured with instructions of one warp, which
+    reach a part of it from Hopper on (:func:`tensor_share`)."""
     rates = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
     return rates.get(name, 0.0) * profile.sms * profile.clock_mhz / 1e3
 
@@ -219,10 +201,8 @@ def full_tensor_gflops(profile: GpuProfile, name: str) -> float:
 class Fastest:
     """Upper limits of any kernel on a GPU."""
 
-    # Bytes through device memory, 1e9 a second.
-    gbs: float = math.inf
-    # FLOP of whatever type is fastest, 1e9 a second.
-    gflops: float = math.inf
+    gbs: float = math.inf  # bytes through device memory, 1e9 a second
+    gflops: float = math.inf  # FLOP of whatever type is fastest, 1e9 a second
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Fastest:

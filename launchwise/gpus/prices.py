@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import read_records
 
 COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
@@ -18,14 +18,11 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 class Price:
     """Prices of a GPU."""
 
-    # To buy, euro; None where it is unknown.
-    euro: float | None
+    euro: float | None  # to buy, euro; None where it is unknown
     # To rent, or of owning and running it, euro per hour; None where it is unknown.
     euro_per_hour: float | None
-    # Day of the price, ISO.
-    date: str
-    # Source of the price.
-    source: str
+    date: str  # day of the price, ISO
+    source: str  # source of the price
 
 
 def read_prices(
@@ -33,20 +30,12 @@ def read_prices(
 ) -> dict[str, Price]:
     """Prices by GPU.
 
-    Parameters
-    ----------
-    gpus
-        GPUs of the settings.
-    cards
-        Known cards: a row of one that is no GPU of the settings is checked and left out, so that
-        one table serves several settings.
-
-    Raises
-    ------
-    UserError
-        In one line, which names the line of the file: a column is missing or strange, a GPU is
-        unknown or given twice, a price is no number or negative, a row has neither price, a date is
-        none, a source is missing.
+    ``gpus``: GPUs of the settings.
+    ``cards``: known cards: a row of one that is no GPU of the settings is checked and left out, so
+        that one table serves several settings.
+    Raises UserError in one line, which names the line of the file: a column is missing or strange,
+    a GPU is unknown or given twice, a price is no number or negative, a row has neither price, a
+    date is none, a source is missing.
     """
     columns, records = read_records(path)
     if missing := [name for name in COLUMNS if name not in columns]:

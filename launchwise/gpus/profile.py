@@ -70,8 +70,7 @@ AMD_GENERATIONS = {"gfx90a": "CDNA 2", "gfx1032": "RDNA 2", "gfx1100": "RDNA 3"}
 COPY_SHARE = 0.9
 """Copy bandwidth divided by that of bus width and memory clock, where it was not measured."""
 
-LAUNCH_OVERHEAD_US = 2.0
-"""Time per launch of an empty kernel, us, where it was not measured."""
+LAUNCH_OVERHEAD_US = 2.0  # Time per launch of an empty kernel, us, where it was not measured
 
 
 class Ceilings(Strict):
@@ -135,12 +134,9 @@ MEASURED_ONLY: dict[str, Any] = {
 
 
 class GpuProfile(Strict):
-    """``results/gpus/<gpu>.json``.
-
-    ``card`` is a hash of the physical card's UUID: slices of one card share it. ``source`` says
-    whether the ceilings were measured, the GPU is datasheet-only (:meth:`described`), or the driver
-    was asked for attributes alone (:meth:`of_attributes`).
-    """
+    """``results/gpus/<gpu>.json``. ``card`` is a hash of the physical card's UUID: slices of one
+    card share it. ``source`` says whether the ceilings were measured, the GPU is datasheet-only
+    (:meth:`described`), or the driver was asked for attributes alone (:meth:`of_attributes`)."""
 
     name: str
     source: Literal["measured", "described", "attributes"] = "measured"
@@ -174,22 +170,15 @@ class GpuProfile(Strict):
 
     @classmethod
     def described(cls, **known: Any) -> GpuProfile:
-        """Profile of a datasheet-only GPU: attributes of its datasheet, estimated ceilings.
-
-        Raises
-        ------
-        pydantic.ValidationError
-            When something is missing or is no such value.
-        """
+        """Profile of a datasheet-only GPU: attributes of its datasheet, estimated ceilings. Raises
+        pydantic.ValidationError when something is missing or is no such value."""
         return cls(source="described", **MEASURED_ONLY, **known)
 
     @classmethod
     def of_attributes(cls, **known: Any) -> GpuProfile:
-        """Profile of a card whose driver was asked for its attributes alone.
-
-        Its two required ceilings are estimates: :data:`COPY_SHARE` of the memory bandwidth, and
-        :data:`LAUNCH_OVERHEAD_US`.
-        """
+        """Profile of a card whose driver was asked for its attributes alone. Its two required
+        ceilings are estimates: :data:`COPY_SHARE` of the memory bandwidth, and
+        :data:`LAUNCH_OVERHEAD_US`."""
         copies = COPY_SHARE * known["memory_bandwidth_gbs"] or 1.0
         estimated = Ceilings(copy_bandwidth_gbs=copies, launch_overhead_us=LAUNCH_OVERHEAD_US)
         return cls(source="attributes", ceilings=estimated, **known)
@@ -206,11 +195,9 @@ class GpuProfile(Strict):
 
     @property
     def card_model(self) -> str:
-        """The model of the card: slices and copies of one model tell nothing of another model.
-
-        A sweep in several visits may meet several cards of a model, so ``card`` is too fine to
-        say whether a GPU was seen.
-        """
+        """The model of the card: slices and copies of one model tell nothing of another model. A
+        sweep in several visits may meet several cards of a model, so ``card`` is too fine to say
+        whether a GPU was seen."""
         return self.device_name
 
     @property
@@ -258,5 +245,4 @@ def read_profile(path: str | Path, name: str | None = None) -> GpuProfile:
 
 
 def write_profile(path: str | Path, profile: GpuProfile) -> None:
-    """Write a profile."""
     write_json(path, profile.model_dump(mode="json"))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
+from launchwise.base.storage import read_records
 from launchwise.gpus.datasheets import Datasheet
 
 DEVICE_NAMES_FILE = "data/device_names.csv"

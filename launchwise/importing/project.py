@@ -13,10 +13,10 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.cross_checks import NEEDED
 from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import STUDIES, STUDY_FILE
 from launchwise.experiment.experiment import RECORDED
+from launchwise.experiment.loading import NEEDED
 from launchwise.importing.members import Batch
 from launchwise.importing.specs import as_yaml
 from launchwise.workloads.spec import Spec

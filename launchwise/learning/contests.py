@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Entrant, Role
+from launchwise.experiment.method import PEER, Confirmation, Contest, Entrant, Role
 from launchwise.experiment.study import Design, Study
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.experiment.confirmation import Contest
+from launchwise.experiment.method import Contest
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer
 from launchwise.learning.blind.answering import whole

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.confirmation import peer_of
+from launchwise.experiment.method import peer_of
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.workload import builds_in_order

@@ -24,7 +24,6 @@ from launchwise.cuda_text.directives import without_comments
 from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.measuring.symbols import mark_of
 from launchwise.workloads.builds import Build, macros_of, split_kernel
-from launchwise.workloads.definitions import definitions, without_bounds
 from launchwise.workloads.sources import (
     COMMON,
     foreign_headers,
@@ -34,6 +33,7 @@ from launchwise.workloads.sources import (
     system_headers,
     unit_headers,
 )
+from launchwise.workloads.templates import definitions, without_bounds
 
 UNROLL = "LAUNCHWISE_UNROLL"
 _UNROLL_MACROS = [

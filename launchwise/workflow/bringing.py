@@ -17,7 +17,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
 from launchwise.base.storage import whole_file, write_sealed_json, write_text
 from launchwise.base.typed import Strict
-from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
 from launchwise.learning.blind.answering import read_frozen
 from launchwise.learning.blind.scoring import check_measured_after, score, summarise
@@ -87,7 +87,7 @@ def bring(
     profiles
         Of the GPUs that blind tests asked about.
     clock_tolerance
-        See :class:`launchwise.experiment.confirmation.Confirmation`; None for its default.
+        See :class:`launchwise.experiment.method.Confirmation`; None for its default.
 
     Raises
     ------

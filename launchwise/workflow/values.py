@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.typed import read_yaml
-from launchwise.experiment.confirmation import Confirmation
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
 from launchwise.workflow.plan import (
     architectures,

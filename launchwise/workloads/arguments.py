@@ -16,8 +16,7 @@ from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
 
-GIVEN = "data"
-"""In place of a shape or a value: the function ``inputs`` of the spec decides it."""
+GIVEN = "data"  # In place of a shape or a value: the function `inputs` of the spec decides it
 
 FUNCTION = r"^[\w./-]+\.py:[A-Za-z_]\w*$"
 """A function of a Python file in the workload's folder, such as ``reference.py:expected``."""
@@ -46,8 +45,7 @@ def _sizes_schema(schema: dict[str, Any]) -> None:
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
-NULL = "nullptr"
-"""Stands for a null pointer among the arguments of a kernel."""
+NULL = "nullptr"  # Stands for a null pointer among the arguments of a kernel
 
 Formula = Annotated[Expression, BeforeValidator(_as_text)]
 """An expression that a YAML file may give as a bare number."""
@@ -63,19 +61,15 @@ Sizes = Annotated[
 class Fill(Strict, title="fill"):
     """Content of an input, with the numbers that it takes; one of the keys."""
 
-    uniform: tuple[Formula, Formula] | None = Field(
-        None,
-        description="uniformly distributed from the first number up to the second; expressions "
-        "over the problem, so `[0, n]` draws integers below n",
-    )
-    normal: tuple[Formula, Formula] | None = Field(
-        None, description="normally distributed: mean and standard deviation"
-    )
-    value: Formula | None = Field(None, description="the same number everywhere")
-    file: str | None = Field(
-        None,
-        description="a `.npy` file in the workload's folder, of the type and length of the array",
-    )
+    uniform: tuple[Formula, Formula] | None = None
+    """uniformly distributed from the first number up to the second; expressions over the problem,
+    so `[0, n]` draws integers below n"""
+    normal: tuple[Formula, Formula] | None = None
+    """normally distributed: mean and standard deviation"""
+    value: Formula | None = None
+    """the same number everywhere"""
+    file: str | None = None
+    """a `.npy` file in the workload's folder, of the type and length of the array"""
 
     @model_validator(mode="after")
     def _one(self) -> Fill:
@@ -102,55 +96,27 @@ class Argument(Strict, title="argument"):
             "types; or a struct: its fields to their types, in their order"
         )
     )
-    shape: list[Formula] | Literal["data"] | None = Field(
-        None,
-        description=(
-            "elements per dimension, the slowest first; of an array. Expressions over the problem, "
-            "tunables, and numbers that `inputs` gives; `data`: as long as `inputs` makes it"
-        ),
-    )
-    role: Role = Field(
-        "input",
-        description=(
-            "whether the kernel reads the array, writes it, or both; `scratch` is memory of the "
-            "kernel's own: filled anew before a verification, never compared"
-        ),
-    )
-    fill: Literal["uniform", "normal", "zeros", "iota"] | Fill | None = Field(
-        None,
-        description=(
-            "content of an input. `uniform`, the default, is -1 to 1 for floating-point numbers "
-            "and 0 to 99 for integers; `normal` has mean 0 and deviation 1; `iota` counts from 0"
-        ),
-    )
-    constant: str | None = Field(
-        None,
-        description=(
-            "name of the `__constant__` array that holds the input; it is then no parameter of a "
-            "kernel"
-        ),
-    )
-    restore: bool = Field(
-        True,
-        description=(
-            "whether an array that launches change is put back before each timed launch, outside "
-            "the timed region; false where its content changes neither time nor safety"
-        ),
-    )
-    length: Literal["shape", "data"] = Field(
-        "shape",
-        description=(
-            "`data`: the data decide how many elements of an output count; the reference may give "
-            "fewer than the shape, and only these are compared"
-        ),
-    )
-    value: Formula | dict[Name, Formula] | None = Field(
-        None,
-        description=(
-            "value of a number; of a struct, one expression per field; `data`: as `inputs` gives it"
-        ),
-    )
-    description: str = Field("", description="meaning of the argument, for the report")
+    shape: list[Formula] | Literal["data"] | None = None
+    """elements per dimension, the slowest first; of an array. Expressions over the problem,
+    tunables, and numbers that `inputs` gives; `data`: as long as `inputs` makes it"""
+    role: Role = "input"
+    """whether the kernel reads the array, writes it, or both; `scratch` is memory of the kernel's
+    own: filled anew before a verification, never compared"""
+    fill: Literal["uniform", "normal", "zeros", "iota"] | Fill | None = None
+    """content of an input. `uniform`, the default, is -1 to 1 for floating-point numbers and 0 to
+    99 for integers; `normal` has mean 0 and deviation 1; `iota` counts from 0"""
+    constant: str | None = None
+    """name of the `__constant__` array that holds the input; it is then no parameter of a kernel"""
+    restore: bool = True
+    """whether an array that launches change is put back before each timed launch, outside the timed
+    region; false where its content changes neither time nor safety"""
+    length: Literal["shape", "data"] = "shape"
+    """`data`: the data decide how many elements of an output count; the reference may give fewer
+    than the shape, and only these are compared"""
+    value: Formula | dict[Name, Formula] | None = None
+    """value of a number; of a struct, one expression per field; `data`: as `inputs` gives it"""
+    description: str = ""
+    """meaning of the argument, for the report"""
 
     @model_validator(mode="after")
     def _kind(self) -> Argument:
@@ -200,7 +166,6 @@ class Argument(Strict, title="argument"):
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
         return self.shape is not None
 
     @property
@@ -247,20 +212,12 @@ class Argument(Strict, title="argument"):
 class Repeated(Strict):
     """What may run several times in a row."""
 
-    repeat: dict[Name, Formula] = Field(
-        {},
-        description=(
-            "counters, nested, each to the number of its steps: it counts from 0. Later ones and "
-            "the values of numbers may read the earlier ones"
-        ),
-    )
-    swap: tuple[str, str] | None = Field(
-        None,
-        description=(
-            "two arrays that change places between repetitions; after the last one their names "
-            "mean what the last one was given"
-        ),
-    )
+    repeat: dict[Name, Formula] = Field({})
+    """counters, nested, each to the number of its steps: it counts from 0. Later ones and the
+    values of numbers may read the earlier ones"""
+    swap: tuple[str, str] | None = None
+    """two arrays that change places between repetitions; after the last one their names mean what
+    the last one was given"""
 
     @model_validator(mode="after")
     def _repeated(self) -> Repeated:
@@ -272,65 +229,45 @@ class Repeated(Strict):
 class Step(Repeated, title="launch"):
     """One of several kernels that run one after the other."""
 
-    kernel: str = Field(
-        description="name of the `__global__` function; of a template with its arguments"
-    )
-    block: Sizes = Field(description="threads per block in x, y, z")
-    grid: Sizes = Field(description="blocks per grid in x, y, z")
-    shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
-    arguments: list[str] | None = Field(
-        None, description="arguments in the kernel's order, or `nullptr`; all when left out"
-    )
-    main: bool = Field(
-        False,
-        description="whether its resources are recorded for the run; the first when none is marked",
-    )
+    kernel: str
+    """name of the `__global__` function; of a template with its arguments"""
+    block: Sizes
+    """threads per block in x, y, z"""
+    grid: Sizes
+    """blocks per grid in x, y, z"""
+    shared_bytes: Formula = "0"
+    """dynamic shared memory per block, bytes"""
+    arguments: list[str] | None = None
+    """arguments in the kernel's order, or `nullptr`; all when left out"""
+    main: bool = False
+    """whether its resources are recorded for the run; the first when none is marked"""
 
 
 class Reference(Strict, title="reference"):
     """Reference of the outputs: one of ``call``, ``file`` and ``variant``."""
 
-    call: str | None = Field(None, description="a function of NumPy or SciPy, by its full name")
-    given: list[Formula] | None = Field(
-        None,
-        description=(
-            "arguments of `call`, in order: names of arguments, or expressions over the problem "
-            "(a text in quotes)"
-        ),
-    )
-    file: str | None = Field(
-        None,
-        pattern=FUNCTION,
-        description=(
-            "a function of your own, `reference.py:expected`. It gets what its signature names: "
-            "problem parameters, derived names, inputs, numbers, tunables. It returns the outputs: "
-            "one array, a dict by name, or a tuple or list in their order. None in place of an "
-            "output, and masked elements of a masked array, are not compared"
-        ),
-    )
-    variant: str | None = Field(
-        None, description="a variant whose outputs at neutral tunables are right"
-    )
-    tolerance: float | dict[str, float] | None = Field(
-        None,
-        description=(
-            "largest allowed error, relative to the largest expected value of an output; a number, "
-            "or one per type"
-        ),
-    )
-    compare: str | None = Field(
-        None,
-        pattern=FUNCTION,
-        description=(
-            "a comparison of your own instead of the tolerance, `reference.py:same`. It gets "
-            "`found` (whole arrays) and `expected` (what the reference returns), outputs by name, "
-            "and what else its signature names; it returns True, False, or a text that says what "
-            "is wrong, empty where nothing is. With it, a reference may be left out"
-        ),
-    )
-    allow_nan: bool = Field(
-        False, description="whether NaN among the expected values is meant; else it is an error"
-    )
+    call: str | None = None
+    """a function of NumPy or SciPy, by its full name"""
+    given: list[Formula] | None = None
+    """arguments of `call`, in order: names of arguments, or expressions over the problem (a text in
+    quotes)"""
+    file: str | None = Field(None, pattern=FUNCTION)
+    """a function of your own, `reference.py:expected`. It gets what its signature names: problem
+    parameters, derived names, inputs, numbers, tunables. It returns the outputs: one array, a dict
+    by name, or a tuple or list in their order. None in place of an output, and masked elements of a
+    masked array, are not compared"""
+    variant: str | None = None
+    """a variant whose outputs at neutral tunables are right"""
+    tolerance: float | dict[str, float] | None = None
+    """largest allowed error, relative to the largest expected value of an output; a number, or one
+    per type"""
+    compare: str | None = Field(None, pattern=FUNCTION)
+    """a comparison of your own instead of the tolerance, `reference.py:same`. It gets `found`
+    (whole arrays) and `expected` (what the reference returns), outputs by name, and what else its
+    signature names; it returns True, False, or a text that says what is wrong, empty where nothing
+    is. With it, a reference may be left out"""
+    allow_nan: bool = False
+    """whether NaN among the expected values is meant; else it is an error"""
 
     @model_validator(mode="after")
     def _one(self) -> Reference:
@@ -368,15 +305,9 @@ def types_of(
 ) -> list[str]:
     """Types that an argument may have; none for a struct.
 
-    Parameters
-    ----------
-    problem, tunables
-        Problem parameters and tunables by name.
-
-    Raises
-    ------
-    ValueError
-        If its type is neither a type nor a parameter or tunable whose values are types.
+    ``problem``, ``tunables``: problem parameters and tunables by name.
+    Raises ValueError if its type is neither a type nor a parameter or tunable whose values are
+    types.
     """
     if isinstance(argument.type, dict):
         return []

@@ -15,8 +15,7 @@ from functools import cache, cached_property
 
 from launchwise.base.storage import digest
 
-CHECK_SOURCE = "check.cu"
-"""Kernels of a workload that make its inputs and check its outputs."""
+CHECK_SOURCE = "check.cu"  # Kernels of a workload that make its inputs and check its outputs
 
 COMPARE_SOURCE = "common/compare.cu"
 """Kernel of the project that compares outputs of workloads without a ``check.cu``."""
@@ -30,8 +29,7 @@ DIGEST_SOURCE = "common/digest.cu"
 OFFLOADING = ".c"
 """Suffix of sources that are no CUDA: functions in C that offload their work by OpenMP."""
 
-TRITON = ".py"
-"""Suffix of sources that are no CUDA: functions of Triton, compiled by it."""
+TRITON = ".py"  # Suffix of sources that are no CUDA: functions of Triton, compiled by it
 
 REALS = {"float32": "float", "float64": "double"}
 
@@ -50,13 +48,8 @@ class Build:
     def of(
         cls, source: str | None, defines: Mapping[str, str | int], kernels: Iterable[str] = ()
     ) -> Build:
-        """A build from a mapping; the order of its keys does not matter.
-
-        Raises
-        ------
-        ValueError
-            Without a source: an imported workload has no kernel.
-        """
+        """A build from a mapping; the order of its keys does not matter. Raises ValueError without
+        a source: an imported workload has no kernel."""
         if source is None:
             raise ValueError("the variant has no kernel")
         sorted_defines = tuple(sorted((name, str(value)) for name, value in defines.items()))
@@ -79,18 +72,14 @@ class Build:
         return self.source.endswith(TRITON)
 
     def symbol(self, kernel: str) -> str:
-        """Name of a kernel in the compiled module, before C++ adds to it.
-
-        Triton's is that of the source, in a module of its own.
-        """
+        """Name of a kernel in the compiled module, before C++ adds to it. Triton's is that of the
+        source, in a module of its own."""
         return kernel if self.is_triton else f"{kernel}_{self.key}"
 
     def kernel_of(self, symbol: str) -> str | None:
         """Kernel that a symbol of the compiled module stands for; None if it is not of this build.
-
-        Of several instantiations of a template, the symbol alone does not tell which one it is:
-        see :func:`launchwise.measuring.symbols.kernel_symbols`.
-        """
+        Of several instantiations of a template, the symbol alone does not tell which one it is: see
+        :func:`launchwise.measuring.symbols.kernel_symbols`."""
         if not self.kernels:
             kernel = symbol.removesuffix(f"_{self.key}")
             return kernel if symbol == self.symbol(kernel) else None
@@ -120,7 +109,6 @@ class Build:
 
     @property
     def namespace(self) -> str:
-        """Namespace around the file."""
         return f"build_{self.key}"
 
 
@@ -128,12 +116,9 @@ class Build:
 class SymbolPath:
     """Names in a symbol of a function."""
 
-    # Namespaces, then the function; the function alone for a symbol of C.
-    names: tuple[str, ...]
-    # Whether it is a symbol of C++.
-    is_cpp: bool
-    # Whether it is an instantiation of a template.
-    is_template: bool
+    names: tuple[str, ...]  # namespaces, then the function; the function alone for a symbol of C
+    is_cpp: bool  # whether it is a symbol of C++
+    is_template: bool  # whether it is an instantiation of a template
 
 
 def symbol_path(symbol: str) -> SymbolPath:
@@ -160,13 +145,8 @@ def _mangled(name: str) -> str:
 
 
 def real_macro(dtype: str) -> dict[str, str | int]:
-    """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64.
-
-    Raises
-    ------
-    ValueError
-        For any other type.
-    """
+    """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64. Raises ValueError for any
+    other type."""
     if dtype not in REALS:
         raise ValueError(f"no REAL for dtype {dtype!r}: only for {' and '.join(REALS)}")
     return {"REAL": REALS[dtype]}
@@ -180,9 +160,7 @@ def check_build(dtype: str | None) -> Build:
 
 def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
     """Source text that compiles every one of ``builds``; ``headers`` are included once, first.
-
-    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them.
-    """
+    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them."""
     lines = [
         f"#include {header}" if header.startswith("<") else f'#include "{header}"'
         for header in headers

@@ -22,8 +22,7 @@ from launchwise.workloads.spec_fields import SpecFields
 
 THREADS_LIMIT = "gpu_max_threads_per_block"
 SHARED_LIMIT = "gpu_shared_per_block_bytes"
-RESIDENT_THREADS = 2048
-"""Threads that an SM holds at once, for the number of rounds of a grid."""
+RESIDENT_THREADS = 2048  # Threads that an SM holds at once, for the number of rounds of a grid
 
 MOST_ENDS = 16
 """Most combinations of extreme values of tunables that a size of an array is taken at."""
@@ -37,10 +36,8 @@ NOTHING = {"items": "1", "item": "runs", "bytes": "0", "flop": "0", "footprint_b
 def completed(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A spec as read from its file, with what follows from its ``arguments``.
 
-    Parameters
-    ----------
-    raw
-        Content of ``spec.yaml``, not checked yet. Without ``arguments`` it is returned as it is.
+    ``raw``: content of ``spec.yaml``, not checked yet. Without ``arguments`` it is returned as it
+        is.
     """
     found = dict(raw)
     if not isinstance(raw.get("arguments"), Mapping) or not raw["arguments"]:
@@ -53,11 +50,9 @@ def completed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Least traffic (inputs once, outputs once), footprint and items of a problem.
-
-    What tunables decide counts least in the traffic and most in the footprint; what a function of
-    the user's own decides counts as nothing.
-    """
+    """Least traffic (inputs once, outputs once), footprint and items of a problem. What tunables
+    decide counts least in the traffic and most in the footprint; what a function of the user's own
+    decides counts as nothing."""
     try:
         sizing = _Sizing(raw)
         arguments = sizing.arguments
@@ -71,23 +66,22 @@ def _work(raw: Mapping[str, Any]) -> dict[str, str]:
     # What is put back before a launch is kept twice.
     kept = [most[name] for name in sizing.arrays if arguments[name].is_restored]
     outputs = [name for name in own if arguments[name].is_written and not arguments[name].is_data]
-    floats = [arguments[name].type for name in outputs if sizing.is_float(name)]
+    floats = [str(arguments[name].type) for name in outputs if sizing.is_float(name)]
+    precision = floats[0] if floats else "float32"
     return {
         "items": sizing.elements(outputs[0], min) if outputs else "1",
         "item": "elements",
         "bytes": " + ".join([*read, *written]) or "0",
         "flop": "0",
         "footprint_bytes": " + ".join([*most.values(), *kept]) or "0",
-        "precision": _precision(str(floats[0])) if floats else "'float32'",
+        "precision": f"'{precision}'" if precision in TYPES else precision,
     }
 
 
 class _Sizing:
-    """Sizes of arrays as expressions over the problem alone.
-
-    A name that is none of the problem's is replaced by the smallest or largest value that it may
-    have: a tunable's first and last, and 0 or 1 for what ``inputs`` gives.
-    """
+    """Sizes of arrays as expressions over the problem alone. A name that is none of the problem's
+    is replaced by the smallest or largest value that it may have: a tunable's first and last, and 0
+    or 1 for what ``inputs`` gives."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.arguments = {
@@ -103,17 +97,17 @@ class _Sizing:
         return f"{self._itemsize(self.arguments[name], choose)} * {self.elements(name, choose)}"
 
     def elements(self, name: str, choose: Callable[[Iterable[int]], int]) -> str:
-        """Elements of an array."""
         argument = self.arguments[name]
         if argument.is_data:
             return "(0)"
         plain = " * ".join(f"({size})" for size in argument.sizes)
-        read = [name for name in self._raw_names(plain) if name not in self._problem]
+        whole = inlined(plain, self._derived)
+        read = sorted(names_in(whole) - {*self._problem})
         if not read:
             return plain
         ends = [self._ends(each) for each in read]
         texts = [
-            substituted(self._without_derived(plain), dict(zip(read, values, strict=True)))
+            substituted(whole, dict(zip(read, values, strict=True)))
             for values in itertools.islice(itertools.product(*ends), MOST_ENDS)
         ]
         bare = list(dict.fromkeys(texts))
@@ -129,18 +123,12 @@ class _Sizing:
         )
 
     def _ends(self, name: str) -> list[str]:
-        """The extreme values of a name that is none of the problem's."""
         if name in self._tunables:
             values = self._tunables[name]["values"]
-            ends = [min(values), max(values)] if _is_numbers(values) else [values[0]]
+            numbers = all(isinstance(each, int) for each in values)
+            ends = [min(values), max(values)] if numbers else [values[0]]
             return list(dict.fromkeys(map(repr, ends)))
         return ["0"]
-
-    def _without_derived(self, text: str) -> str:
-        return inlined(text, self._derived)
-
-    def _raw_names(self, text: str) -> list[str]:
-        return sorted(names_in(self._without_derived(text)))
 
     def _types(self, kind: str) -> list[str]:
         if kind in TYPES:
@@ -149,7 +137,6 @@ class _Sizing:
         return [str(each) for each in named["values"] if each in TYPES] or ["float32"]
 
     def _itemsize(self, argument: Argument, choose: Callable[[Iterable[int]], int]) -> str:
-        """Bytes of an element, as an expression over the problem."""
         if isinstance(argument.type, dict):
             return str(struct_type(argument.type).itemsize)
         sizes = {each: element_type(each).itemsize for each in self._types(argument.type)}
@@ -161,51 +148,34 @@ class _Sizing:
         return f"({text})" if others else text
 
 
-def _is_numbers(values: list[Any]) -> bool:
-    return all(isinstance(each, int) for each in values)
-
-
-def _precision(named: str) -> str:
-    return f"'{named}'" if named in TYPES else named
-
-
 def _variant(raw: Any) -> Any:
     """A variant with the GPU's limits of threads and dynamic shared memory, and its main kernel."""
     if not isinstance(raw, Mapping):
         return raw
     found = dict(raw)
     if str(raw.get("source", "")).endswith(TRITON):
-        tunables = raw.get("tunables")
-        found.setdefault("block", list(threads_of_triton(tunables or ())))
+        found.setdefault("block", list(threads_of_triton(raw.get("tunables") or ())))
     steps = raw.get("kernels")
     if isinstance(steps, list) and steps and all(isinstance(step, Mapping) for step in steps):
         main = next((step for step in steps if step.get("main")), steps[0])
-        for key in ("block", "grid"):
-            if key in main:
-                found.setdefault(key, main[key])
+        found = {**{key: main[key] for key in ("block", "grid") if key in main}, **found}
     else:
         steps = [found]
     limits: list[str] = []
-    counters = _counters([raw, *steps])
-    for key in ("block", "grid"):
-        if isinstance(found.get(key), list) and counters:
-            found[key] = [_at_start(size, counters) for size in found[key]]
+    repeats = [part.get("repeat") for part in (raw, *steps)]
+    counters = {str(n): "0" for each in repeats if isinstance(each, Mapping) for n in each}
     for step in steps:
-        block = step.get("block")
-        if isinstance(block, list):
-            block = [_at_start(size, counters) for size in block]
-        if isinstance(block, list) and block:
-            limits.append(f"{' * '.join(f'({size})' for size in block)} <= {THREADS_LIMIT}")
+        if isinstance(step.get("block"), list) and step["block"]:
+            sizes = [f"({_at_start(size, counters)})" for size in step["block"]]
+            limits.append(f"{' * '.join(sizes)} <= {THREADS_LIMIT}")
         if "shared_bytes" in step:
             limits.append(f"({step['shared_bytes']}) <= {SHARED_LIMIT}")
+    for key in ("block", "grid"):
+        if isinstance(found.get(key), list):
+            found[key] = [_at_start(size, counters) for size in found[key]]
     given = list(raw.get("constraints") or [])
     found["constraints"] = [*given, *(each for each in dict.fromkeys(limits) if each not in given)]
     return found
-
-
-def _counters(parts: Iterable[Any]) -> dict[str, str]:
-    repeats = [part.get("repeat") for part in parts if isinstance(part, Mapping)]
-    return {str(name): "0" for each in repeats if isinstance(each, Mapping) for name in each}
 
 
 def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
@@ -216,11 +186,9 @@ def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
 
 
 def derived_features(spec: SpecFields) -> dict[str, str]:
-    """Features of a spec that names none.
-
-    Logarithms of integer sizes, categories, tunables (their logarithms where all are positive),
-    threads per block, rounds of the grid and what the last one fills, bytes of the problem over L2.
-    """
+    """Features of a spec that names none. Logarithms of integer sizes, categories, tunables (their
+    logarithms where all are positive), threads per block, rounds of the grid and what the last one
+    fills, bytes of the problem over L2."""
     found: dict[str, str] = {}
     for name, parameter in spec.problem.items():
         if parameter.type == "integer":

@@ -17,14 +17,13 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known
 from launchwise.base.expressions import Expression, check_names, parsed
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.spec import Spec
 
-DEVICE = "device"
-"""Stands in the name of a file for that of the device."""
+DEVICE = "device"  # Stands in the name of a file for that of the device
 
 _PART = re.compile(r"\{([^{}]*)\}")
 
@@ -32,31 +31,23 @@ _PART = re.compile(r"\{([^{}]*)\}")
 class ConfigFiles(Strict, title="mapping of configuration files"):
     """How a library names its configuration files, and what they hold."""
 
-    file: str = Field(
-        description=(
-            "name of a file, with expressions over the problem in braces, and {device}: "
-            "the device's name with underscores for spaces"
-        )
-    )
-    key: Expression = Field(description="whole number over the problem, by which a file is read")
-    nearest: Literal["linear", "logarithmic"] = Field(
-        "linear", description="how the library measures which key is nearest to a size"
-    )
-    tunables: dict[str, str | None] = Field(
-        {}, description="tunable to the library's name for it; without a name it is left out"
-    )
-    constants: dict[str, Value] = Field(
-        {}, description="what each configuration holds beside the tunables, the same everywhere"
-    )
-    head: dict[str, Value] = Field(
-        {}, description="what a file holds beside the configurations, such as triton_version"
-    )
-    where: Expression = Field(
-        "1 == 1", description="condition on the problem: which problems the files are of"
-    )
-    devices: dict[str, str] = Field(
-        {}, description="GPU of the settings to the library's name of its device"
-    )
+    file: str
+    """name of a file, with expressions over the problem in braces, and {device}: the device's name
+    with underscores for spaces"""
+    key: Expression
+    """whole number over the problem, by which a file is read"""
+    nearest: Literal["linear", "logarithmic"] = "linear"
+    """how the library measures which key is nearest to a size"""
+    tunables: dict[str, str | None] = Field({})
+    """tunable to the library's name for it; without a name it is left out"""
+    constants: dict[str, Value] = Field({})
+    """what each configuration holds beside the tunables, the same everywhere"""
+    head: dict[str, Value] = Field({})
+    """what a file holds beside the configurations, such as triton_version"""
+    where: Expression = "1 == 1"
+    """condition on the problem: which problems the files are of"""
+    devices: dict[str, str] = Field({})
+    """GPU of the settings to the library's name of its device"""
 
     @field_validator("file")
     @classmethod
@@ -127,22 +118,16 @@ def _texts(node: ast.expr) -> list[str]:
 
 
 def read_config_files(path: Path, spec: Spec) -> ConfigFiles:
-    """Mapping of a file, checked against a workload.
-
-    Raises
-    ------
-    UserError
-        One line: the key, and what is allowed.
-    """
+    """Mapping of a file, checked against a workload. Raises UserError: one line: the key, and what
+    is allowed."""
     mapping = validated(ConfigFiles, read_yaml(path), path)
-    for key, text in mapping.expressions():
-        try:
+    try:
+        for key, text in mapping.expressions():
             check_names(key, text, {*spec.problem, *spec.derived})
-        except ValueError as error:
-            raise UserError(path, "", str(error)) from error
-        if strange := [name for name in spec.formulas.raw_names(text) if name not in spec.problem]:
-            raise UserError(path, key, f"reads {strange[0]}, which is none of the problem")
-    for name in mapping.tunables:
-        if name not in spec.tunables:
-            raise UserError(path, "tunables", unknown("tunable", name, spec.tunables))
+            raw = spec.formulas.raw_names(text)
+            if strange := [name for name in raw if name not in spec.problem]:
+                raise Misfit(key, f"reads {strange[0]}, which is none of the problem")
+        check_known("tunables", "tunable", mapping.tunables, spec.tunables)
+    except Misfit as error:
+        raise UserError(path, error.key, error.message) from error
     return mapping

@@ -11,12 +11,12 @@ an SM holds of the kernel at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from launchwise.base.errors import unknown
+from launchwise.base.errors import check_known
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import ARITHMETIC, Machine
@@ -33,21 +33,7 @@ sweep empties L2 for problems of 20 us or more by it (``graph_below_us`` of its 
 MACHINE = tuple(f"machine_{name}" for name in Machine.names())
 """Names by which expressions read constants of the machine."""
 
-Use = Literal[
-    "dram_bytes",
-    "l2_bytes",
-    "l1_bytes",
-    "shared_traffic_bytes",
-    "instructions",
-    "float32_flop",
-    "float64_flop",
-    "tf32_flop",
-    "float16_flop",
-    "bfloat16_flop",
-]
-"""Resources used by all blocks of a launch together."""
-
-USES: Mapping[Use, str] = {
+USES: Mapping[str, str] = {
     "dram_bytes": "traffic between L2 and device memory, bytes",
     "l2_bytes": "traffic between L1 and L2, bytes, in whole sectors of 32; includes `dram_bytes`",
     "l1_bytes": "traffic between registers and L1, bytes; 128 for each cycle of a warp's access",
@@ -59,21 +45,9 @@ USES: Mapping[Use, str] = {
     "float16_flop": "float16 operations on tensor cores; a multiply-add counts 2",
     "bfloat16_flop": "bfloat16 operations on tensor cores; a multiply-add counts 2",
 }
+"""Resources used by all blocks of a launch together."""
 
-Wait = Literal[
-    "dram",
-    "l2",
-    "l1",
-    "shared",
-    "float32",
-    "float64",
-    "float32_division",
-    "float64_division",
-    "barrier",
-]
-"""Waits of one thread."""
-
-WAITS: Mapping[Wait, str] = {
+WAITS: Mapping[str, str] = {
     "dram": "dependent loads that device memory answers",
     "l2": "dependent loads that L2 answers",
     "l1": "dependent loads that L1 answers",
@@ -84,40 +58,31 @@ WAITS: Mapping[Wait, str] = {
     "float64_division": "dependent float64 divisions",
     "barrier": "barriers of the thread's block",
 }
+"""Waits of one thread."""
 
 
-def _one_key_each(descriptions: Mapping[Any, str]) -> Callable[[dict[str, Any]], None]:
-    """Describe every key of a mapping in its JSON schema."""
+def _of_keys(descriptions: Mapping[str, str], title: str, about: str) -> tuple[Any, Any]:
+    """Validator and JSON schema of a mapping that has these keys alone."""
 
     def complete(schema: dict[str, Any]) -> None:
-        values = schema.pop("additionalProperties")
-        schema.pop("propertyNames")
-        schema["properties"] = {
-            name: {**values, "description": description}
-            for name, description in descriptions.items()
-        }
-        schema["additionalProperties"] = False
+        values = schema["additionalProperties"]
+        each = {name: {**values, "description": text} for name, text in descriptions.items()}
+        schema |= {"properties": each, "additionalProperties": False}
 
-    return complete
+    def known(found: dict[str, str]) -> dict[str, str]:
+        check_known("", "key", found, descriptions)
+        return found
+
+    field = Field(
+        title=title, description=f"{about}; 0 for keys left out", json_schema_extra=complete
+    )
+    return AfterValidator(known), field
 
 
-Uses = Annotated[
-    dict[Use, Expression],
-    Field(
-        title="uses",
-        description="resources that all blocks of one launch use together; 0 for keys left out",
-        json_schema_extra=_one_key_each(USES),
-    ),
-]
-
-Waits = Annotated[
-    dict[Wait, Expression],
-    Field(
-        title="waits",
-        description="waits of the longest waiting thread, in sequence; 0 for keys left out",
-        json_schema_extra=_one_key_each(WAITS),
-    ),
-]
+_uses = _of_keys(USES, "uses", "resources that all blocks of one launch use together")
+_waits = _of_keys(WAITS, "waits", "waits of the longest waiting thread, in sequence")
+Uses = Annotated[dict[str, Expression], _uses[0], _uses[1]]
+Waits = Annotated[dict[str, Expression], _waits[0], _waits[1]]
 
 
 class KernelCost(Strict, title="kernel"):
@@ -158,16 +123,14 @@ class Transfer(Strict, title="transfer"):
 class HostWork(Strict, title="host work"):
     """Work of the host between copies and launches."""
 
-    variants: list[str] | None = Field(
-        None, min_length=1, description="variants that have the work; all when left out"
-    )
-    when: Expression = Field("1", description="condition under which a run has the work")
-    synchronisations: Expression = Field(
-        "0", description="times that the host waits for the device"
-    )
-    solved_rows: Expression = Field(
-        "0", description="rows of linear systems that LAPACK solves on the host"
-    )
+    variants: list[str] | None = Field(None, min_length=1)
+    """variants that have the work; all when left out"""
+    when: Expression = "1"
+    """condition under which a run has the work"""
+    synchronisations: Expression = "0"
+    """times that the host waits for the device"""
+    solved_rows: Expression = "0"
+    """rows of linear systems that LAPACK solves on the host"""
 
 
 class Overlap(Strict, title="overlap"):
@@ -202,17 +165,9 @@ class Cost(Strict, title="cost.yaml"):
     def check(self, known: Iterable[str], variants: Iterable[str]) -> None:
         """Insist that every name means something.
 
-        Parameters
-        ----------
-        known
-            Names of the spec that expressions may read.
-        variants
-            Variants of the workload; each needs a kernel.
-
-        Raises
-        ------
-        ValueError
-            Key and reason in one line.
+        ``known``: names of the spec that expressions may read.
+        ``variants``: variants of the workload; each needs a kernel.
+        Raises ValueError: key and reason in one line.
         """
         names = {*known}
         if taken := sorted(names & {RESIDENT, LEAST, *MACHINE}):
@@ -230,15 +185,10 @@ class Cost(Strict, title="cost.yaml"):
         for name, phase in phases.items():
             for key, text in _texts(phase):
                 check_names(f"{name}.{key}", text, names)
-            for variant in phase.variants or []:
-                if variant not in list(variants):
-                    raise ValueError(f"{name}.variants: {unknown('variant', variant, variants)}")
+            check_known(f"{name}.variants", "variant", phase.variants or [], list(variants))
         for number, overlap in enumerate(self.overlaps):
             check_names(f"overlaps.{number}.streams", overlap.streams, names)
-            for phase_name in overlap.phases:
-                if phase_name not in phases:
-                    message = unknown("phase", phase_name, phases)
-                    raise ValueError(f"overlaps.{number}.phases: {message}")
+            check_known(f"overlaps.{number}.phases", "phase", overlap.phases, phases)
         for variant in variants:
             if not any(variant in (each.variants or [variant]) for each in self.kernels.values()):
                 raise ValueError(f"kernels: none covers variant {variant!r}")
@@ -261,10 +211,7 @@ def least_us(moved_bytes: str, flop: str) -> str:
 def plain_cost(work: Mapping[str, Any]) -> Cost:
     """Cost of a workload that has no ``cost.yaml``: its least bytes and its FLOP, in one launch.
 
-    Parameters
-    ----------
-    work
-        Of the spec: ``bytes``, ``flop`` and ``precision`` as expressions.
+    ``work``: of the spec: ``bytes``, ``flop`` and ``precision`` as expressions.
     """
     double = f"({work['precision']}) == 'float64'"
     moved = f"({work['bytes']})"

@@ -5,6 +5,7 @@ Memory, copies, launches, sequences of them, runs of the host, streams, and what
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -52,10 +53,8 @@ class Launch:
 
 @dataclass(frozen=True)
 class LaunchSequence:
-    """Launches that run one after the other, timed together.
-
-    ``main`` is the index of the main one; ``restores`` as those of a :class:`Launch`, for all.
-    """
+    """Launches that run one after the other, timed together. ``main`` is the index of the main one;
+    ``restores`` as those of a :class:`Launch`, for all."""
 
     launches: tuple[Launch, ...]
     main: int = 0
@@ -64,10 +63,8 @@ class LaunchSequence:
 
 
 class HostRun(ABC):
-    """Work that the host drives: copies, kernels on several streams, arithmetic of its own.
-
-    It is timed by the host's clock, from its call to its return.
-    """
+    """Work that the host drives: copies, kernels on several streams, arithmetic of its own. It is
+    timed by the host's clock, from its call to its return."""
 
     launches: tuple[Launch, ...]
     """Kernels that it uses."""
@@ -84,10 +81,8 @@ class HostRun(ABC):
 
 
 class LibraryRun(ABC):
-    """Work of somebody else's library on the device, to compare with.
-
-    Its methods may raise anything; the comparison then goes on without it.
-    """
+    """Work of somebody else's library on the device, to compare with. Its methods may raise
+    anything; the comparison then goes on without it."""
 
     version: str
     """Name and version of the library."""
@@ -111,14 +106,13 @@ class LibraryRun(ABC):
         return
 
 
-Runnable = Launch | LaunchSequence | HostRun
-"""Work of a configuration that solves its problem once."""
+Runnable = Launch | LaunchSequence | HostRun  # Work of a configuration that solves its problem once
 
 
 class LaunchFailed(Exception):
     """A launch failed; ``fatal`` if the device's context is lost."""
 
-    def __init__(self, reason: str, fatal: bool) -> None:
+    def __init__(self, reason: str, fatal: bool = False) -> None:
         super().__init__(reason)
         self.fatal = fatal
 
@@ -144,11 +138,9 @@ class Captured(Protocol):
 
 
 class Device(Protocol):
-    """A GPU as workloads see it.
-
-    What is given no stream is queued in order, and only download waits. What is given a stream is
-    queued there, copies too: their arrays must be page-locked and live until the stream is done.
-    """
+    """A GPU as workloads see it. What is given no stream is queued in order, and only download
+    waits. What is given a stream is queued there, copies too: their arrays must be page-locked and
+    live until the stream is done."""
 
     sms: int
 
@@ -191,21 +183,11 @@ class Device(Protocol):
         """A map of an array for the copy engine (sm_90): uint8, shape (128,); kernels read it from
         device memory.
 
-        Parameters
-        ----------
-        dtype
-            ``float32`` or ``float64``.
-        shape
-            Elements along each axis, the slowest first.
-        pitch
-            Elements from one row to the next; as bytes a multiple of 16.
-        box
-            Elements of a copied box, as ``shape``; at most 256 along each axis.
-
-        Raises
-        ------
-        LaunchFailed
-            Where the device has no such engine, or refuses the map.
+        ``dtype``: ``float32`` or ``float64``.
+        ``shape``: elements along each axis, the slowest first.
+        ``pitch``: elements from one row to the next; as bytes a multiple of 16.
+        ``box``: elements of a copied box, as ``shape``; at most 256 along each axis.
+        Raises LaunchFailed where the device has no such engine, or refuses the map.
         """
 
     def page_locked(self, nbytes: int) -> np.ndarray:
@@ -276,3 +258,66 @@ def closed_on_error(owner: Closeable) -> Iterator[None]:
     except BaseException:
         owner.close()
         raise
+
+
+class FunctionRun(HostRun):
+    """A call of a function in C, which returns when the device has finished.
+
+    The host's clock times it: the function queues its work on streams of its own, where events
+    of a caller see nothing of it.
+
+    ``launch``: a build whose source ends in ``.c``, the function and its arguments; grid and block
+        are the function's own affair.
+    ``restores``: put back before each timed call, outside of the timed region.
+    """
+
+    def __init__(self, device: Device, launch: Launch, restores: tuple[Restore, ...] = ()) -> None:
+        self.launches = (launch,)
+        self.restores = restores
+        self._device = device
+
+    @classmethod
+    def of(
+        cls, device: Device, build: Any, function: str, arguments: tuple[Any, ...], **more: Any
+    ) -> FunctionRun:
+        """A call of ``function`` of a build with ``arguments``, as those of a :class:`Launch`."""
+        one = (1, 1, 1)
+        return cls(device, Launch(build, function, one, one, arguments), **more)
+
+    def run(self) -> None:
+        """Call it once."""
+        self._device.launch(self.launches[0])
+
+
+def called(
+    library: ctypes.CDLL, launch: Launch, address: Callable[[Buffer], int]
+) -> Callable[[], None]:
+    """Function that makes the call of a launch.
+
+    ``address``: of a buffer, in the memory that the function works on.
+    Raises LaunchFailed when the library lacks the function, or C has no type for an argument.
+    """
+    symbol = launch.build.symbol(launch.kernel)
+    try:
+        function = library[symbol]
+    except AttributeError:
+        message = f"{launch.build.source} has no function {launch.kernel}"
+        raise LaunchFailed(message) from None
+    function.restype = None
+    arguments = [_c_value(each, launch.kernel, address) for each in launch.arguments]
+
+    def call() -> None:
+        function(*arguments)
+
+    return call
+
+
+def _c_value(argument: Any, function: str, address: Callable[[Buffer], int]) -> Any:
+    if hasattr(argument, "nbytes") and not isinstance(argument, np.generic):
+        return ctypes.c_void_p(address(argument))
+    try:
+        kind = np.ctypeslib.as_ctypes_type(argument.dtype)
+    except NotImplementedError:
+        message = f"{function}: C has no type for an argument of type {argument.dtype}"
+        raise LaunchFailed(message) from None
+    return kind.from_buffer_copy(argument.tobytes())

@@ -26,10 +26,7 @@ def element_type(name: str) -> np.dtype[Any]:
 def struct_type(fields: Mapping[str, str]) -> np.dtype[Any]:
     """NumPy dtype of a struct, laid out as a C++ compiler lays it out.
 
-    Parameters
-    ----------
-    fields
-        Names of fields to names of types, in their order.
+    ``fields``: names of fields to names of types, in their order.
     """
     return np.dtype([(name, element_type(kind)) for name, kind in fields.items()], align=True)
 
@@ -52,10 +49,8 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 def real_numbers(array: np.ndarray) -> np.ndarray:
-    """The array flat, as numbers that can be subtracted: kind ``f``, ``i`` or ``u``.
-
-    A complex number becomes its two parts, a truth value 0 or 1, bfloat16 float32.
-    """
+    """The array flat, as numbers that can be subtracted: kind ``f``, ``i`` or ``u``. A complex
+    number becomes its two parts, a truth value 0 or 1, bfloat16 float32."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind == "c":
         return flat.view(np.float32 if flat.dtype.itemsize == 8 else np.float64)
@@ -76,13 +71,8 @@ def fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 
 
 def cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The content in another type, contiguous.
-
-    Raises
-    ------
-    ValueError
-        Where integers do not fit the type.
-    """
+    """The content in another type, contiguous. Raises ValueError where integers do not fit the
+    type."""
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.size:
         limits = np.iinfo(dtype)
         low, high = int(array.min()), int(array.max())

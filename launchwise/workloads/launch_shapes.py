@@ -11,20 +11,16 @@ from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import resolved_kernel
 
-MOST_LAUNCHES = 100_000
-"""Most launches of one run: more is a mistake in a count."""
+MOST_LAUNCHES = 100_000  # Most launches of one run: more is a mistake in a count
 
 
 @dataclass(frozen=True)
 class Planned:
     """One launch of a run."""
 
-    # What is launched.
-    step: Step
-    # Place of the step in its variant.
-    place: int
-    # Values of the counters around it.
-    counters: Mapping[str, int]
+    step: Step  # what is launched
+    place: int  # place of the step in its variant
+    counters: Mapping[str, int]  # values of the counters around it
     # Names of arrays to the names that are passed in their place, for those that are swapped.
     passed: Mapping[str, str]
 
@@ -36,44 +32,28 @@ def swapped_in(variant: Variant) -> list[tuple[str, str]]:
 
 
 def planned(spec: Spec, variant: Variant, names: Mapping[str, Any]) -> list[Planned]:
-    """Launches of a variant for the values of a problem and a configuration.
-
-    Raises
-    ------
-    ValueError
-        When a count cannot be evaluated, is negative or too large.
-    """
+    """Launches of a variant for the values of a problem and a configuration. Raises ValueError when
+    a count cannot be evaluated, is negative or too large."""
     made: list[Planned] = []
-    swaps = _Swaps()
-    for outer in swaps.repeated(spec, variant, names):
-        for place, step in enumerate(variant.steps):
-            for inner in swaps.repeated(spec, step, {**names, **outer}):
-                if len(made) == MOST_LAUNCHES:
-                    raise ValueError(f"more than {MOST_LAUNCHES} launches in a run")
-                made.append(Planned(step, place, {**outer, **inner}, swaps.passed()))
-    return made
+    # Names of arrays to the names that stand for them at the moment.
+    passed: dict[str, str] = {}
 
-
-class _Swaps:
-    """Which arrays stand for which at the moment."""
-
-    def __init__(self) -> None:
-        self._passed: dict[str, str] = {}
-
-    def passed(self) -> dict[str, str]:
-        """Names to the names that stand for them now."""
-        return {name: other for name, other in self._passed.items() if name != other}
-
-    def repeated(
-        self, spec: Spec, part: Repeated, names: Mapping[str, Any]
-    ) -> Iterator[dict[str, int]]:
+    def repeated(part: Repeated, known: Mapping[str, Any]) -> Iterator[dict[str, int]]:
         """Counters of each repetition; arrays are swapped before all but the first one."""
-        for number, counters in enumerate(_counted(spec, list(part.repeat.items()), names)):
+        for number, counters in enumerate(_counted(spec, list(part.repeat.items()), known)):
             if number and part.swap is not None:
                 one, other = part.swap
-                first, second = self._passed.get(one, one), self._passed.get(other, other)
-                self._passed |= {one: second, other: first}
+                passed[one], passed[other] = passed.get(other, other), passed.get(one, one)
             yield counters
+
+    for outer in repeated(variant, names):
+        for place, step in enumerate(variant.steps):
+            for inner in repeated(step, {**names, **outer}):
+                if len(made) == MOST_LAUNCHES:
+                    raise ValueError(f"more than {MOST_LAUNCHES} launches in a run")
+                swapped = {name: other for name, other in passed.items() if name != other}
+                made.append(Planned(step, place, {**outer, **inner}, swapped))
+    return made
 
 
 def _counted(
@@ -122,9 +102,7 @@ class LaunchShape:
 @dataclass(frozen=True)
 class LaunchExpressions:
     """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration.
-
-    Arguments of a template are names there.
-    """
+    Arguments of a template are names there."""
 
     kernel: str
     block: Sequence[str]
@@ -161,31 +139,22 @@ def launch_shapes(
 ) -> list[LaunchShape]:
     """Launches of a configuration in the order in which they run.
 
-    Parameters
-    ----------
-    configuration
-        The variant and the tunables that it has; others may be left out.
-
-    Returns
-    -------
-    The main kernel alone where host code launches several, and none where the host computes or a
-    function in C offloads its work.
+    ``configuration``: the variant and the tunables that it has; others may be left out.
+    Returns the main kernel alone where host code launches several, and none where the host computes
+    or a function in C offloads its work.
     """
-    whole = {**spec.neutral, **configuration}
+    names = {**problem, **spec.neutral, **configuration}
+    variant = spec.variants[str(configuration["variant"])]
+    return [evaluated(spec, each, names) for each in launch_expressions(variant)]
 
-    def number(text: Any) -> int:
-        return int(spec.value(text, problem, whole))
 
-    def size(texts: Any) -> Size:
-        x, y, z = map(number, texts)
+def evaluated(spec: Spec, one: LaunchExpressions | Step, names: Mapping[str, Any]) -> LaunchShape:
+    """Launch of one kernel for the values of a problem, a configuration and counters."""
+
+    def size(texts: Sequence[str]) -> Size:
+        x, y, z = (int(spec.value(text, names)) for text in texts)
         return x, y, z
 
-    return [
-        LaunchShape(
-            resolved_kernel(spec, one.kernel, problem, whole),
-            size(one.block),
-            size(one.grid),
-            None if one.shared_bytes is None else number(one.shared_bytes),
-        )
-        for one in launch_expressions(spec.variants[str(configuration["variant"])])
-    ]
+    kernel = resolved_kernel(spec, one.kernel, names, names)
+    shared = None if one.shared_bytes is None else int(spec.value(one.shared_bytes, names))
+    return LaunchShape(kernel, size(one.block), size(one.grid), shared)

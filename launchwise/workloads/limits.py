@@ -6,7 +6,6 @@ import ast
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from launchwise.base.expressions import evaluate, names_in, parsed
 from launchwise.base.expressions import inlined as without_derived
@@ -29,31 +28,24 @@ class Range:
 class Limits:
     """Problems that some configuration may run."""
 
-    # One per parameter.
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[Range, ...] = ()  # one per parameter
     # Expressions over the parameters: the workload's constraints that read nothing else. What
     # needs division, powers or functions beside ``ceil_div`` and ``round_up`` is left out.
     conditions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: Spec) -> Limits:
-        """Limits of a workload."""
         ranges = [
             Range(name, one.minimum, one.maximum, None if one.values is None else tuple(one.values))
             for name, one in spec.problem.items()
         ]
-        own = [
-            text
-            for text in spec.constraints
-            if set(spec.formulas.raw_names(text)) <= {*spec.problem}
-        ]
         conditions = []
-        for text in own:
+        for text in spec.constraints:
             # Too long without functions: for a file, as little simple as a power.
             with contextlib.suppress(ValueError):
-                conditions.append(inlined(text, spec.derived))
-        conditions = [text for text in conditions if is_simple(text)]
-        return cls(tuple(ranges), tuple(conditions))
+                if set(spec.formulas.raw_names(text)) <= {*spec.problem}:
+                    conditions.append(inlined(text, spec.derived))
+        return cls(tuple(ranges), tuple(filter(is_simple, conditions)))
 
     @property
     def texts(self) -> list[str]:
@@ -70,27 +62,12 @@ class Limits:
 
     def hold(self, problem: Mapping[str, Value]) -> bool:
         """Whether a problem lies within them."""
-        return all(_holds(one, problem[one.parameter]) for one in self.ranges) and all(
-            evaluate(text, problem) for text in self.conditions
-        )
-
-
-def _holds(one: Range, value: Any) -> bool:
-    return (
-        (one.values is None or value in one.values)
-        and (one.minimum is None or value >= one.minimum)
-        and (one.maximum is None or value <= one.maximum)
-    )
+        return all(evaluate(text, problem) for text in self.texts)
 
 
 def inlined(text: str, derived: Mapping[str, str]) -> str:
-    """An expression with derived names and this project's own functions replaced.
-
-    Raises
-    ------
-    ValueError
-        When the result would be too long for an expression.
-    """
+    """An expression with derived names and this project's own functions replaced. Raises ValueError
+    when the result would be too long for an expression."""
 
     class Inline(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -21,13 +21,8 @@ def host_file(folder: Path) -> Path:
 
 def load_workload(folder: Path, spec: Spec) -> Workload:
     """The workload defined in ``folder/host/workload.py``, or by the ``arguments`` of its spec.
-
-    Raises
-    ------
-    UserError
-        When the file is missing where it is needed, fails, or defines no single subclass of
-        :class:`Workload`.
-    """
+    Raises UserError when the file is missing where it is needed, fails, or defines no single
+    subclass of :class:`Workload`."""
     path = host_file(folder)
     if not path.is_file():
         if spec.arguments:

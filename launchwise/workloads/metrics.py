@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -20,17 +20,13 @@ UNVERIFIED = "unverified"
 """Status of timed rows whose variant is not verified. They may be shown, but are never used for
 training, comparison or recommendation."""
 
-TIMED = (*MEASURED, UNVERIFIED)
-"""Statuses of rows that have a time."""
-
-UNKNOWN = "unknown"
-"""Reasons for throttling if the card cannot be queried."""
+TIMED = (*MEASURED, UNVERIFIED)  # Statuses of rows that have a time
+UNKNOWN = "unknown"  # Reasons for throttling if the card cannot be queried
 
 STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
 
 
-OLDEST = 3
-"""Oldest schema version of tables that is read."""
+OLDEST = 3  # Oldest schema version of tables that is read
 
 Kind = Literal["text", "whole", "real", "times"]
 
@@ -41,48 +37,37 @@ _NEUTRAL: Mapping[Kind, Any] = {"text": "", "whole": 0, "real": math.nan, "times
 class Shown:
     """A metric in the report."""
 
-    # Of its values there.
-    title: str
+    title: str  # of its values there
     unit: str = ""
-    # What a value is multiplied by: 100 for a share in %.
-    factor: float = 1.0
+    factor: float = 1.0  # what a value is multiplied by: 100 for a share in %
     # Place among what is told of each row beside its configuration and time; 0: it is not told.
     row: int = 0
-    # Whether the health of a sweep shows it against time.
-    history: bool = False
+    history: bool = False  # whether the health of a sweep shows it against time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A column: what was measured, or how."""
+    """A column: what was measured, or how. The text below its entry is for the reference."""
 
-    # Of the column.
-    name: str
-    # For the reference; Markdown.
-    meaning: str
-    # Texts, whole numbers, real numbers (NaN: missing), or lists of times.
-    kind: Kind = "real"
-    # Of the column's values; ``1`` for a ratio, empty for what has none.
-    unit: str = ""
+    name: str = ""  # of the column: that of its entry
+    kind: Kind = "real"  # texts, whole numbers, real numbers (NaN: missing), or lists of times
+    unit: str = ""  # of the column's values; `1` for a ratio, empty for what has none
     # Bounds of its values: at least, above, at most.
     least: float | None = None
     above: float | None = None
     most: float | None = None
-    # Texts that it may hold; any where that is empty.
-    one_of: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()  # texts that it may hold; any where that is empty
     # Value of a row in which it was not measured, and of tables older than it; of its kind's
     # emptiness where that is None.
     neutral: Any = None
-    # Schema version of tables from which on they hold it.
-    since: int = OLDEST
+    since: int = OLDEST  # schema version of tables from which on they hold it
     # ``row``: the measuring process may tell it of a row. ``always``: every row has it.
     # ``table``: it is computed when journal rows become a table.
     made: Literal["row", "always", "table"] = "row"
     # Columns, and ``bytes`` and ``flop`` of the problem (NaN: unknown), to its values; all
     # float64 of shape (rows,).
     formula: Callable[[Mapping[str, np.ndarray]], np.ndarray] | None = None
-    # Where the report shows it; None for columns that it reads by name.
-    shown: Shown | None = None
+    shown: Shown | None = None  # where the report shows it; None for columns that it reads by name
 
     @property
     def absent(self) -> Any:
@@ -94,12 +79,9 @@ class Metric:
 class Counter(Metric):
     """A real number that Nsight Compute counts."""
 
-    # Its name there.
-    source: str
-    # What its value there is multiplied by.
-    scale: float = 1.0
-    # Whether it is a share of a peak of the card that may bound a kernel.
-    bounds: bool = False
+    source: str  # its name there
+    scale: float = 1.0  # what its value there is multiplied by
+    bounds: bool = False  # whether it is a share of a peak of the card that may bound a kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,257 +94,195 @@ class Share(Counter):
     scale: float = 0.01
 
 
-KEYS = (
-    Metric(name="gpu", kind="text", made="always", meaning="name of the GPU in the settings"),
-    Metric(name="workload", kind="text", made="always", meaning="name of the workload"),
-)
-"""Columns of a sweep before problem and configuration."""
+Column = TypeVar("Column", bound=Metric)
 
-RESULTS = (
-    Metric(
-        name="status",
-        kind="text",
-        made="always",
-        one_of=STATUSES,
-        meaning="`ok`; `slow` (stopped early: the time of one launch); `unverified`; `wrong`; "
-        "`failed`; `timeout`; `out_of_memory`",
-        shown=Shown("status", row=1),
-    ),
-    Metric(name="reason", kind="text", meaning="why the status is not `ok`"),
-    Metric(
-        name="time_ms",
-        unit="ms",
-        above=0,
-        meaning="median of `times_ms`; the first launch is never in it, except in a `slow` row, "
-        "which has the shorter of two launches",
-    ),
-    Metric(name="times_ms", kind="times", unit="ms", meaning="all repeats"),
-    Metric(
-        name="repeats",
-        kind="whole",
-        made="table",
-        meaning="number of repeats",
-        shown=Shown("repeats", row=3),
-    ),
-    Metric(
-        name="spread_ms",
-        unit="ms",
-        least=0,
-        made="table",
-        meaning="robust spread of the repeats: median absolute deviation times 1.4826",
-    ),
-    Metric(
-        name="relative_error",
+
+def _named(entries: type, kind: type[Column]) -> tuple[Column, ...]:
+    found = [(name, each) for name, each in vars(entries).items() if isinstance(each, kind)]
+    return tuple(replace(each, name=name) for name, each in found)
+
+
+class Keys:
+    """Columns of a sweep before problem and configuration."""
+
+    gpu = Metric(kind="text", made="always")
+    """name of the GPU in the settings"""
+    workload = Metric(kind="text", made="always")
+    """name of the workload"""
+
+
+KEYS = _named(Keys, Metric)
+
+
+class Results:
+    """Columns of a sweep before the workload's stages and findings."""
+
+    status = Metric(kind="text", made="always", one_of=STATUSES, shown=Shown("status", row=1))
+    """`ok`; `slow` (stopped early: the time of one launch); `unverified`; `wrong`; `failed`;
+    `timeout`; `out_of_memory`"""
+    reason = Metric(kind="text")
+    """why the status is not `ok`"""
+    time_ms = Metric(unit="ms", above=0)
+    """median of `times_ms`; the first launch is never in it, except in a `slow` row, which has the
+    shorter of two launches"""
+    times_ms = Metric(kind="times", unit="ms")
+    """all repeats"""
+    repeats = Metric(kind="whole", made="table", shown=Shown("repeats", row=3))
+    """number of repeats"""
+    spread_ms = Metric(unit="ms", least=0, made="table")
+    """robust spread of the repeats: median absolute deviation times 1.4826"""
+    relative_error = Metric(
         unit="1",
         least=0,
         made="table",
-        meaning="relative standard error of the median",
         shown=Shown("standard error", "% of the time at most", 100, row=4),
-    ),
-    Metric(
-        name="outlier_repeats",
-        kind="whole",
-        made="table",
-        meaning="repeats outside the Tukey limits; none is deleted",
-    ),
-    Metric(
-        name="timer",
-        kind="text",
-        one_of=("", "events", "graph", "restored", "host"),
-        meaning="`events`: CUDA events around each launch; `graph`: around a replayed graph of "
-        "several; `restored`: around each launch, arrays that it changes put back before; `host`: "
-        "the host's clock, for what it drives",
-    ),
-    Metric(name="launches_per_repeat", kind="whole", meaning="launches in one repeat"),
-    Metric(name="first_ms", unit="ms", above=0, meaning="first launch"),
-    Metric(
-        name="l2",
-        kind="text",
-        one_of=("", "cold", "warm"),
-        meaning="`cold` or `warm`: L2 before a launch",
-    ),
-    Metric(
-        name="max_error",
-        unit="1",
-        least=0,
-        meaning="largest deviation from the float64 reference",
-    ),
-    Metric(
-        name="tolerance",
-        unit="1",
-        least=0,
-        meaning="largest deviation that is allowed; only an `unverified` row may have a time and a "
-        "larger one",
-    ),
-)
-"""Columns of a sweep before the workload's stages and findings."""
+    )
+    """relative standard error of the median"""
+    outlier_repeats = Metric(kind="whole", made="table")
+    """repeats outside the Tukey limits; none is deleted"""
+    timer = Metric(kind="text", one_of=("", "events", "graph", "restored", "host"))
+    """`events`: CUDA events around each launch; `graph`: around a replayed graph of several;
+    `restored`: around each launch, arrays that it changes put back before; `host`: the host's
+    clock, for what it drives"""
+    launches_per_repeat = Metric(kind="whole")
+    """launches in one repeat"""
+    first_ms = Metric(unit="ms", above=0)
+    """first launch"""
+    l2 = Metric(kind="text", one_of=("", "cold", "warm"))
+    """`cold` or `warm`: L2 before a launch"""
+    max_error = Metric(unit="1", least=0)
+    """largest deviation from the float64 reference"""
+    tolerance = Metric(unit="1", least=0)
+    """largest deviation that is allowed; only an `unverified` row may have a time and a larger
+    one"""
 
-CIRCUMSTANCES = (
-    Metric(
-        name="registers",
-        kind="whole",
-        meaning="registers per thread of the main kernel",
-        shown=Shown("registers", "per thread", row=6),
-    ),
-    Metric(name="spill_bytes", kind="whole", unit="B", meaning="spilled registers per thread"),
-    Metric(
-        name="shared_bytes",
-        kind="whole",
-        unit="B",
-        meaning="shared memory per block of the main kernel",
-        shown=Shown("shared memory", "B per block", row=7),
-    ),
-    Metric(
-        name="occupancy",
-        unit="1",
-        least=0,
-        most=1,
-        meaning="warps that an SM can hold of the main kernel / warps that it can hold at most",
-        shown=Shown("occupancy", "%", 100, row=8),
-    ),
-    Metric(
-        name="bandwidth_gbs",
+
+RESULTS = _named(Results, Metric)
+
+
+class Circumstances:
+    """Columns of a sweep after them."""
+
+    registers = Metric(kind="whole", shown=Shown("registers", "per thread", row=6))
+    """registers per thread of the main kernel"""
+    spill_bytes = Metric(kind="whole", unit="B")
+    """spilled registers per thread"""
+    shared_bytes = Metric(
+        kind="whole", unit="B", shown=Shown("shared memory", "B per block", row=7)
+    )
+    """shared memory per block of the main kernel"""
+    occupancy = Metric(unit="1", least=0, most=1, shown=Shown("occupancy", "%", 100, row=8))
+    """warps that an SM can hold of the main kernel / warps that it can hold at most"""
+    bandwidth_gbs = Metric(
         unit="GB/s",
         above=0,
         made="table",
-        meaning="the problem's bytes / time; the report compares it with the ceilings in the GPU's "
-        "profile",
         formula=lambda row: row["bytes"] / (row["time_ms"] / 1e3) / 1e9,
-    ),
-    Metric(
-        name="flop_rate_gflops",
+    )
+    """the problem's bytes / time; the report compares it with the ceilings in the GPU's profile"""
+    flop_rate_gflops = Metric(
         unit="GFLOP/s",
         least=0,
         made="table",
-        meaning="the problem's FLOP / time",
         formula=lambda row: row["flop"] / (row["time_ms"] / 1e3) / 1e9,
-    ),
-    Metric(
-        name="sm_clock_mhz",
-        unit="MHz",
-        least=0,
-        meaning="mean clock of the SMs",
-        shown=Shown("SM clock", "MHz", row=5, history=True),
-    ),
-    Metric(name="memory_clock_mhz", unit="MHz", least=0, meaning="mean clock of the memory"),
-    Metric(
-        name="temperature_c",
-        unit="degC",
-        meaning="mean temperature",
-        shown=Shown("temperature", "°C", history=True),
-    ),
-    Metric(
-        name="power_w",
-        unit="W",
-        least=0,
-        meaning="mean power",
-        shown=Shown("power", "W", history=True),
-    ),
-    Metric(
-        name="energy_j",
-        unit="J",
-        above=0,
-        made="table",
-        meaning="energy per launch",
-        shown=Shown("energy", "J per run", row=9),
-    ),
-    Metric(
-        name="throttle",
-        kind="text",
-        neutral=UNKNOWN,
-        meaning="reasons for throttling, joined by `+`; `unknown` if the card cannot be queried",
-    ),
-    Metric(
-        name="control_ratio",
+    )
+    """the problem's FLOP / time"""
+    sm_clock_mhz = Metric(unit="MHz", least=0, shown=Shown("SM clock", "MHz", row=5, history=True))
+    """mean clock of the SMs"""
+    memory_clock_mhz = Metric(unit="MHz", least=0)
+    """mean clock of the memory"""
+    temperature_c = Metric(unit="degC", shown=Shown("temperature", "°C", history=True))
+    """mean temperature"""
+    power_w = Metric(unit="W", least=0, shown=Shown("power", "W", history=True))
+    """mean power"""
+    energy_j = Metric(unit="J", above=0, made="table", shown=Shown("energy", "J per run", row=9))
+    """energy per launch"""
+    throttle = Metric(kind="text", neutral=UNKNOWN)
+    """reasons for throttling, joined by `+`; `unknown` if the card cannot be queried"""
+    control_ratio = Metric(
         unit="1",
         above=0,
         made="table",
-        meaning="reference time after the row / first reference time on that card",
         shown=Shown("reference time / first reference time", history=True),
-    ),
-    Metric(
-        name="attempt",
-        kind="whole",
-        least=1,
-        neutral=1,
-        meaning="2 if a first measurement was in doubt and repeated",
-    ),
-)
-"""Columns of a sweep after them."""
+    )
+    """reference time after the row / first reference time on that card"""
+    attempt = Metric(kind="whole", least=1, neutral=1)
+    """2 if a first measurement was in doubt and repeated"""
 
-ORIGIN = (
-    Metric(name="card", kind="text", made="always", meaning="mark of the physical card"),
-    Metric(name="driver", kind="text", made="always", meaning="version of the driver"),
-    Metric(name="toolkit", kind="text", made="always", meaning="version of the CUDA toolkit"),
-    Metric(
-        name="backend",
-        kind="text",
-        made="always",
-        meaning="what launched the kernels; `imported` for sweeps of others",
-    ),
-    Metric(name="commit", kind="text", made="always", meaning="commit of this project"),
-    Metric(name="seed", kind="whole", meaning="seed of the inputs"),
-    Metric(name="measured_at", kind="text", made="always", meaning="time of the measurement, UTC"),
-)
-"""Columns of provenance, at the end of a sweep."""
+
+CIRCUMSTANCES = _named(Circumstances, Metric)
+
+
+class Origin:
+    """Columns of provenance, at the end of a sweep."""
+
+    card = Metric(kind="text", made="always")
+    """mark of the physical card"""
+    driver = Metric(kind="text", made="always")
+    """version of the driver"""
+    toolkit = Metric(kind="text", made="always")
+    """version of the CUDA toolkit"""
+    backend = Metric(kind="text", made="always")
+    """what launched the kernels; `imported` for sweeps of others"""
+    commit = Metric(kind="text", made="always")
+    """commit of this project"""
+    seed = Metric(kind="whole")
+    """seed of the inputs"""
+    measured_at = Metric(kind="text", made="always")
+    """time of the measurement, UTC"""
+
+
+ORIGIN = _named(Origin, Metric)
 
 SWEEP: tuple[Metric, ...] = (*KEYS, *RESULTS, *CIRCUMSTANCES, *ORIGIN)
 
-COUNTERS: tuple[Counter, ...] = (
-    Share(
-        name="occupancy",
-        source="sm__maximum_warps_per_active_cycle_pct",
-        meaning="warps that registers, shared memory and block size leave room for / warps that an "
-        "SM holds at most",
-    ),
-    Share(
-        name="achieved_occupancy",
-        source="sm__warps_active.avg.pct_of_peak_sustained_active",
-        meaning="mean of the active warps on SMs at work / warps that an SM holds at most",
-    ),
-    Share(
-        name="dram_throughput",
+
+class Counters:
+    """Columns of hardware counters."""
+
+    occupancy = Share(source="sm__maximum_warps_per_active_cycle_pct")
+    """warps that registers, shared memory and block size leave room for / warps that an SM holds at
+    most"""
+    achieved_occupancy = Share(source="sm__warps_active.avg.pct_of_peak_sustained_active")
+    """mean of the active warps on SMs at work / warps that an SM holds at most"""
+    dram_throughput = Share(
         source="dram__throughput.avg.pct_of_peak_sustained_elapsed",
-        meaning="throughput of the memory / its peak",
         bounds=True,
         shown=Shown("memory", "%", 100),
-    ),
-    Share(
-        name="l2_throughput",
+    )
+    """throughput of the memory / its peak"""
+    l2_throughput = Share(
         source="lts__throughput.avg.pct_of_peak_sustained_elapsed",
-        meaning="throughput of L2 / its peak",
         bounds=True,
         shown=Shown("L2", "%", 100),
-    ),
-    Share(
-        name="l1_throughput",
+    )
+    """throughput of L2 / its peak"""
+    l1_throughput = Share(
         source="l1tex__throughput.avg.pct_of_peak_sustained_active",
-        meaning="throughput of L1 with shared memory / its peak",
         bounds=True,
         shown=Shown("L1, shared memory", "%", 100),
-    ),
-    Share(
-        name="sm_throughput",
+    )
+    """throughput of L1 with shared memory / its peak"""
+    sm_throughput = Share(
         source="sm__throughput.avg.pct_of_peak_sustained_elapsed",
-        meaning="throughput of the SMs' pipelines / its peak",
         bounds=True,
         shown=Shown("pipelines of SMs", "%", 100),
-    ),
-    Counter(
-        name="instructions_per_cycle",
+    )
+    """throughput of the SMs' pipelines / its peak"""
+    instructions_per_cycle = Counter(
         source="sm__inst_executed.avg.per_cycle_active",
         unit="1/cycle",
         least=0,
         since=4,
-        meaning="instructions of warps that an SM executed per cycle at work; its peak is 4 on "
-        "cards since Volta",
         shown=Shown("instructions", "per cycle and SM"),
-    ),
-)
-"""Columns of hardware counters."""
+    )
+    """instructions of warps that an SM executed per cycle at work; its peak is 4 on cards since
+    Volta"""
 
-SCHEMA_VERSION = max(each.since for each in (*SWEEP, *COUNTERS))
-"""Version of the tables' schemas."""
+
+COUNTERS = _named(Counters, Counter)
+
+SCHEMA_VERSION = max(each.since for each in (*SWEEP, *COUNTERS))  # Version of the tables' schemas
 
 
 def named(*names: str) -> list[Metric]:

@@ -57,9 +57,7 @@ def nearest(
     asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
 ) -> tuple[Value, ...] | None:
     """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
-
-    None where there are none. Of two as near the one with the smaller values.
-    """
+    None where there are none. Of two as near the one with the smaller values."""
 
     return min(measured, key=lambda values: _away(asked, values), default=None)
 
@@ -75,8 +73,4 @@ def _away(asked: tuple[Value, ...], values: tuple[Value, ...]) -> tuple[Any, ...
         for a, b in pairs
         if not isinstance(a, str) and not isinstance(b, str)
     )
-    return texts, round(away, 12), *map(_sortable, values)
-
-
-def _sortable(value: Value) -> tuple[bool, Any]:
-    return isinstance(value, str), value
+    return texts, round(away, 12), *((isinstance(each, str), each) for each in values)

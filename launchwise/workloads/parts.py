@@ -15,7 +15,6 @@ from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
 from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
-from launchwise.workloads.triton_functions import USUAL_WARPS, WARP_SIZE
 
 _OPTIONS = (
     *("-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20", "-std=c++23", "-O0", "-O1", "-O2"),
@@ -25,13 +24,7 @@ _OPTIONS = (
 
 
 def compiler_option(text: str) -> str:
-    """The option itself.
-
-    Raises
-    ------
-    ValueError
-        When ``spec.yaml`` may not name it.
-    """
+    """The option itself. Raises ValueError when ``spec.yaml`` may not name it."""
     bare = re.sub(r"^--", "-", text)
     if re.sub(r"(?<=^-maxrregcount=)\d{1,3}$", "64", bare) not in _OPTIONS:
         raise ValueError(unknown("option", text, _OPTIONS))
@@ -113,18 +106,16 @@ class ProblemParameter(Strict, title="problem parameter"):
 class Tunable(Strict, title="tunable"):
     """A parameter that launchwise may choose."""
 
-    kind: Literal["build", "launch"] = Field(
-        description="build: every value needs a compilation; launch: none does"
-    )
-    values: list[Value] = Field(min_length=1, description="values to choose from")
-    neutral: Value = Field(
-        "",
-        description=(
-            "value in the rows of variants without this tunable; the first value when left out"
-        ),
-    )
-    unit: str = Field("", description="unit, for the report")
-    description: str = Field("", description="meaning of the tunable, for the report")
+    kind: Literal["build", "launch"]
+    """build: every value needs a compilation; launch: none does"""
+    values: list[Value] = Field(min_length=1)
+    """values to choose from"""
+    neutral: Value = ""
+    """value in the rows of variants without this tunable; the first value when left out"""
+    unit: str = ""
+    """unit, for the report"""
+    description: str = ""
+    """meaning of the tunable, for the report"""
 
     @model_validator(mode="before")
     @classmethod
@@ -136,6 +127,10 @@ class Tunable(Strict, title="tunable"):
         return raw
 
 
+WARP_SIZE = 32
+USUAL_WARPS = 4  # Warps per program instance where nothing says `num_warps`
+
+
 def threads_of_triton(tunables: Collection[str]) -> Sizes:
     """Block of a variant in Triton with these tunables."""
     threads = f"{WARP_SIZE} * num_warps" if "num_warps" in tunables else WARP_SIZE * USUAL_WARPS
@@ -145,44 +140,33 @@ def threads_of_triton(tunables: Collection[str]) -> Sizes:
 class Variant(Repeated, title="variant"):
     """One CUDA implementation: source file, tunables, launch."""
 
-    source: str | None = Field(
-        None,
-        description=(
-            "CUDA source file in the workload's folder; none if imported. One that ends in `.c` is "
-            "C with OpenMP's `target`, for Clang: it has no `block`, `grid`, `shared_bytes`. One "
-            "that ends in `.py` has a function of Triton, which chooses `block` and `shared_bytes`"
-        ),
-    )
-    title: str = Field("", description="name of the variant in the report")
-    kernel: str | None = Field(
-        None,
-        description=(
-            "name of its `__global__` function, or of its function in C or Triton, for a spec with "
-            "`arguments`; of a template with "
-            "its arguments, `gemm<BM, BN, dtype>`: build tunables, listed problem values, types. "
-            'The file then needs neither `KERNEL` nor `extern "C"`'
-        ),
-    )
-    kernels: list[Step] = Field(
-        [], description="several kernels that run one after the other, instead of `kernel`"
-    )
-    arguments: list[str] | None = Field(
-        None, description="arguments in the kernel's order, or `nullptr`; all when left out"
-    )
-    tunables: list[str] = Field([], description="tunables that the variant has")
-    constraints: list[Expression] = Field(
-        [], description="conditions that configurations of the variant satisfy"
-    )
-    block: Sizes | None = Field(None, description="threads per block in x, y, z")
-    grid: Sizes | None = Field(None, description="blocks per grid in x, y, z")
-    shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
-    verified: bool = Field(
-        True,
-        description=(
-            "false for published code with a known race: it is timed although its "
-            "results may be wrong, and it is never recommended"
-        ),
-    )
+    source: str | None = None
+    """CUDA source file in the workload's folder; none if imported. One that ends in `.c` is C with
+    OpenMP's `target`, for Clang: it has no `block`, `grid`, `shared_bytes`. One that ends in `.py`
+    has a function of Triton, which chooses `block` and `shared_bytes`"""
+    title: str = ""
+    """name of the variant in the report"""
+    kernel: str | None = None
+    """name of its `__global__` function, or of its function in C or Triton, for a spec with
+    `arguments`; of a template with its arguments, `gemm<BM, BN, dtype>`: build tunables, listed
+    problem values, types. The file then needs neither `KERNEL` nor `extern "C"`"""
+    kernels: list[Step] = Field([])
+    """several kernels that run one after the other, instead of `kernel`"""
+    arguments: list[str] | None = None
+    """arguments in the kernel's order, or `nullptr`; all when left out"""
+    tunables: list[str] = Field([])
+    """tunables that the variant has"""
+    constraints: list[Expression] = Field([])
+    """conditions that configurations of the variant satisfy"""
+    block: Sizes | None = None
+    """threads per block in x, y, z"""
+    grid: Sizes | None = None
+    """blocks per grid in x, y, z"""
+    shared_bytes: Formula = "0"
+    """dynamic shared memory per block, bytes"""
+    verified: bool = True
+    """false for published code with a known race: it is timed although its results may be wrong,
+    and it is never recommended"""
 
     @model_validator(mode="after")
     def _launched(self) -> Variant:

@@ -49,12 +49,7 @@ CALLS: Mapping[str, tuple[str, ...]] = {
 
 def check_listed(name: str) -> None:
     """Insist that a full name such as ``scipy.signal.correlate2d`` is that of a listed function.
-
-    Raises
-    ------
-    ValueError
-        When it is not.
-    """
+    Raises ValueError when it is not."""
     module, _, short = name.rpartition(".")
     if short not in CALLS.get(module, ()):
         listed = [f"{each}.{one}" for each, names in CALLS.items() for one in names]
@@ -74,15 +69,8 @@ def called(
 ) -> Any:
     """Result of a spec's ``call``; floating-point inputs are float64 there.
 
-    Parameters
-    ----------
-    names
-        The problem, and numbers among the arguments.
-
-    Raises
-    ------
-    UserError
-        When the function fails.
+    ``names``: the problem, and numbers among the arguments.
+    Raises UserError when the function fails.
     """
     reference = spec.reference
     assert reference is not None
@@ -99,7 +87,6 @@ def called(
 def _given(
     spec: SpecFields, text: str, names: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
 ) -> Any:
-    """An input, a number among the arguments, or the value of an expression."""
     if text in inputs:
         return widened(inputs[text])
     return names[text] if text in spec.arguments else spec.value(text, names)

@@ -19,11 +19,13 @@ from launchwise.workloads.parts import UNKNOWN_GPU, Value
 from launchwise.workloads.space import (
     LENIENT_GPU,
     MOST_LISTED,
+    MOST_STEPS,
     Configuration,
     Growth,
     Problem,
     baseline,
     feasible,
+    spans,
 )
 from launchwise.workloads.spec import Spec
 
@@ -33,27 +35,17 @@ LISTABLE = MOST_LISTED
 MAX_DRAWS = 1_000
 """Draws from a larger space before a constraint-guided search for a feasible configuration."""
 
-MAX_SEARCH_STEPS = 20_000
-"""Most steps (tunables set) of one search for a feasible configuration."""
-
-DRAWS_PER_SAMPLE = 10
-"""Draws per configuration of a sample from a larger space."""
-
-Key = tuple[Value, ...]
-"""Values of a configuration in the order of :attr:`tunable_columns`."""
+MAX_SEARCH_STEPS = 20_000  # Most steps (tunables set) of one search for a feasible configuration
+DRAWS_PER_SAMPLE = 10  # Draws per configuration of a sample from a larger space
+Key = tuple[Value, ...]  # Values of a configuration in the order of `tunable_columns`
 
 
 class Draws:
     """Random feasible configurations of one problem on one GPU.
 
-    Parameters
-    ----------
-    spec, problem
-        What is measured.
-    gpu_facts
-        Facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
-    seed
-        Order in which a small space is gone through.
+    ``spec``, ``problem``: what is measured.
+    ``gpu_facts``: facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
+    ``seed``: order in which a small space is gone through.
     """
 
     def __init__(
@@ -65,21 +57,11 @@ class Draws:
         self._neutral = spec.neutral
         # Kept here because a sample asks for them thousands of times.
         self._columns = spec.tunable_columns
-        self._listed = spec.feasible_configurations is not None
-        self._names = {**self._facts, **self._problem}
-        self._constraints = {
-            name: (*variant.constraints, *spec.constraints)
-            for name, variant in spec.variants.items()
-        }
-        self._growth = Growth(spec, self._names)
+        self._growth = Growth(spec, {**self._facts, **self._problem})
         self._used = self._growth.used
-        self._values = {
-            name: [(tunable, spec.tunables[tunable].values) for tunable in used]
-            for name, used in self._used.items()
-        }
         self._sizes = {
-            name: math.prod(len(values) for _, values in used)
-            for name, used in self._values.items()
+            name: math.prod(len(spec.tunables[each].values) for each in used)
+            for name, used in self._used.items()
         }
         self.size = sum(self._sizes.values())
         self._seed = seed
@@ -95,7 +77,6 @@ class Draws:
         return self._sizes[variant] / self.size
 
     def key(self, configuration: Configuration) -> Key:
-        """Key of a configuration."""
         return tuple([configuration[name] for name in self._columns])
 
     def whole(self, configuration: Configuration) -> Configuration:
@@ -105,20 +86,11 @@ class Draws:
 
     def spans(self, configuration: Configuration) -> bool:
         """Whether the spec has this variant with these values, feasible or not."""
-        used = self._used.get(str(configuration.get("variant")))
-        return used is not None and all(
-            value in self._spec.tunables[name].values if name in used else value == neutral
-            for name, neutral in self._neutral.items()
-            for value in (configuration.get(name),)
-        )
+        return spans(self._spec, configuration)
 
     def feasible(self, configuration: Configuration) -> bool:
         """Whether every constraint holds."""
-        if self._listed:
-            return feasible(self._spec, self._problem, configuration, self._facts)
-        names, value = {**self._names, **configuration}, self._spec.formulas.value
-        asked = self._constraints[str(configuration["variant"])]
-        return all(value(text, names) for text in asked)
+        return feasible(self._spec, self._problem, configuration, self._facts)
 
     def draw(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None = None
@@ -129,14 +101,9 @@ class Draws:
         that none was found: there are very few, if any. Among so many, those that are rare (less
         than one in :data:`MAX_DRAWS`) may also be drawn unevenly.
 
-        Parameters
-        ----------
-        dice
-            Chance, where there are too many to be gone through in an order fixed beforehand.
-        unwanted
-            Keys of configurations; from one call to the next they must only become more.
-        variant
-            The only variant that is wanted.
+        ``dice``: chance, where there are too many to be gone through in an order fixed beforehand.
+        ``unwanted``: keys of configurations; from one call to the next they must only become more.
+        ``variant``: the only variant that is wanted.
         """
         if variant in self._ended:
             return None
@@ -155,29 +122,24 @@ class Draws:
         Quicker than :meth:`draw` where there is none: what the constraints say of the problem
         alone, or of the first tunables, is asked first.
 
-        Parameters
-        ----------
-        variant
-            The only variant that is wanted.
+        ``variant``: the only variant that is wanted.
         """
-        steps = itertools.count()
+        steps = iter(range(MAX_SEARCH_STEPS))
         found = next(self._search(random.Random(self._seed), variant, steps), None)
-        if found is None and next(steps) >= MAX_SEARCH_STEPS:
+        if found is None and next(steps, None) is None:
             return self.draw(random.Random(self._seed), (), variant)
         return found
 
     def sample(self, dice: random.Random, count: int) -> list[Configuration]:
-        """Up to ``count`` different feasible configurations, in random order.
-
-        Fewer when there are no more or, among more than :data:`LISTABLE`, when they are rare.
-        """
+        """Up to ``count`` different feasible configurations, in random order. Fewer when there are
+        no more or, among more than :data:`LISTABLE`, when they are rare."""
         numbers: Iterable[int]
         rare: Iterable[Configuration] = ()
         if self.size <= LISTABLE:
             numbers = dice.sample(range(self.size), self.size)
         else:
             numbers = (dice.randrange(self.size) for _ in range(DRAWS_PER_SAMPLE * count))
-            rare = self._search(dice, None, itertools.count())
+            rare = self._search(dice, None, iter(range(MAX_SEARCH_STEPS)))
         drawn = (each for each in map(self._at, numbers) if self.feasible(each))
         found: dict[Key, Configuration] = {}
         for each in itertools.chain(drawn, rare):
@@ -216,7 +178,8 @@ class Draws:
         for variant, size in self._sizes.items():
             if number < size:
                 found: Configuration = {"variant": variant, **self._neutral}
-                for name, values in self._values[variant]:
+                for name in self._used[variant]:
+                    values = self._spec.tunables[name].values
                     number, digit = divmod(number, len(values))
                     found[name] = values[digit]
                 return found
@@ -226,42 +189,22 @@ class Draws:
     def _searched(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None
     ) -> Configuration | None:
-        steps = itertools.count()
+        steps = iter(range(MAX_SEARCH_STEPS))
         for found in self._search(dice, variant, steps):
             if self.key(found) not in unwanted:
                 return found
-        if next(steps) < MAX_SEARCH_STEPS:
+        if next(steps, None) is not None:
             self._ended.add(variant)
         return None
 
     def _search(
         self, dice: random.Random, variant: str | None, steps: Iterator[int]
     ) -> Iterator[Configuration]:
-        """Feasible configurations, depth first, in random order.
-
-        Ends after :data:`MAX_SEARCH_STEPS` steps.
-        """
+        """Feasible configurations, depth first, in random order, as long as there are steps."""
         variants = list(self._used) if variant is None else [variant]
         dice.shuffle(variants)
         for name in variants:
-            yield from self._below(self._growth.start(name), 0, dice, steps)
-
-    def _below(
-        self, found: Configuration, depth: int, dice: random.Random, steps: Iterator[int]
-    ) -> Iterator[Configuration]:
-        """Feasible completions of ``found``, whose first ``depth`` tunables are set."""
-        variant = str(found["variant"])
-        used = self._used[variant]
-        if next(steps) >= MAX_SEARCH_STEPS or not self._growth.promising(found, depth):
-            return
-        if depth == len(used):
-            if self.feasible(found):
-                yield found
-            return
-        values = list(self._spec.tunables[used[depth]].values)
-        dice.shuffle(values)
-        for value in values:
-            yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
+            yield from filter(self.feasible, self._growth.below(name, steps, dice))
 
 
 def drawn_of(
@@ -291,7 +234,7 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
             raise UserError(spec.workload, f"variants.{name}", message)
         if len(chosen) == len(variant.tunables):
             # Each build is one configuration.
-            for every in growth.below(growth.start(name), 0, itertools.count()):
+            for every in growth.every(name, iter(range(MOST_STEPS))):
                 if feasible(spec, problem, every, LENIENT_GPU):
                     found.setdefault(spec.build_choice(every), every)
             continue

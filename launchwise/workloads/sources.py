@@ -16,20 +16,14 @@ from launchwise.base.storage import read_bytes
 PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
 
-MOST_BYTES = 4 << 20
-"""Longest source file, bytes."""
+MOST_BYTES = 4 << 20  # Longest source file, bytes
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
 def source_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both.
-
-    Raises
-    ------
-    UserError
-        When it cannot be read, or is longer than ``most`` bytes.
-    """
+    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both. Raises UserError
+    when it cannot be read, or is longer than ``most`` bytes."""
     content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")
@@ -48,16 +42,8 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
 
     Headers of the CUDA toolkit are left out. An ``#include`` counts whatever ``#if`` surrounds it.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    names
-        As an ``#include`` line names them.
-
-    Returns
-    -------
-    Absolute paths, in the order in which a compiler first opens them.
+    ``names``: as an ``#include`` line names them.
+    Returns absolute paths, in the order in which a compiler first opens them.
     """
     found: dict[Path, None] = {}
 
@@ -86,7 +72,6 @@ def _included(folder: Path, name: str, beside: Path) -> Path | None:
 
 
 def _is_own(folder: Path, name: str) -> bool:
-    """Whether ``#include <name>`` means a file of the workload's folder."""
     return (folder / name).is_file()
 
 
@@ -101,14 +86,8 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     Those of ``kernels/common/`` that any of its files includes, then ``headers``: builds lie in
     namespaces, and a header with ``#pragma once`` would belong to the first of them alone.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    sources
-        Source files of the unit's builds.
-    headers
-        What the workload's spec lists under ``headers``.
+    ``sources``: source files of the unit's builds.
+    ``headers``: what the workload's spec lists under ``headers``.
     """
     own = list(headers)
     files = included_files(folder, [*own, *sources])
@@ -121,10 +100,7 @@ def system_headers(folder: Path, sources: Iterable[str], quoted: bool = False) -
 
     A file that is used as it is includes them itself, which would be inside a namespace.
 
-    Parameters
-    ----------
-    quoted
-        Also those in quotation marks (``"cuda_runtime.h"``) that are no file of the user.
+    ``quoted``: also those in quotation marks (``"cuda_runtime.h"``) that are no file of the user.
     """
     found: dict[str, None] = {}
     for path in included_files(folder, sources):

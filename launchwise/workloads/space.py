@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,8 +24,7 @@ MOST_STEPS = 2_000_000
 """Most values that are set, one tunable after the other, to list the configurations of a problem:
 constraints that refuse late may leave few of 10^12 combinations."""
 
-MOST_PROBLEMS = 100_000
-"""Most problems of a sweep."""
+MOST_PROBLEMS = 100_000  # Most problems of a sweep
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
@@ -52,8 +52,7 @@ def gpu_of_architecture(arch: str) -> dict[str, int]:
     return {**UNKNOWN_GPU, **known, "gpu_compute_capability": capability}
 
 
-ONLY = "only"
-"""Key of a block of problems: tunables to the values that are measured."""
+ONLY = "only"  # Key of a block of problems: tunables to the values that are measured
 
 CONSTRAINTS = "constraints"
 """Key of a block of problems: expressions that measured configurations satisfy."""
@@ -66,17 +65,8 @@ measured of them."""
 def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
     """Every problem of ``blocks``, without repetition, in the order of the blocks.
 
-    Parameters
-    ----------
-    spec
-        The workload.
-    blocks
-        Each a mapping from problem parameter to the values to cross.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is missing, unknown or out of its range.
+    ``blocks``: each a mapping from problem parameter to the values to cross.
+    Raises ValueError when a parameter is missing, unknown or out of its range.
     """
     found: dict[tuple[Value, ...], Problem] = {}
     for block in blocks:
@@ -101,8 +91,7 @@ class Part:
 
     # Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
     only: Mapping[str, list[Value]] = field(default_factory=dict)
-    # Expressions that hold in it, beside the workload's own.
-    constraints: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()  # expressions that hold in it, beside the workload's own
 
     def of(self, spec: Spec) -> Spec:
         """The workload with this part of its space."""
@@ -110,15 +99,12 @@ class Part:
         return narrowed.model_copy(update={"constraints": [*spec.constraints, *self.constraints]})
 
 
-Narrowing = list[Part]
-"""Parts of a space; empty for all of it."""
+Narrowing = list[Part]  # Parts of a space; empty for all of it
 
 
 def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, ...], Narrowing]:
-    """Measured part of the space of each problem (keyed by its values), over all blocks.
-
-    A problem that also stands in a block that narrows nothing is measured whole.
-    """
+    """Measured part of the space of each problem (keyed by its values), over all blocks. A problem
+    that also stands in a block that narrows nothing is measured whole."""
     found: dict[tuple[Value, ...], Narrowing] = {}
     for block in blocks:
         part = Part(block.get(ONLY, {}), tuple(block.get(CONSTRAINTS, ())))
@@ -145,29 +131,23 @@ def configurations(
 ) -> list[Configuration]:
     """Every configuration that the constraints allow for ``problem``, the baseline first.
 
-    Parameters
-    ----------
-    gpu
-        Facts of the GPU (the names in :data:`spec.GPU_NAMES`); left out: limits that any GPU may
-        have.
-    parts
-        Parts of the space that are listed, beside the baseline; all of it when left out or empty.
-
-    Raises
-    ------
-    UserError
-        When there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS` are needed.
+    ``gpu``: facts of the GPU (the names in :data:`spec.GPU_NAMES`); left out: limits that any GPU
+        may have.
+    ``parts``: parts of the space that are listed, beside the baseline; all of it when left out or
+        empty.
+    Raises UserError when there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS`
+    are needed.
     """
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
     narrowed = [part.of(spec) for part in parts or [Part()]]
-    steps = itertools.count()
+    steps = iter(range(MOST_STEPS))
     growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
     listed = (
         configuration
         for each, growth in growths
         for variant in each.variants
-        for configuration in growth.below(growth.start(variant), 0, steps)
+        for configuration in growth.every(variant, steps)
         if configuration != first and feasible(each, problem, configuration, facts)
     )
     rest = list(itertools.islice(listed, MOST_LISTED))
@@ -188,10 +168,8 @@ class Growth:
     could be made of the tunables so far is left out at once. What is found may still be
     infeasible, where a constraint could not be asked before the end.
 
-    Parameters
-    ----------
-    names
-        Values that constraints may read beside the configuration: the GPU's and the problem's.
+    ``names``: values that constraints may read beside the configuration: the GPU's and the
+        problem's.
     """
 
     def __init__(self, spec: Spec, names: Mapping[str, Any]) -> None:
@@ -205,33 +183,39 @@ class Growth:
         }
         self._constraints = {name: self._by_depth(name) for name in spec.variants}
 
-    def start(self, variant: str) -> Configuration:
-        """A variant with every tunable still neutral."""
-        return {"variant": variant, **self._neutral}
-
-    def below(
-        self, found: Configuration, depth: int, steps: Iterator[int]
-    ) -> Iterator[Configuration]:
-        """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order.
-
-        Raises
-        ------
-        UserError
-            After :data:`MOST_STEPS` of ``steps``, which counts over all calls.
-        """
-        variant = str(found["variant"])
-        if next(steps) >= MOST_STEPS:
+    def every(self, variant: str, steps: Iterator[int]) -> Iterator[Configuration]:
+        """What may be feasible of a variant, in order. Raises UserError where ``steps``, which may
+        count over several calls, come to an end."""
+        yield from self.below(variant, steps)
+        if next(steps, None) is None:
             message = f"listing the feasible configurations takes more than {MOST_STEPS:,} steps"
             message += ": put tunables that constraints read first, or use random, tpe or transfer"
             raise UserError(f"sweeps.{self._spec.workload}", "strategy", message)
-        if not self.promising(found, depth):
+
+    def below(
+        self,
+        variant: str,
+        steps: Iterator[int],
+        dice: random.Random | None = None,
+        found: Configuration | None = None,
+        depth: int = 0,
+    ) -> Iterator[Configuration]:
+        """What may be feasible of a variant, in order or by chance, as long as there are ``steps``.
+
+        ``found``: its first ``depth`` tunables are set; none where a search begins.
+        """
+        found = {"variant": variant, **self._neutral} if found is None else found
+        if next(steps, None) is None or not self.promising(found, depth):
             return
         if depth == len(self.used[variant]):
             yield found
             return
         name = self.used[variant][depth]
-        for value in self._spec.tunables[name].values:
-            yield from self.below({**found, name: value}, depth + 1, steps)
+        values = list(self._spec.tunables[name].values)
+        if dice is not None:
+            dice.shuffle(values)
+        for value in values:
+            yield from self.below(variant, steps, dice, {**found, name: value}, depth + 1)
 
     def promising(self, found: Configuration, depth: int) -> bool:
         """Whether the constraints hold that the last of ``depth`` tunables completes."""
@@ -246,7 +230,6 @@ class Growth:
         return True
 
     def _by_depth(self, variant: str) -> list[list[str]]:
-        """Constraints by the number of tunables that must be set to evaluate them."""
         used = self.used[variant]
         found: list[list[str]] = [[] for _ in range(len(used) + 1)]
         for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
@@ -273,28 +256,23 @@ def feasible(
 
 
 def universe(spec: Spec) -> list[Configuration]:
-    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order.
-
-    Of a workload that lists its feasible configurations: those.
-    """
+    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order. Of a
+    workload that lists its feasible configurations: those."""
     if spec.feasible_configurations is None:
         return list(_candidates(spec))
     listed = (
         dict(zip(spec.tunable_columns, values, strict=True))
         for values in spec.feasible_configurations
     )
-    return [configuration for configuration in listed if _spans(spec, configuration)]
+    return [configuration for configuration in listed if spans(spec, configuration)]
 
 
-def _spans(spec: Spec, configuration: Configuration) -> bool:
-    variant = spec.variants.get(str(configuration["variant"]))
-    if variant is None:
-        return False
-    return all(
-        configuration[name] in tunable.values
-        if name in variant.tunables
-        else configuration[name] == tunable.neutral
-        for name, tunable in spec.tunables.items()
+def spans(spec: Spec, configuration: Configuration) -> bool:
+    """Whether a spec has this variant with these values, feasible or not."""
+    variant = spec.variants.get(str(configuration.get("variant")))
+    return variant is not None and all(
+        configuration.get(name) in (one.values if name in variant.tunables else [one.neutral])
+        for name, one in spec.tunables.items()
     )
 
 
@@ -310,13 +288,8 @@ def _candidates(spec: Spec) -> Iterator[Configuration]:
 def launch(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads per block and blocks per grid (x, y, z each) of one configuration.
-
-    Raises
-    ------
-    UserError
-        When the variant has no kernel.
-    """
+    """Threads per block and blocks per grid (x, y, z each) of one configuration. Raises UserError
+    when the variant has no kernel."""
     name = str(configuration["variant"])
     variant = spec.variants[name]
     if variant.block is None or variant.grid is None:

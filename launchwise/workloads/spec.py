@@ -44,9 +44,7 @@ class Spec(SpecFields, title="spec.yaml"):
     @property
     def feasible_configurations(self) -> dict[tuple[Value, ...], None] | None:
         """Values of :attr:`tunable_columns` of each feasible configuration, in the file's order.
-
-        None where constraints alone tell them. A mapping without values: looked up and in order.
-        """
+        None where constraints alone tell them. A mapping without values: looked up and in order."""
         return self._feasible
 
     @property
@@ -62,10 +60,8 @@ class Spec(SpecFields, title="spec.yaml"):
     def narrowed(self, allowed: Mapping[str, Collection[Value]]) -> Spec:
         """The same workload with some values only of some columns of a configuration.
 
-        Parameters
-        ----------
-        allowed
-            ``variant`` or a tunable to what it may be; whatever is not named may be anything.
+        ``allowed``: ``variant`` or a tunable to what it may be; whatever is not named may be
+            anything.
         """
         wanted = {
             name: set(allowed.get(name, self.values_of(name))) for name in self.tunable_columns
@@ -122,10 +118,8 @@ class Spec(SpecFields, title="spec.yaml"):
         return None
 
     def check_problem(self, problem: Mapping[str, Any]) -> str | None:
-        """Complaint about ``problem``, or None.
-
-        Its values may be missing, unknown or illegal, or break a constraint of the problem.
-        """
+        """Complaint about ``problem``, or None. Its values may be missing, unknown or illegal, or
+        break a constraint of the problem."""
         for name in problem:
             if name not in self.problem:
                 return unknown("problem parameter", name, self.problem)
@@ -149,10 +143,7 @@ class Spec(SpecFields, title="spec.yaml"):
     def broken(self, problem: Mapping[str, Any], only: str | None = None) -> tuple[str, str] | None:
         """First constraint of the problem that does not hold, and what is said of it, or None.
 
-        Parameters
-        ----------
-        only
-            A parameter: constraints that read something else are left out.
+        ``only``: a parameter: constraints that read something else are left out.
         """
         for text in self.problem_constraints:
             if only is None or self.formulas.raw_names(text) == (only,):
@@ -172,15 +163,8 @@ def _with_nearest(why: str, nearest: Mapping[str, Any] | None) -> str:
 
 
 def load_spec(folder: Path) -> Spec:
-    """Read and check ``folder/spec.yaml`` and what lies beside it.
-
-    ``features.yaml``, ``cost.yaml`` and ``usual.yaml`` may be missing.
-
-    Raises
-    ------
-    UserError
-        One line with the file and the key.
-    """
+    """Read and check ``folder/spec.yaml`` and what lies beside it. ``features.yaml``, ``cost.yaml``
+    and ``usual.yaml`` may be missing. Raises UserError: one line with the file and the key."""
     path = beside(folder, SPEC_FILE)
     raw = read_yaml(path)
     check_folder_name(folder)

@@ -30,91 +30,58 @@ from launchwise.workloads.parts import (
 class SpecFields(Strict):
     """A workload: problem space, tunables, variants, constraints, baseline and work."""
 
-    workload: str = Field(pattern=WORKLOAD, description="name of the workload: that of its folder")
-    title: str = Field(description="title of the workload in the report")
-    description: str = Field("", description="what the workload computes, for the report")
-    problem: dict[Name, ProblemParameter] = Field(
-        min_length=1, description="problem parameters by name; the order is that of the columns"
-    )
-    derived: dict[Name, Expression] = Field(
-        {}, description="names for subexpressions; each may read those before it"
-    )
-    tunables: dict[Name, Tunable] = Field(
-        description="tunables by name; the order is that of the columns"
-    )
-    arguments: dict[Name, Argument] = Field(
-        {},
-        description=(
-            "parameters of the kernels, in their order; with them a workload needs no `host/`"
-        ),
-    )
-    macros: dict[Name, Expression] = Field(
-        {},
-        description=(
-            "macros of every build beside its build tunables, for a spec with `arguments`: "
-            "expressions over build tunables and listed problem values"
-        ),
-    )
-    inputs: str | None = Field(
-        None,
-        pattern=FUNCTION,
-        description=(
-            "a function of your own that makes inputs which depend on each other, "
-            "`inputs.py:make`, for a spec with `arguments`. It gets what its signature names: "
-            "`generator` (of NumPy, seeded), problem parameters, derived names, `problem` (all "
-            "parameters). It returns arrays, and numbers, by the names of arguments"
-        ),
-    )
-    compiler_options: list[CompilerOption] = Field(
-        [],
-        description=(
-            "options of nvcc beside `-std=c++17 -O3`: another `-std`, `--use_fast_math`, "
-            "`--fmad=false`, `-O1` to `-O3`, `-maxrregcount=64`, `-lineinfo`, "
-            "`--extra-device-vectorization`, `--expt-relaxed-constexpr`, `--extended-lambda`"
-        ),
-    )
-    reference: Reference | None = Field(
-        None, description="reference of the outputs, for a spec with `arguments`"
-    )
-    variants: dict[str, Variant] = Field(min_length=1, description="CUDA implementations by name")
-    constraints: list[Expression] = Field(
-        [],
-        description=(
-            "conditions that configurations of every variant satisfy; one that reads problem "
-            "parameters only, such as `n % 256 == 0`, says which problems there are: sizes that "
-            "are drawn keep it, others are refused"
-        ),
-    )
-    feasible: str | None = Field(
-        None,
-        description=(
-            "Parquet file in the workload's folder that lists the feasible configurations, where "
-            "no constraints tell them: a column `variant` and one per tunable"
-        ),
-    )
-    baseline: dict[str, Value] = Field(
-        description="default configuration: variant and tunables; those left out are neutral"
-    )
+    workload: str = Field(pattern=WORKLOAD)
+    """name of the workload: that of its folder"""
+    title: str
+    """title of the workload in the report"""
+    description: str = ""
+    """what the workload computes, for the report"""
+    problem: dict[Name, ProblemParameter] = Field(min_length=1)
+    """problem parameters by name; the order is that of the columns"""
+    derived: dict[Name, Expression] = Field({})
+    """names for subexpressions; each may read those before it"""
+    tunables: dict[Name, Tunable]
+    """tunables by name; the order is that of the columns"""
+    arguments: dict[Name, Argument] = Field({})
+    """parameters of the kernels, in their order; with them a workload needs no `host/`"""
+    macros: dict[Name, Expression] = Field({})
+    """macros of every build beside its build tunables, for a spec with `arguments`: expressions
+    over build tunables and listed problem values"""
+    inputs: str | None = Field(None, pattern=FUNCTION)
+    """a function of your own that makes inputs which depend on each other, `inputs.py:make`, for a
+    spec with `arguments`. It gets what its signature names: `generator` (of NumPy, seeded), problem
+    parameters, derived names, `problem` (all parameters). It returns arrays, and numbers, by the
+    names of arguments"""
+    compiler_options: list[CompilerOption] = Field([])
+    """options of nvcc beside `-std=c++17 -O3`: another `-std`, `--use_fast_math`, `--fmad=false`,
+    `-O1` to `-O3`, `-maxrregcount=64`, `-lineinfo`, `--extra-device-vectorization`,
+    `--expt-relaxed-constexpr`, `--extended-lambda`"""
+    reference: Reference | None = None
+    """reference of the outputs, for a spec with `arguments`"""
+    variants: dict[str, Variant] = Field(min_length=1)
+    """CUDA implementations by name"""
+    constraints: list[Expression] = Field([])
+    """conditions that configurations of every variant satisfy; one that reads problem parameters
+    only, such as `n % 256 == 0`, says which problems there are: sizes that are drawn keep it,
+    others are refused"""
+    feasible: str | None = None
+    """Parquet file in the workload's folder that lists the feasible configurations, where no
+    constraints tell them: a column `variant` and one per tunable"""
+    baseline: dict[str, Value]
+    """default configuration: variant and tunables; those left out are neutral"""
     # The default is never used: what is left out is derived or missing, see _complete.
-    work: Work = Field(
-        None,  # type: ignore[assignment]
-        description="bytes, FLOP and memory of a problem; derived from `arguments` when left out",
-    )
-    features: dict[str, Expression] = Field(
-        {}, description="features that models learn from; usually in `features.yaml`"
-    )
-    cost: Cost | None = Field(
-        None, description="demands of each run on the hardware; usually in `cost.yaml`"
-    )
-    headers: list[str] = Field(
-        [], description="header files, included once before the sources of a compilation"
-    )
-    stages: dict[Name, str] = Field(
-        {}, description="timed phases of a run to their descriptions; each has a column `<name>_ms`"
-    )
-    findings: dict[Name, str] = Field(
-        {}, description="check results beside the largest error to descriptions, a column each"
-    )
+    work: Work = None  # type: ignore[assignment]
+    """bytes, FLOP and memory of a problem; derived from `arguments` when left out"""
+    features: dict[str, Expression] = Field({})
+    """features that models learn from; usually in `features.yaml`"""
+    cost: Cost | None = None
+    """demands of each run on the hardware; usually in `cost.yaml`"""
+    headers: list[str] = Field([])
+    """header files, included once before the sources of a compilation"""
+    stages: dict[Name, str] = Field({})
+    """timed phases of a run to their descriptions; each has a column `<name>_ms`"""
+    findings: dict[Name, str] = Field({})
+    """check results beside the largest error to descriptions, a column each"""
 
     @property
     def has_kernel(self) -> bool:
@@ -155,18 +122,14 @@ class SpecFields(Strict):
 
     def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
         """Part of a configuration that its build may depend on: the variant and its build tunables.
-
         Configurations that differ in launch tunables alone share a build: those cost no
-        compilation.
-        """
+        compilation."""
         return tuple(configuration[name] for name in self._chosen_by_builds)
 
     @property
     def build_columns(self) -> list[str]:
         """Columns that decide which code a row runs: those of a build, and problems' listed values.
-
-        A number that may be any in a range is an argument of a kernel, not a macro of it.
-        """
+        A number that may be any in a range is an argument of a kernel, not a macro of it."""
         return [*self._chosen_by_builds, *self.listed_columns]
 
     @property
@@ -197,6 +160,11 @@ class SpecFields(Strict):
     ) -> Any:
         """Value of an expression of this file for a problem and a configuration on a GPU."""
         return self.formulas.value(text, {**problem, **(configuration or {}), **(gpu or {})})
+
+    def derived_values(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of the derived names that read ``names`` alone."""
+        raw_names = self.formulas.raw_names
+        return {n: self.value(n, names) for n in self.derived if names.keys() >= {*raw_names(n)}}
 
     @property
     def problem_constraints(self) -> list[str]:

@@ -1,28 +1,153 @@
-"""Templates by name: ``kernel: gemm<BM, BN, dtype>`` in a spec, and what it means for nvcc.
+"""What a CUDA text defines, and templates by name: ``kernel: gemm<BM, BN, dtype>`` in a spec.
 
+The text is read as it stands, all branches of ``#if`` included; what macros make is not found.
 Template arguments are build tunables, listed problem values, macros of the spec, expressions over
-these, literals and types of C++. They are resolved to C++ text for every configuration.
-"""
+these, literals and types of C++. They are resolved to C++ text for every configuration."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tree_sitter import Node
+
 from launchwise.base.expressions import FUNCTIONS, names_in
-from launchwise.cuda_text.directives import without_comments
-from launchwise.workloads.definitions import (
-    declares,
-    definitions,
-    is_macro,
-    template_parameters,
-)
+from launchwise.cuda_text.declarations import Item, items
+from launchwise.cuda_text.directives import without_comments, without_directives
+from launchwise.cuda_text.names import declared_names
+from launchwise.cuda_text.syntax import has_word, parse, text_of, walk
+from launchwise.cuda_text.types import is_type, word_list
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec_fields import SpecFields
+
+_BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\([^()]*\)")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A kernel in a CUDA text. ``name`` has its namespaces, ``mine::axpy``, but for anonymous ones;
+    ``line`` is that of its name, from 1. ``is_local`` says that it is ``static`` or in an anonymous
+    namespace: nvcc drops it unless it is used."""
+
+    name: str
+    line: int
+    is_template: bool
+    is_local: bool
+
+
+@lru_cache(maxsize=64)
+def _root(text: str) -> Node:
+    return parse(without_directives(text))
+
+
+def definitions(text: str, kernel: str | None = None) -> list[Definition]:
+    """Kernels that a text without comments defines or declares; those of one name only.
+
+    ``kernel``: name, with or without namespaces; all kernels when left out.
+    """
+    found = [
+        _definition(item)
+        for item in items(_root(text))
+        if item.is_kernel and item.is_function and item.inner.type != "template_instantiation"
+    ]
+    if kernel is None:
+        return found
+    return [each for each in found if each.name == kernel or each.name.endswith(f"::{kernel}")]
+
+
+def _definition(item: Item) -> Definition:
+    named = item.declarator
+    node = named.node or item.node
+    return Definition(
+        name="::".join([*filter(None, item.scope), named.name]),
+        line=node.start_point[0] + 1,
+        is_template=item.node.type == "template_declaration",
+        is_local="" in item.scope or has_word(item.inner, "static"),
+    )
+
+
+def without_bounds(text: str) -> str:
+    """A text with blanks for ``__launch_bounds__(...)`` and attributes of that kind."""
+    return _BOUNDS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def template_parameters(text: str) -> set[str]:
+    """Names of parameters in the ``template <...>`` heads of a text."""
+    lists = walk(_root(text), "template_parameter_list")
+    return declared_names(each for each in lists)
+
+
+def declares(text: str, name: str) -> bool:
+    """Whether a text declares a type, a constant or a macro of that name outside of functions."""
+    if re.search(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", text, re.MULTILINE):
+        return True
+    every = items(_root(text), members=True)
+    named = any(name in item.names for item in every if not item.is_function or item.is_constant)
+    return named or any(name in item.scope for item in every)
+
+
+@lru_cache(maxsize=64)
+def _variables(text: str) -> frozenset[str]:
+    return frozenset(declared_names([_root(text)]))
+
+
+def is_macro(name: str, text: str) -> bool:
+    """Whether a C++ text uses a name without declaring it as a variable or parameter."""
+    return re.search(rf"\b{name}\b", text) is not None and name not in _variables(text)
+
+
+def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
+    """Line that defines or undefines a macro under no condition; 0 where none does. A guard of the
+    file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is one of the
+    ``macros`` that the build defines: then what it guards is left out."""
+    for number, word, rest in _unconditional(text, macros):
+        named = "".join(rest.split()[:1]).partition("(")[0] == name
+        if word in ("define", "undef") and named:
+            return number
+    return 0
+
+
+def declaring_line(name: str, text: str, macros: Collection[str] = ()) -> int:
+    """Line that declares a name as a constant or an enumerator under no condition; 0 for none. A
+    macro of that name would stand in its declaration: ``const int 64 = 128;``. Conditions are those
+    of :func:`overriding_line`."""
+    if name not in text:
+        return 0
+    kept = {number: line for number, word, line in _unconditional(text, macros) if not word}
+    plain = "\n".join(kept.get(number, "") for number in range(1, text.count("\n") + 2))
+    own = re.escape(name)
+    constant = rf"\bconst(?:expr|init)?\b[^;(){{}}=]*?\b(?P<name>{own})\s*[={{\[;]"
+    further = rf"\bconst(?:expr)?\s[^;(){{}}]*,\s*(?P<other>{own})\s*[={{]"
+    one_of = rf"\benum\b[^;{{}}()]*\{{(?:[^{{}};]*,)?\s*(?P<one>{own})\s*[=,}}]"
+    for pattern in (constant, further, one_of):
+        if match := re.search(pattern, plain):
+            return plain.count("\n", 0, match.start(match.lastindex or 0)) + 1
+    return 0
+
+
+def _unconditional(text: str, macros: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Lines under no condition: number, word of a directive and its rest, or nothing and all."""
+    conditions: list[str] = []
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        match = re.match(r"[ \t]*#[ \t]*(\w+)(.*)", line)
+        word, rest = (match[1], match[2].split()) if match else ("", [])
+        if word in ("if", "ifdef", "ifndef"):
+            following = lines[number].split() if number < len(lines) else []
+            guards = word == "ifndef" and rest and following[:2] == ["#define", rest[0]]
+            guards = guards and rest[0] not in macros
+            # The name of a guard has no value.
+            conditions.append("guard" if guards and len(following) == 2 else word)
+        elif word == "endif" and conditions:
+            conditions.pop()
+        elif not set(conditions) - {"guard"}:
+            yield number, word, match[2] if match else line
+
 
 CPP_TYPES: Mapping[str, str] = {
     **{"float16": "__half", "float32": "float", "float64": "double", "bfloat16": "__nv_bfloat16"},
@@ -33,56 +158,29 @@ CPP_TYPES: Mapping[str, str] = {
 }
 """Type of ``spec.yaml`` (NumPy's name) to that of C++."""
 
-_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_PARENTHESES = "put a comparison in parentheses"
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.']*|::|\S")
-_CPP_WORDS = frozenset(
-    (
-        *("void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"),
-        *("const", "volatile", "sizeof", "alignof", "true", "false", "nullptr", "typename"),
-        *("struct", "class", "enum", "std", "cuda", "thrust", "cub", "nvcuda", "half", "half2"),
-        *("nv_bfloat16", "nv_bfloat162", "size_t", "ptrdiff_t", "cuComplex", "cuFloatComplex"),
-        "cuDoubleComplex",
-    )
+_CPP_WORDS = word_list(
+    "const volatile sizeof alignof true false nullptr typename struct class enum",
+    "std cuda thrust cub nvcuda dim3",
 )
-_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|dim3")
-_STANDARD = re.compile(r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?intptr_t|__\w+")
 
 
+@lru_cache(maxsize=1024)
 def template_arguments(text: str) -> list[str]:
     """Template arguments of a kernel as a spec names it; empty for a kernel that is no template.
-
-    Raises
-    ------
-    ValueError
-        When brackets are missing or an argument is empty.
-    """
+    Raises ValueError when brackets are missing or an argument is empty."""
     if "<" not in text:
         return []
     name, _, rest = text.strip().partition("<")
     if not re.fullmatch(r"\s*\w+(?:\s*::\s*\w+)*\s*", name) or not rest.endswith(">"):
         raise ValueError(f"{text!r} is no name with template arguments, such as gemm<64, float>")
-    parts, opened = [""], ""
-    for token in re.findall(r"'(?:\\.|[^'\\])*'|->|[^']", rest[:-1]):
-        if token in ("(", "[", "{") or (token == "<" and opened[-1:] in ("", "<")):
-            opened += token
-        elif token in (")", "]", "}") or (token == ">" and opened[-1:] in ("", "<")):
-            # Inside parentheses, < and > compare.
-            if opened[-1:] != _OPENING[token]:
-                raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
-            opened = opened[:-1]
-        if token == "," and not opened:
-            parts.append("")
-        else:
-            parts[-1] += token
-    if opened:
-        raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
-    parts = [part.strip() for part in parts]
-    if parts == [""]:
-        return []
-    if not all(parts):
+    if re.search(r"^\s*,|,\s*[,>]", rest):
         raise ValueError(f"{text!r}: a template argument is empty")
-    return parts
+    root = parse(f"auto kernel = {text};")
+    listed = next(walk(root, "template_argument_list"), None)
+    if listed is None or root.has_error:
+        raise ValueError(f"{text!r}: brackets do not match; put a comparison in parentheses")
+    return [text_of(each).strip() for each in listed.named_children]
 
 
 def _names(argument: str) -> Iterator[str]:
@@ -100,13 +198,8 @@ def template_names(text: str) -> list[str]:
 
 
 def cpp_text(value: Any) -> str:
-    """A value of a tunable, of a problem parameter or of an expression as C++ text.
-
-    Raises
-    ------
-    ValueError
-        For a number that is not whole.
-    """
+    """A value of a tunable, of a problem parameter or of an expression as C++ text. Raises
+    ValueError for a number that is not whole."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -121,15 +214,8 @@ def resolved_kernel(
 ) -> str:
     """A kernel as it is launched: template arguments as C++ text, ``gemm<64, 8, float>``.
 
-    Parameters
-    ----------
-    text
-        As ``variants.<name>.kernel`` names it.
-
-    Raises
-    ------
-    ValueError
-        When an argument has no value that C++ can take, or brackets do not match.
+    ``text``: as ``variants.<name>.kernel`` names it.
+    Raises ValueError when an argument has no value that C++ can take, or brackets do not match.
     """
     if "<" not in text:
         return text
@@ -169,7 +255,6 @@ def _resolved(
 
 
 def _is_expression(argument: str, known: set[str]) -> bool:
-    """Whether an argument is an expression of a spec over ``known`` names."""
     try:
         return names_in(argument) <= known
     except ValueError:
@@ -185,15 +270,8 @@ def _values(spec: SpecFields) -> list[str]:
 def check_kernel_text(spec: SpecFields, variant: Variant, kernel: str, source: str) -> None:
     """Insist that the template arguments of a variant's kernel can be resolved.
 
-    Parameters
-    ----------
-    source
-        Text of the variant's source and of the headers beside it, without comments.
-
-    Raises
-    ------
-    ValueError
-        With the first argument that is none of those allowed, and what is allowed.
+    ``source``: text of the variant's source and of the headers beside it, without comments.
+    Raises ValueError with the first argument that is none of those allowed, and what is allowed.
     """
     own = [name for name in variant.tunables if spec.tunables[name].kind == "build"]
     values = [*own, *spec.listed_columns, *spec.macros]
@@ -218,9 +296,8 @@ def _complaint(
         raw = spec.formulas.raw_names(name)
         strange = [each for each in raw if each not in values]
         return f"{name} reads {strange[0]}, which is not fixed by a build" if strange else ""
-    if name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS:
-        return ""
-    if _VECTOR.fullmatch(name) or _STANDARD.fullmatch(name) or declares(source, name):
+    known = name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS or is_type(name)
+    if known or name.startswith("__") or declares(source, name):
         return ""
     allowed = {
         "build tunables": own_names(spec, variant),
@@ -238,35 +315,23 @@ def own_names(spec: SpecFields, variant: Variant) -> list[str]:
 
 
 def macro_names(folder: Path, spec: SpecFields, variant: Variant) -> list[str]:
-    """Build tunables of a variant, and macros of the spec, that become macros of a build.
-
-    All of them, except template arguments whose name the source declares as a variable or as a
-    parameter (``template <int BM>``): a macro would replace the name there.
-
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    """
+    """Build tunables of a variant, and macros of the spec, that become macros of a build. All of
+    them, except template arguments whose name the source declares as a variable or as a parameter
+    (``template <int BM>``): a macro would replace the name there."""
     own = [*own_names(spec, variant), *spec.macros]
     named = {name for text in variant.kernel_names for name in template_names(text)}
     if not named or variant.source is None:
         return own
     path = folder / variant.source
     changed = path.stat().st_mtime_ns if path.is_file() else 0
-    listed, texts = (variant.source, *spec.headers), tuple(variant.kernel_names)
+    listed = (variant.source, *spec.headers)
     return [
-        name
-        for name in own
-        if name not in named or _reads_macro(folder, listed, changed, name, texts)
+        name for name in own if name not in named or _reads_macro(folder, listed, changed, name)
     ]
 
 
 @lru_cache(maxsize=1024)
-def _reads_macro(
-    folder: Path, sources: tuple[str, ...], changed: int, name: str, kernels: tuple[str, ...]
-) -> bool:
-    """Whether the files of a variant read a template argument's name as a macro."""
+def _reads_macro(folder: Path, sources: tuple[str, ...], changed: int, name: str) -> bool:
     for path in included_files(folder, sources):
         text = without_comments(source_text(path))
         if re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{name}\b", text, re.MULTILINE):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, check_known
 from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.parts import Value
@@ -24,81 +24,59 @@ USUAL_FILE = "usual.yaml"
 class Usual(Strict, title="usual configuration"):
     """A usual configuration and the problems that it is for."""
 
-    when: Expression = Field("1 == 1", description="condition on the problem; always when left out")
-    reason: str = Field(description="why an experienced engineer takes it")
-    configuration: dict[str, Value] = Field(
-        description=(
-            "variant and tunables; a text for a number is an expression over problem, derived "
-            "names and the tunables before it; tunables left out are neutral"
-        )
-    )
+    when: Expression = "1 == 1"
+    """condition on the problem; always when left out"""
+    reason: str
+    """why an experienced engineer takes it"""
+    configuration: dict[str, Value]
+    """variant and tunables; a text for a number is an expression over problem, derived names and
+    the tunables before it; tunables left out are neutral"""
 
 
 class UsualChoices(Strict, title="usual.yaml"):
     """Usual configurations of a workload."""
 
-    choices: list[Usual] = Field(
-        min_length=1, description="usual configurations; the first whose condition holds is taken"
-    )
+    choices: list[Usual] = Field(min_length=1)
+    """usual configurations; the first whose condition holds is taken"""
 
 
 def read_usual(path: Path, spec: SpecFields) -> tuple[Usual, ...]:
-    """Usual configurations of a file that may be missing.
-
-    Raises
-    ------
-    UserError
-        When the file is broken or names what the workload does not have.
-    """
+    """Usual configurations of a file that may be missing. Raises UserError when the file is broken
+    or names what the workload does not have."""
     if not path.is_file():
         return ()
     choices = validated(UsualChoices, read_yaml(path), path).choices
     try:
         check_usual(choices, spec)
-    except ValueError as error:
-        key, _, message = str(error).partition(": ")
-        raise UserError(path, key, message) from error
+    except Misfit as error:
+        raise UserError(path, error.key, error.message) from error
     return tuple(choices)
 
 
 def check_usual(rules: Sequence[Usual], spec: SpecFields) -> None:
-    """Check that rules name what the workload has.
-
-    Raises
-    ------
-    ValueError
-        With number and key of the rule, at the first mistake.
-    """
+    """Check that rules name what the workload has. Raises Misfit with number and key of the rule,
+    at the first mistake."""
     for number, rule in enumerate(rules):
         where = f"choices.{number}"
         check_names(f"{where}.when", rule.when, {*spec.problem, *spec.derived})
-        chosen = rule.configuration
-        if chosen.get("variant") not in spec.variants:
-            message = unknown("variant", chosen.get("variant"), spec.variants)
-            raise ValueError(f"{where}.configuration: {message}")
-        own = {"variant", *spec.variants[str(chosen["variant"])].tunables}
+        chosen, own_key = rule.configuration, f"{where}.configuration"
+        check_known(own_key, "variant", [chosen.get("variant")], spec.variants)
+        tunables = spec.variants[str(chosen["variant"])].tunables
+        check_known(own_key, "tunable", [name for name in chosen if name != "variant"], tunables)
         for name, value in chosen.items():
-            if name not in own:
-                message = unknown("tunable", name, own - {"variant"})
-                raise ValueError(f"{where}.configuration: {message}")
             if _is_expression(name, value, spec):
                 known = {*spec.problem, *spec.derived, *spec.tunable_columns}
-                check_names(f"{where}.configuration.{name}", str(value), known)
+                check_names(f"{own_key}.{name}", str(value), known)
             elif value not in spec.values_of(name):
-                message = f"{value!r} is not a value of this tunable"
-                raise ValueError(f"{where}.configuration.{name}: {message}")
+                raise Misfit(f"{own_key}.{name}", f"{value!r} is not a value of this tunable")
 
 
 def usual_configuration(
     rules: Sequence[Usual], problem: Mapping[str, Any], spec: SpecFields
 ) -> dict[str, Value] | None:
-    """Usual choice for a problem, by the first rule whose condition holds; None without one.
-
-    Raises
-    ------
-    ValueError
-        When an expression has no value for the problem, or one that the tunable does not have.
-    """
+    """Usual choice for a problem, by the first rule whose condition holds; None without one. Raises
+    ValueError when an expression has no value for the problem, or one that the tunable does not
+    have."""
     rule = next((each for each in rules if spec.value(each.when, problem)), None)
     if rule is None:
         return None

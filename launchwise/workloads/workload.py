@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from launchwise.workloads.builds import Build, check_build
-from launchwise.workloads.c_functions import FunctionRun
 from launchwise.workloads.device import (
     Allocations,
     Buffer,
     Captured,
     Closeable,
     Device,
+    FunctionRun,
     HostRun,
     Launch,
     LaunchFailed,
@@ -38,26 +38,9 @@ from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.space import LENIENT_GPU, Narrowing, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-__all__ = [
-    "Allocations",
-    "Buffer",
-    "Captured",
-    "Closeable",
-    "Device",
-    "Finding",
-    "FunctionRun",
-    "HostRun",
-    "Launch",
-    "LaunchFailed",
-    "LaunchSequence",
-    "LibraryRun",
-    "OutOfMemory",
-    "Runnable",
-    "Session",
-    "Workload",
-    "builds_in_order",
-    "closed_on_error",
-]
+__all__ = ["Allocations", "Buffer", "Captured", "Closeable", "Device", "Finding", "FunctionRun"]
+__all__ += ["HostRun", "Launch", "LaunchFailed", "LaunchSequence", "LibraryRun", "OutOfMemory"]
+__all__ += ["Runnable", "Session", "Workload", "builds_in_order", "closed_on_error"]
 
 
 @dataclass(frozen=True)
@@ -74,10 +57,8 @@ class Finding:
 
 
 class Session(ABC):
-    """One problem on one device, in one layout of its buffers: inputs made, reference known.
-
-    A subclass allocates from ``memory``; in its constructor, inside :func:`closed_on_error`.
-    """
+    """One problem on one device, in one layout of its buffers: inputs made, reference known. A
+    subclass allocates from ``memory``; in its constructor, inside :func:`closed_on_error`."""
 
     working_set_bytes: int
     """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
@@ -124,18 +105,14 @@ class Session(ABC):
         """Compare the output with the float64 reference. Waits for the device."""
 
     def peer(self, name: str) -> LibraryRun:
-        """What the library ``name``, one of the workload's ``peers``, does with this problem.
-
-        It leaves its result where :meth:`check` looks for it.
-        """
+        """What the library ``name``, one of the workload's ``peers``, does with this problem. It
+        leaves its result where :meth:`check` looks for it."""
         raise NotImplementedError(name)
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """Run ``work`` once more and time its stages: name of the stage to ms.
-
-        Called after it was timed, so that marks between stages disturb no time; a workload whose
-        spec names stages has one.
-        """
+        """Run ``work`` once more and time its stages: name of the stage to ms. Called after it was
+        timed, so that marks between stages disturb no time; a workload whose spec names stages has
+        one."""
         return {}
 
     def close(self) -> None:
@@ -156,11 +133,9 @@ class Workload(ABC):
 
     @abstractmethod
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """Build that holds the configuration's kernel.
-
-        Of the configuration it may depend on the variant and on build tunables alone (see
-        :meth:`launchwise.workloads.spec.Spec.build_choice`).
-        """
+        """Build that holds the configuration's kernel. Of the configuration it may depend on the
+        variant and on build tunables alone (see
+        :meth:`launchwise.workloads.spec.Spec.build_choice`)."""
 
     def check_build(self, problem: Mapping[str, Any]) -> Build:
         """Build of ``check.cu``, with ``REAL`` set where problems have a ``dtype``."""
@@ -175,10 +150,8 @@ class Workload(ABC):
         return ()
 
     def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Check the device's reference once per :meth:`check_key`: what is wrong, or ''.
-
-        Called before every problem.
-        """
+        """Check the device's reference once per :meth:`check_key`: what is wrong, or ''. Called
+        before every problem."""
         key = self.check_key(problem)
         if key in self._checked:
             return ""
@@ -194,11 +167,7 @@ class Workload(ABC):
     @abstractmethod
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """Compare the device's inputs and reference with NumPy's on a small problem like this one.
-
-        Returns
-        -------
-        What is wrong, in one line; '' when nothing is.
-        """
+        Returns what is wrong, in one line; '' when nothing is."""
 
     @abstractmethod
     def open(
@@ -214,10 +183,7 @@ def builds_in_order(
 ) -> list[Build]:
     """Every build that measuring ``problems`` needs, once, in the order of need.
 
-    Parameters
-    ----------
-    parts_of
-        What is measured of problems, by their values (see
+    ``parts_of``: what is measured of problems, by their values (see
         :func:`launchwise.workloads.space.narrowings`); everything when left out.
     """
     first = baseline(workload.spec)

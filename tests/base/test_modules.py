@@ -33,7 +33,7 @@ c"
 LOADER = """
 import json, os, sys
 from launchwise.base.errors import UserError
-from launchwise.base.modules import load_modules
+from launchwise.base.scripting import load_modules
 try:
     load_modules(sys.argv[1:])
 except UserError as error:

@@ -11,7 +11,7 @@ import yaml
 
 from docs.generator.figure_text import figures
 from launchwise.base.errors import UserError
-from launchwise.experiment.elements import FILE, Element, check_places, read_elements
+from launchwise.experiment.published import FILE, Element, check_places, read_elements
 from tests.support.samples import ROOT
 
 STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))

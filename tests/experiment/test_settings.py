@@ -13,7 +13,7 @@ from overlays import ASKED, BASE, BLOCK, STUDY, S, experiment, line_of, nested
 from samples import ROOT, Project
 from snakemake.utils import update_config
 
-from launchwise.experiment.blame import COMMAND_LINE, Sources
+from launchwise.experiment.discovery import COMMAND_LINE, Sources
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.workflow import plan as workflow

@@ -21,7 +21,7 @@ import sys
 import numpy as np
 from launchwise_triton import autotuned
 import triton
-from launchwise.cpu.triton_functions import Tensor
+from launchwise.cpu.other_functions import Tensor
 from plain import scaled
 
 decorated = autotuned("out/scaled_sizes.json", device="Made-up Big 80GB")(scaled)

@@ -205,7 +205,7 @@ def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name: str)
         if key in card.figures:
             share = getattr(ceilings, key) / card.figures[key]
             before = card.compute_capability < (9, 0)
-            assert share == pytest.approx(0.95 if before else EFFICIENCY.tensor[key])
+            assert share == pytest.approx(0.95 if before else EFFICIENCY.rates[key])
 
 
 def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature() -> None:

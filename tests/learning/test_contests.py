@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.confirmation import Confirmation, Role
+from launchwise.experiment.method import Confirmation, Role
 from launchwise.learning.contests import contest_of, contests_of_sweep, plain
 from launchwise.learning.features import Domain
 from launchwise.workloads import space

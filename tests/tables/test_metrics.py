@@ -14,13 +14,16 @@ from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
-ENTRIES = """
-    Metric(name="stall_share", unit="1", least=0, most=1, since=9, meaning="stalled cycles",
-           shown=Shown("stalled", "%", 100, row=50)),
-    Metric(name="phase", kind="text", neutral="none", since=9, meaning="phase of the moon"),
-    Metric(name="bytes_per_joule", unit="B/J", above=0, since=9, made="table", meaning="thrift",
-           formula=lambda row: row["bytes"] / row["energy_j"]),
-"""
+ENTRIES = '''
+    stall_share = Metric(unit="1", least=0, most=1, since=9,
+                         shown=Shown("stalled", "%", 100, row=50))
+    """stalled cycles"""
+    phase = Metric(kind="text", neutral="none", since=9)
+    """phase of the moon"""
+    bytes_per_joule = Metric(unit="B/J", above=0, since=9, made="table",
+                             formula=lambda row: row["bytes"] / row["energy_j"])
+    """thrift"""
+'''
 
 SCRIPT = """
 import json, sys
@@ -67,7 +70,7 @@ def test_another_metric_is_one_entry(tmp_path: Path, stencil_spec: Spec) -> None
     shutil.copytree(ROOT / "launchwise", tmp_path / "launchwise", ignore=ignored)
     path = tmp_path / "launchwise" / "workloads" / "metrics.py"
     text = path.read_text()
-    place = "CIRCUMSTANCES = (\n"
+    place = '    """Columns of a sweep after them."""\n'
     assert text.count(place) == 1
     path.write_text(text.replace(place, place + ENTRIES))
     sweep = measurements(stencil_spec)

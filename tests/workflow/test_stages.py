@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from launchwise.experiment.cross_checks import unknown_study
-from launchwise.experiment.loading import load_experiment
+from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
 from launchwise.workflow.cluster import Cluster

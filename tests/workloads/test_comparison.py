@@ -1,8 +1,9 @@
-"""What outputs are compared by: every element, whatever the type, size and place."""
+"""What outputs hold before a launch, what they are compared by, and what is said of a wrong one."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.device import Allocations
+from launchwise.workloads.element_types import TYPES, element_type, is_inexact, struct_type
 from launchwise.workloads.results.comparison import SERIAL, Expected, largest_difference
+from launchwise.workloads.results.output_check import OutputCheck, Poison, poisoned, wrong_element
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
     [math.inf, -math.inf, math.nan]
@@ -76,3 +81,61 @@ def test_an_error_is_relative_to_the_largest_finite_value() -> None:
 def test_nothing_has_no_difference() -> None:
     assert difference(np.empty(0, np.float32), np.empty(0)) == 0
     assert Expected(np.empty((0, 3))).scale == 0
+
+
+NUMPYS = [name for name in TYPES if name != "bfloat16"]
+
+
+@given(st.data())
+@pytest.mark.parametrize("name", NUMPYS)
+def test_no_element_holds_what_is_expected(name: str, data: Any) -> None:
+    dtype = element_type(name)
+    expected = data.draw(arrays.arrays(dtype, 20))
+    held = poisoned(expected)
+    assert held.dtype == dtype
+    if is_inexact(dtype):
+        assert (np.isnan(held) != np.isnan(expected)).all()
+        return
+    assert (held != expected).all()
+    if dtype.kind in "iu":
+        # A tolerance cannot hide it: half the range lies between.
+        limits = np.iinfo(dtype)
+        distance = [abs(int(a) - int(b)) for a, b in zip(held, expected, strict=True)]
+        assert min(distance) >= (limits.max - limits.min) // 2
+
+
+def test_bfloat16_holds_nan() -> None:
+    expected = np.arange(5).astype(element_type("bfloat16"))
+    assert np.isnan(poisoned(expected).astype(np.float32)).all()
+
+
+def test_each_field_of_a_struct_differs() -> None:
+    dtype = struct_type({"x": "float32", "count": "int32", "seen": "bool"})
+    expected = np.zeros(4, dtype)
+    held = poisoned(expected)
+    assert np.isnan(held["x"]).all()
+    assert (np.abs(held["count"].astype(float)) > 2e9).all()
+    assert held["seen"].all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "right", "said"),
+    [
+        ("int8", 127, "out[1] is never written or is wrongly -128, expected 127"),
+        ("bool", True, "out[1] is never written or is wrongly 0, expected 1"),
+        ("int32", 5, "out[1] is never written, expected 5"),
+        ("float16", 0.5, "out[1] is never written or only added to, expected 0.5"),
+        ("float32", np.nan, "out[1] is never written, expected nan"),
+    ],
+)
+def test_a_small_integer_that_was_left_may_as_well_be_a_wrong_one(
+    tmp_path: Path, dtype: str, right: Any, said: str
+) -> None:
+    device = CpuDevice(tmp_path, [])
+    memory = Allocations(device)
+    expected = np.array([right, right], dtype)
+    buffer = memory.upload(expected)
+    poison = Poison(device, memory, buffer, expected)
+    poison.fill()
+    output = OutputCheck(device, memory, buffer, expected.dtype, expected)
+    assert wrong_element("out", output, poison, 1, 1.0, 0.0) == said

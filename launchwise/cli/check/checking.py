@@ -22,9 +22,9 @@ from launchwise.cli.check.sweep_files import listed_problems
 from launchwise.cli.check.unused import refused_variant, unused_values
 from launchwise.cli.problems import problems_of
 from launchwise.experiment.checking import check_space
-from launchwise.experiment.cross_checks import TOO_FEW
 from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
+from launchwise.experiment.loading import TOO_FEW
 from launchwise.workloads.builds import Build
 from launchwise.workloads.checks import corners
 from launchwise.workloads.declared.own_functions import check_own_functions, own_error

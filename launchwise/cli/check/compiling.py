@@ -25,8 +25,7 @@ CODE = [
     for name in (
         *("measuring/bundle.py", "measuring/compile.py", "measuring/openmp.py"),
         *("measuring/triton_child.py", "measuring/triton_compiler.py"),
-        *("workloads/triton_builds.py", "workloads/triton_functions.py"),
-        *("workloads/builds.py", "workloads/sources.py"),
+        *("workloads/triton_functions.py", "workloads/builds.py", "workloads/sources.py"),
     )
 ]
 """Files that decide what nvcc is asked."""

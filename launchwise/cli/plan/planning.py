@@ -17,8 +17,8 @@ from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
 from launchwise.cli.plan.overlay import as_text, settings_of
 from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
-from launchwise.experiment.cross_checks import insist_on_kernel
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import insist_on_kernel
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning.blind.answering import distinct_problems
 from launchwise.learning.design.greedy import Design, design

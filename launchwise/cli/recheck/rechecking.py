@@ -19,8 +19,8 @@ from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.products import FINAL, known_gpus
 from launchwise.cli.running import run_snakemake, snakemake_line
 from launchwise.cli.studies import find_profile, read_experiment
-from launchwise.experiment.cross_checks import insist_on_kernel
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.final import FACTS_FILE
 from launchwise.measuring.cards import Card, cards, in_words

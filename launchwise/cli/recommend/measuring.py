@@ -21,8 +21,8 @@ from launchwise.cli.studies import read_experiment
 from launchwise.cli.tune.question import Question as Tuning
 from launchwise.cli.tune.stages import Advice, Stages
 from launchwise.cli.tune.tuning import prepared
-from launchwise.experiment.cross_checks import insist_on_kernel
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.loading import insist_on_kernel
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer
 from launchwise.learning.final import Final

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.confirmation import Confirmation, Contest, Role
+from launchwise.experiment.method import Confirmation, Contest, Role
 from launchwise.learning import merit
 from launchwise.learning.blind.answering import Frozen, problem_of, whole
 from launchwise.learning.contests import configurations_in, contest_of

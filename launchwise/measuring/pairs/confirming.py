@@ -18,7 +18,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.paired import Ratio, paired_ratio
 from launchwise.base.provenance import now
-from launchwise.experiment.confirmation import PEER, Confirmation, Contest
+from launchwise.experiment.method import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, interrupted, run_child
 from launchwise.measuring.progress import Progress

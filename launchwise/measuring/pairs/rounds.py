@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
-from launchwise.experiment.confirmation import peer_of
+from launchwise.experiment.method import peer_of
 from launchwise.measuring.measure import (
     GRAPH_MS,
     MOST_LAUNCHES_PER_GRAPH,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from launchwise.base.paired import Ratio
 from launchwise.base.provenance import now
-from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Role, peer_of
+from launchwise.experiment.method import PEER, Confirmation, Contest, Role, peer_of
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
 from launchwise.measuring.shard import Shard
 from launchwise.tables.pairs import pairs_schema, peers_schema

@@ -12,7 +12,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import versions
 from launchwise.base.storage import digest
-from launchwise.experiment.confirmation import (
+from launchwise.experiment.method import (
     Confirmation,
     Contest,
     Entrant,

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.paired import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
-from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.elements import Element, check_places, read_elements
+from launchwise.experiment.published import Element, check_places, read_elements
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import field, printed, table_of

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.names import assigned
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.checks.fitting_sizes import nearest_problems
 from launchwise.workloads.checks.spec_checks import Place, places
-from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value, Variant
+from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-MOST_CORNERS = 64
-"""Most problems, and configurations of a variant, that are tried; chosen evenly."""
-
-UNBOUNDED = 1 << 20
-"""Size in place of a maximum that a spec does not give."""
-
-PLAUSIBLE = 128
-"""Value of every attribute of a GPU that features read."""
+MOST_CORNERS = 64  # Most problems, and configurations of a variant, that are tried; chosen evenly
+UNBOUNDED = 1 << 20  # Size in place of a maximum that a spec does not give
+PLAUSIBLE = 128  # Value of every attribute of a GPU that features read
 
 
 def corner_problems(spec: Spec) -> list[Problem]:
-    """Problems with the smallest and largest sizes and every category.
-
-    Sizes that break a constraint of the problem are moved to the nearest that fit, or left out
-    where none do. Where the baseline is infeasible, the nearest problem that it may run is added.
-    """
+    """Problems with the smallest and largest sizes and every category. Sizes that break a
+    constraint of the problem are moved to the nearest that fit, or left out where none do. Where
+    the baseline is infeasible, the nearest problem that it may run is added."""
     values = {name: _ends(parameter) for name, parameter in spec.problem.items()}
     crossed = [dict(zip(values, each, strict=True)) for each in _some([*values.values()])]
     found = nearest_problems(spec, crossed)
@@ -40,7 +33,6 @@ def corner_problems(spec: Spec) -> list[Problem]:
 
 
 def _is_feasible(spec: Spec, problem: Problem, configuration: Configuration) -> bool:
-    """Whether constraints hold; also where they have no value, which is complained of later."""
     try:
         return feasible(spec, problem, configuration)
     except ValueError:
@@ -60,15 +52,11 @@ def corner_configurations(spec: Spec) -> list[Configuration]:
     """The baseline, and configurations of the first and last values of every variant's tunables."""
     found = [baseline(spec)]
     for name, variant in spec.variants.items():
-        found += _of_variant(spec, name, variant)
+        ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
+        for values in _some([*ends.values()]):
+            chosen = dict(zip(ends, values, strict=True))
+            found.append({"variant": name, **spec.neutral, **chosen})
     return found
-
-
-def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configuration]:
-    neutral = spec.neutral
-    ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
-    for values in _some([*ends.values()]):
-        yield {"variant": name, **neutral, **dict(zip(ends, values, strict=True))}
 
 
 def _ends_of(values: list[Value]) -> list[Value]:
@@ -99,10 +87,7 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
 
     Constraints are tried everywhere, all others where the constraints hold.
 
-    Parameters
-    ----------
-    drawn
-        Whether constraints of the problem that no drawn size meets are a mistake.
+    ``drawn``: whether constraints of the problem that no drawn size meets are a mistake.
     """
     problems = corner_problems(spec)
     if drawn and not problems:
@@ -134,10 +119,8 @@ def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
 def _first_failure(
     spec: Spec, asked: Sequence[Place], names: Mapping[str, Any]
 ) -> tuple[str, str] | None:
-    """Key and complaint of the first expression without a value.
-
-    What reads counters, or numbers that ``inputs`` gives, has its value only when it runs.
-    """
+    """Key and complaint of the first expression without a value. What reads counters, or numbers
+    that ``inputs`` gives, has its value only when it runs."""
     for each in asked:
         if names.keys() >= set(spec.formulas.raw_names(each.text)):
             try:

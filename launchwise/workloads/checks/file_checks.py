@@ -12,28 +12,25 @@ from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import expanded
 from launchwise.workloads.arguments import Fill
 from launchwise.workloads.builds import split_kernel
-from launchwise.workloads.definitions import (
-    declaring_line,
-    definitions,
-    is_macro,
-    overriding_line,
-)
 from launchwise.workloads.parts import Value, Variant
 from launchwise.workloads.references import check_listed
 from launchwise.workloads.sources import included_files, source_text, sources_text
 from launchwise.workloads.spec_fields import SpecFields
-from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
-from launchwise.workloads.triton_builds import check_triton
+from launchwise.workloads.templates import (
+    check_kernel_text,
+    declaring_line,
+    definitions,
+    is_macro,
+    is_template,
+    macro_names,
+    overriding_line,
+)
+from launchwise.workloads.triton_functions import check_triton
 
 
 def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:
-    """Values of each configuration in a Parquet file.
-
-    Raises
-    ------
-    UserError
-        When the file cannot be read, lacks a column, or holds a value that the spec does not list.
-    """
+    """Values of each configuration in a Parquet file. Raises UserError when the file cannot be
+    read, lacks a column, or holds a value that the spec does not list."""
     # Only some workloads list their configurations: loading it takes a fifth of a second.
     from pyarrow import ArrowException, parquet
 
@@ -94,13 +91,8 @@ def _named_files(spec: SpecFields) -> Iterator[tuple[str, str]]:
 
 
 def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
-    """Insist that no file of a variant defines its build tunables otherwise.
-
-    Raises
-    ------
-    UserError
-        With file and line of a definition or of a constant with the name of a tunable.
-    """
+    """Insist that no file of a variant defines its build tunables otherwise. Raises UserError with
+    file and line of a definition or of a constant with the name of a tunable."""
     key = (folder / SPEC_FILE, f"variants.{name}.tunables")
     build = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
     macros = {*spec.macros, *variant.tunables}
@@ -125,13 +117,8 @@ def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Va
 
 
 def _check_kernel_names(folder: Path, spec: SpecFields, name: str, variant: Variant) -> None:
-    """Insist that the source of a variant, or a header beside it, has its kernels.
-
-    Raises
-    ------
-    UserError
-        With what is there instead, or with a template argument that cannot be one.
-    """
+    """Insist that the source of a variant, or a header beside it, has its kernels. Raises UserError
+    with what is there instead, or with a template argument that cannot be one."""
     key = (folder / SPEC_FILE, f"variants.{name}.kernel")
     text = without_comments(sources_text(folder, [str(variant.source), *spec.headers]))
     for kernel in variant.kernel_names:

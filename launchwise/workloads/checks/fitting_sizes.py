@@ -8,31 +8,27 @@ bounded: it may miss sizes that meet unusual conditions.
 from __future__ import annotations
 
 import ast
+import bisect
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from launchwise.base.expressions import evaluate, inlined
+from launchwise.base.expressions import evaluate, inlined, parsed
 from launchwise.workloads.parts import UNKNOWN_GPU, ProblemParameter, Value
 from launchwise.workloads.spec_fields import SpecFields
 
-MOST_EVALUATED = 12_000
-"""Most evaluations of an expression in one search, about 0.1 s."""
+MOST_EVALUATED = 12_000  # Most evaluations of an expression in one search, about 0.1 s
+NEAR = 64  # Values on each side of a wanted one that are all tried
+FAR = 4096  # Values on each side that are tried, where nothing else fits the only parameter
 
-NEAR = 64
-"""Values on each side of a wanted one that are all tried."""
+BRANCHES = (2, 4, 8)
+"""Values of a parameter that are tried before those of the next, and as many far ones: few first,
+then more."""
 
-FAR = 4096
-"""Values on each side that are tried, where nothing else fits the only parameter."""
-
-BRANCHES = (3, 6, 12)
-"""Values of a parameter that are tried before those of the next: few first, then more."""
-
-LARGEST = (1 << 31) - 1
-"""Largest size in place of a maximum that a spec does not give."""
+LARGEST = (1 << 31) - 1  # Largest size in place of a maximum that a spec does not give
 
 Problem = dict[str, Value]
 
@@ -44,10 +40,8 @@ class Condition:
     text: str
     # Values that it reads beside the problem's: of a configuration, of a GPU.
     names: Mapping[str, Any]
-    # Problem parameters that it reads.
-    reads: frozenset[str]
-    # Both sides of each comparison.
-    pairs: tuple[tuple[str, str], ...]
+    reads: frozenset[str]  # problem parameters that it reads
+    pairs: tuple[tuple[str, str], ...]  # both sides of each comparison
     # Each divisor, and what leaves no remainder, if a comparison says so; else ''.
     divisions: tuple[tuple[str, str], ...]
 
@@ -61,31 +55,23 @@ class Condition:
 
 @lru_cache(maxsize=4096)
 def _read(text: str, parameters: frozenset[str]) -> Condition:
-    nodes = list(ast.walk(ast.parse(text.strip(), mode="eval").body))
-    pairs = [
-        pair
-        for node in nodes
-        if isinstance(node, ast.Compare)
-        for pair in itertools.pairwise([node.left, *node.comparators])
-    ]
-    divisions = [
-        (ast.unparse(side.right), ast.unparse(ast.BinOp(side.left, ast.Sub(), other)))
-        for left, right in pairs
-        for side, other in ((left, right), (right, left))
-        if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod)
-    ]
-    for node in nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv | ast.Div):
-            divisions.append((ast.unparse(node.right), ""))
-        elif isinstance(node, ast.Call) and len(node.args) == 2:
-            divisions.append((ast.unparse(node.args[1]), ""))
-    return Condition(
-        text=text,
-        names={},
-        reads=parameters & {node.id for node in nodes if isinstance(node, ast.Name)},
-        pairs=tuple((ast.unparse(left), ast.unparse(right)) for left, right in pairs),
-        divisions=tuple(dict.fromkeys(divisions)),
-    )
+    pairs, divisions, names = list[tuple[str, str]](), dict[tuple[str, str], None](), set[str]()
+    for node in ast.walk(parsed(text)):
+        match node:
+            case ast.Name(name):
+                names.add(name)
+            case ast.Compare(left, _, others):
+                for one, other in itertools.pairwise([left, *others]):
+                    pairs.append((ast.unparse(one), ast.unparse(other)))
+                    for side, rest in ((one, other), (other, one)):
+                        if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
+                            dividend = ast.BinOp(side.left, ast.Sub(), rest)
+                            divisions[ast.unparse(side.right), ast.unparse(dividend)] = None
+            case ast.BinOp(_, ast.Mod() | ast.FloorDiv() | ast.Div(), divisor):
+                divisions[ast.unparse(divisor), ""] = None
+            case ast.Call(_, [_, divisor]):
+                divisions[ast.unparse(divisor), ""] = None
+    return Condition(text, {}, parameters & names, tuple(pairs), tuple(divisions))
 
 
 def conditions_of(
@@ -96,29 +82,20 @@ def conditions_of(
 ) -> list[Condition]:
     """Constraints of the problem, and those that configurations must meet.
 
-    Parameters
-    ----------
-    configurations
-        Each with every tunable.
-    gpu
-        Limits of the GPU; those that every card allows when left out.
-    only
-        A parameter: constraints of the problem that read something else are left out.
+    ``configurations``: each with every tunable.
+    ``gpu``: limits of the GPU; those that every card allows when left out.
+    ``only``: a parameter: constraints of the problem that read something else are left out.
     """
-    own = [
-        text
-        for text in spec.problem_constraints
-        if only is None or spec.formulas.raw_names(text) == (only,)
+    own, raw_names = spec.problem_constraints, spec.formulas.raw_names
+    asked: list[tuple[Mapping[str, Any], str]] = [
+        ({}, text) for text in own if only is None or raw_names(text) == (only,)
     ]
-    asked: list[tuple[Mapping[str, Any], Iterable[str]]] = [({}, own)]
     for one in configurations:
-        texts = (*spec.constraints, *spec.variants[str(one["variant"])].constraints)
-        further = [text for text in texts if text not in spec.problem_constraints]
-        asked.append(({**gpu, **one}, further))
+        further = (*spec.constraints, *spec.variants[str(one["variant"])].constraints)
+        asked += [({**gpu, **one}, text) for text in further if text not in own]
     return [
         Condition.of(each, spec.problem, names)
-        for names, texts in asked
-        for text in texts
+        for names, text in asked
         for each in _inlined_parts(text, tuple(spec.derived.items()))
     ]
 
@@ -130,7 +107,7 @@ def _inlined_parts(text: str, derived: tuple[tuple[str, str], ...]) -> list[str]
 
 def parts(text: str) -> list[str]:
     """Expressions that an expression joins by ``and``."""
-    tree = ast.parse(text.strip(), mode="eval").body
+    tree = parsed(text)
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [each for value in tree.values for each in parts(ast.unparse(value))]
     return [ast.unparse(tree)]
@@ -142,35 +119,23 @@ def nearest_problem(
     configurations: Iterable[Mapping[str, Any]] = (),
     moving: Collection[str] | None = None,
 ) -> Problem | None:
-    """The problem nearest to a wanted one that meets every constraint of the problem.
+    """The problem nearest to a wanted one that meets every constraint; None where none was found.
 
     Near in size: the product over integers of (larger + 1) / (smaller + 1) is least, as in
     :mod:`launchwise.exporting.table`; texts stay. Of equally near problems it is the smallest.
 
-    Parameters
-    ----------
-    wanted
-        A value for every parameter; integers outside their limits are moved into them.
-    configurations
-        Configurations that must be feasible for it, such as the baseline.
-    moving
-        Integers that may differ from the wanted ones; all when left out.
-
-    Returns
-    -------
-    None where none was found.
+    ``wanted``: a value for every parameter; integers outside their limits are moved into them.
+    ``configurations``: configurations that must be feasible for it, such as the baseline.
+    ``moving``: integers that may differ from the wanted ones; all when left out.
     """
-    conditions = conditions_of(spec, configurations)
-    return Search(spec.problem, wanted, conditions, moving).nearest()
+    return Search(spec.problem, wanted, conditions_of(spec, configurations), moving).nearest()
 
 
 def nearest_problems(
     spec: SpecFields, wanted: Iterable[Problem], configurations: Sequence[Mapping[str, Any]] = ()
 ) -> list[Problem]:
     """The nearest problem to each wanted one (see :func:`nearest_problem`); those without left out.
-
-    Problems that differ only in what no constraint reads share a search.
-    """
+    Problems that differ only in what no constraint reads share a search."""
     conditions = conditions_of(spec, configurations)
     read = [name for name in spec.problem if any(name in one.reads for one in conditions)]
     known: dict[tuple[Value, ...], Problem | None] = {}
@@ -210,12 +175,11 @@ class Search:
         self._conditions = conditions
         self._remaining = MOST_EVALUATED
         self._known: dict[tuple[Any, ...], Any] = {}
+        read = {name for each in conditions for name in each.reads}
         self._free = [
             name
             for name, one in parameters.items()
-            if one.type == "integer"
-            and (moving is None or name in moving)
-            and any(name in each.reads for each in conditions)
+            if one.type == "integer" and name in read and (moving is None or name in moving)
         ]
         self._best: tuple[float, tuple[Value, ...]] | None = None
 
@@ -229,7 +193,7 @@ class Search:
                 return None
             # The last round tries all values near.
             for few in (*BRANCHES, None):
-                for order in _orders(self._free):
+                for order in self._orders():
                     self._down(order, fixed, 0.0, few)
                 spent = self._remaining < 0.7 * MOST_EVALUATED
                 if self._best is not None and (spent or len(self._free) == 1):
@@ -237,6 +201,12 @@ class Search:
         except _Spent:
             pass
         return None if self._best is None else dict(zip(self._wanted, self._best[1], strict=True))
+
+    def _orders(self) -> Iterable[tuple[str, ...]]:
+        """Orders in which values are chosen: each parameter comes last in one of them."""
+        names = tuple(self._free)
+        turned = [names[place:] + names[:place] for place in range(len(names))]
+        return dict.fromkeys([*turned, *(order[::-1] for order in turned)])
 
     def _down(self, order: Sequence[str], known: Problem, cost: float, few: int | None) -> None:
         """Try values of the first parameter of an order, then of the next, nearest first."""
@@ -282,14 +252,10 @@ class Search:
                 self._known[key] = None
         return self._known[key]
 
-    # What is worth a try
-
     def _tries(self, name: str, known: Problem, few: int | None, more: bool) -> Iterator[int]:
-        """Values of a parameter, nearest first.
-
-        Where ``more`` parameters are still to be chosen, a few that fit so far, some of them far;
-        for the last one all, and in the last round whatever lies near after these.
-        """
+        """Values of a parameter, nearest first. Where ``more`` parameters are still to be chosen, a
+        few that fit so far, some of them far; for the last one all, and in the last round whatever
+        lies near after these."""
         wanted, one = int(self._wanted[name]), self._parameters[name]
 
         def nearest_first(values: Iterable[int]) -> list[int]:
@@ -303,7 +269,7 @@ class Search:
         offered = {each for each in self._offered(name, known, low, high) if low <= each <= high}
         if more:
             kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
-            first = math.ceil((few or BRANCHES[-1]) * 2 / 3)
+            first = few or BRANCHES[-1]
             step = max(1, 2 * len(kept[first:]) // first)
             ends = [min(kept), max(kept)] if kept else []
             yield from nearest_first({*kept[:first], *kept[first::step], *ends})
@@ -315,66 +281,59 @@ class Search:
             yield from nearest_first(near - offered)
 
     def _offered(self, name: str, known: Problem, low: int, high: int) -> Iterator[int]:
+        """Values that are worth a try."""
         wanted = int(self._wanted[name])
         readable = [one for one in self._conditions if one.reads - known.keys() <= {name}]
         crossings = [
             each
             for one in readable
             for pair in one.pairs
-            for each in self._crossing(one, pair, name, known, low, high)
+            for each in self._crossing(one, pair, lambda value: {**known, name: value}, low, high)
         ]
         yield from range(wanted - NEAR, wanted + NEAR + 1)
         for centre in dict.fromkeys((wanted, *crossings, low, high)):
             yield from range(centre - 2, centre + 3)
-            for start, step in self._steps(readable, name, {**known, name: centre}):
+            for start, step in self._steps(readable, centre, {**known, name: centre}):
                 yield from range(start - 2 * step, start + 4 * step, step)
         for power in range(64):
             yield from (1 << power, 3 << power, wanted >> power)
 
     def _steps(
-        self, readable: Sequence[Condition], name: str, problem: Problem
-    ) -> list[tuple[int, int]]:
+        self, readable: Sequence[Condition], centre: int, problem: Problem
+    ) -> Iterator[tuple[int, int]]:
         """Where multiples begin below a size, and their step: of each divisor, and of all."""
-        centre, steps, found = int(problem[name]), set[int](), list[tuple[int, int]]()
+        steps = set[int]()
         for one in readable:
             for divisor, dividend in one.divisions:
-                step = _whole(self._value(divisor, one, problem))
-                if step is None or not 2 <= abs(step) <= LARGEST:
-                    continue
-                steps.add(abs(step))
-                value = _whole(self._value(dividend, one, problem)) if dividend else None
-                if value is not None:
-                    found.append((centre - value % abs(step), abs(step)))
-        every = {*steps, math.lcm(*steps)}
-        return [*found, *((centre // step * step, step) for step in every if step <= LARGEST)]
+                step = abs(_whole(self._value(divisor, one, problem)) or 0)
+                if 2 <= step <= LARGEST:
+                    steps.add(step)
+                    value = _whole(self._value(dividend, one, problem)) if dividend else None
+                    if value is not None:
+                        yield centre - value % step, step
+        for step in {*steps, math.lcm(*steps)}:
+            if step <= LARGEST:
+                yield centre // step * step, step
 
     def _crossing(
         self,
         one: Condition,
         pair: tuple[str, str],
-        name: str,
-        known: Problem,
+        problem: Callable[[int], Problem],
         low: int,
         high: int,
     ) -> tuple[int, ...]:
         """Values at which the two sides of a comparison change places, if they do so once."""
 
         def is_less(value: int) -> bool | None:
-            left, right = (self._value(text, one, {**known, name: value}) for text in pair)
-            if not all(isinstance(side, int | float) for side in (left, right)):
-                return None
-            return bool(left < right)
+            left, right = (self._value(text, one, problem(value)) for text in pair)
+            return left < right if all(isinstance(x, int | float) for x in (left, right)) else None
 
         first, last = is_less(low), is_less(high)
         if first is None or last is None or first == last:
             return ()
-        while high - low > 1:
-            middle = (low + high) // 2
-            here = is_less(middle)
-            if here is None:
-                return ()
-            low, high = (middle, high) if here == first else (low, middle)
-        return low, high
+        at = bisect.bisect(range(low, high), False, key=lambda value: is_less(value) != first)
+        return low + at - 1, low + at
 
 
 def _within(parameter: ProblemParameter, value: Value) -> Value:
@@ -391,10 +350,3 @@ def _within(parameter: ProblemParameter, value: Value) -> Value:
 def _whole(value: Any) -> int | None:
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     return int(value) if is_whole else None
-
-
-def _orders(names: Sequence[str]) -> list[list[str]]:
-    """Orders in which values are chosen: each parameter comes last in one of them."""
-    turned = [[*names[place:], *names[:place]] for place in range(len(names))]
-    every = [*turned, *([*reversed(order)] for order in turned)] if len(names) > 2 else turned
-    return list(map(list, dict.fromkeys(map(tuple, every))))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from launchwise.base.errors import LONGEST_NAME, unknown
+from launchwise.base.errors import LONGEST_NAME, Misfit, check_known
 from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
@@ -29,20 +29,14 @@ from launchwise.workloads.parts import (
 )
 from launchwise.workloads.spec_fields import SpecFields
 
-MOST_NAMES = 250
-"""Most parameters, tunables, variants or other names of one kind in a spec."""
+MOST_NAMES = 250  # Most parameters, tunables, variants or other names of one kind in a spec
 
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
 def check_spec(spec: SpecFields) -> None:
-    """Check that what a spec names is there, and that its expressions can be read.
-
-    Raises
-    ------
-    ValueError
-        With the key, at the first mistake.
-    """
+    """Check that what a spec names is there, and that its expressions can be read. Raises
+    ValueError with the key, at the first mistake."""
     for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
         if len(getattr(spec, part)) > MOST_NAMES:
             raise ValueError(f"{part}: has more than {MOST_NAMES:,} names")
@@ -50,10 +44,7 @@ def check_spec(spec: SpecFields) -> None:
             raise ValueError(f"{part}.{long[0]}: is longer than {LONGEST_NAME} characters")
     _check_own_names(spec)
     for name, variant in spec.variants.items():
-        for tunable in variant.tunables:
-            if tunable not in spec.tunables:
-                message = unknown("tunable", tunable, spec.tunables)
-                raise ValueError(f"variants.{name}.tunables: {message}")
+        check_known(f"variants.{name}.tunables", "tunable", variant.tunables, spec.tunables)
     for name, entry in spec.tunables.items():
         if len({type(value) for value in (entry.neutral, *entry.values)}) > 1:
             raise ValueError(f"tunables.{name}: its values mix numbers and texts")
@@ -61,34 +52,21 @@ def check_spec(spec: SpecFields) -> None:
             raise ValueError(f"tunables.{name}.values: a value is given twice")
     _check_arguments(spec)
     _check_expressions(spec)
-    if spec.baseline.get("variant") not in spec.variants:
-        raise ValueError(
-            f"baseline: {unknown('variant', spec.baseline.get('variant'), spec.variants)}"
-        )
-    for key, value in spec.baseline.items():
-        if key != "variant" and key not in spec.tunables:
-            raise ValueError(f"baseline: {unknown('tunable', key, spec.tunables)}")
-        if key != "variant" and value not in (
-            *spec.tunables[key].values,
-            spec.tunables[key].neutral,
-        ):
-            raise ValueError(f"baseline.{key}: {value!r} is not a value of this tunable")
-    _check_verified(spec)
-
-
-def _check_verified(spec: SpecFields) -> None:
-    """Insist that something may be recommended, and that all is compared with right answers."""
+    first = spec.baseline.get("variant")
+    tunables = [key for key in spec.baseline if key != "variant"]
+    check_known("baseline", "variant", [first], spec.variants)
+    check_known("baseline", "tunable", tunables, spec.tunables)
+    for key in tunables:
+        if (value := spec.baseline[key]) not in spec.values_of(key):
+            raise Misfit(f"baseline.{key}", f"{value!r} is not a value of this tunable")
     if not any(variant.verified for variant in spec.variants.values()):
-        raise ValueError("variants: none is verified, so none could be recommended")
-    name = str(spec.baseline["variant"])
-    if not spec.variants[name].verified:
-        raise ValueError(
-            f"baseline: variant {name!r} is not verified: nothing can be compared with it"
-        )
+        raise Misfit("variants", "none is verified, so none could be recommended")
+    if not spec.variants[str(first)].verified:
+        message = f"variant {first!r} is not verified: nothing can be compared with it"
+        raise Misfit("baseline", message)
 
 
 def _check_arguments(spec: SpecFields) -> None:
-    """Check what :class:`Argument`, :class:`Reference` and kernels name."""
     if not spec.arguments:
         for key in ("macros", "reference", "inputs"):
             if getattr(spec, key):
@@ -110,7 +88,8 @@ def _check_arguments(spec: SpecFields) -> None:
 
 def _check_argument(spec: SpecFields, name: str, argument: Argument) -> None:
     where = f"arguments.{name}"
-    types_of_argument(where, argument, spec.problem, spec.tunables)
+    with _below(f"{where}."):
+        types_of(argument, spec.problem, spec.tunables)
     tunable = spec.tunables.get(argument.type) if isinstance(argument.type, str) else None
     if tunable is not None and tunable.kind != "build":
         raise ValueError(f"{where}.type: {argument.type} is a launch tunable: say build")
@@ -129,12 +108,9 @@ def _check_kernels(spec: SpecFields, where: str, variant: Variant) -> None:
     if (variant.kernel is None) == (not variant.kernels):
         raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
     for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
-        for name in parameters_of(named, spec.arguments):
-            if name == NULL:
-                continue
-            if name not in spec.arguments:
-                message = unknown("argument", name, spec.arguments)
-                raise ValueError(f"{where}.arguments: {message}")
+        own = [name for name in parameters_of(named, spec.arguments) if name != NULL]
+        check_known(f"{where}.arguments", "argument", own, spec.arguments)
+        for name in own:
             if spec.arguments[name].constant is not None:
                 raise ValueError(f"{where}.arguments: {name} lies in constant memory")
     known = {*spec.problem, *spec.derived, *spec.tunable_columns, *GPU_NAMES}
@@ -147,9 +123,8 @@ def _check_repeat(spec: SpecFields, where: str, part: Repeated, known: set[str])
     for name in part.repeat:
         if name in known:
             raise ValueError(f"{where}.repeat.{name}: is already a name of the spec")
+    check_known(f"{where}.swap", "argument", part.swap or (), spec.arguments)
     for name in part.swap or ():
-        if name not in spec.arguments:
-            raise ValueError(f"{where}.swap: {unknown('argument', name, spec.arguments)}")
         if not spec.arguments[name].is_array or spec.arguments[name].constant is not None:
             raise ValueError(f"{where}.swap: {name} is no array of device memory")
     if part.swap is not None:
@@ -166,9 +141,8 @@ def _check_reference(spec: SpecFields) -> None:
         argument = spec.arguments.get(text)
         if argument is not None and argument.is_array and not argument.is_read:
             raise ValueError(f"reference.given: {text} is an output")
-    if spec.reference.variant is not None and spec.reference.variant not in spec.variants:
-        message = unknown("variant", spec.reference.variant, spec.variants)
-        raise ValueError(f"reference.variant: {message}")
+    if (variant := spec.reference.variant) is not None:
+        check_known("reference.variant", "variant", [variant], spec.variants)
 
 
 def _check_own_names(spec: SpecFields) -> None:
@@ -203,10 +177,12 @@ def _check_expressions(spec: SpecFields) -> None:
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
-        extents[name] = _extent(f"derived.{name}", text, extents)
+        with _below(f"derived.{name}: "):
+            extents[name] = extent(text, extents)
     for place in places(spec):
         _check_place(spec, place)
-        _extent(place.key, place.text, extents)
+        with _below(f"{place.key}: "):
+            extent(place.text, extents)
     for key in _WORK:
         # Whatever stands behind derived names: a problem costs the same for every variant.
         raw = spec.formulas.raw_names(getattr(spec.work, key))
@@ -214,11 +190,9 @@ def _check_expressions(spec: SpecFields) -> None:
             may = "it may read problem parameters only"
             raise ValueError(f"work.{key}: {getattr(spec.work, key)!r} reads {strange[0]}; {may}")
     if spec.cost is not None:
-        try:
+        with _below("cost."):
             named = {*known, *spec.tunable_columns, *GPU_NAMES, *GPU_FEATURES}
             spec.cost.check(named, spec.variants)
-        except ValueError as error:
-            raise ValueError(f"cost.{error}") from error
 
 
 def _check_place(spec: SpecFields, place: Place) -> None:
@@ -243,13 +217,11 @@ class Place:
 
     key: str
     text: str
-    # Names that it may read.
-    known: Collection[str]
+    known: Collection[str]  # names that it may read
     # Whether it says what is allowed, or has a value for each problem, whatever is allowed.
     is_condition: bool = False
     is_of_problem: bool = False
-    # The variant that has it; '' for all.
-    variant: str = ""
+    variant: str = ""  # the variant that has it; '' for all
 
 
 def places(spec: SpecFields) -> Iterator[Place]:
@@ -318,18 +290,10 @@ def _of_counters(
         yield f"{where}.repeat.{name}", text, known | set(names[:place])
 
 
-def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
+@contextmanager
+def _below(key: str) -> Iterator[None]:
+    """Put a key before what is said of a part."""
     try:
-        return extent(text, derived)
+        yield
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
-
-
-def types_of_argument(
-    where: str, argument: Argument, problem: Mapping[str, Any], tunables: Mapping[str, Any]
-) -> list[str]:
-    """:func:`launchwise.workloads.arguments.types_of`, with the key in its message."""
-    try:
-        return types_of(argument, problem, tunables)
-    except ValueError as error:
-        raise ValueError(f"{where}.{error}") from None
+        raise ValueError(f"{key}{error}") from error

@@ -19,28 +19,22 @@ from launchwise.workloads.element_types import cast, element_type, fits, is_floa
 from launchwise.workloads.parts import NO_ELEMENT
 from launchwise.workloads.spec import Spec
 
-PART = 1 << 18
-"""Elements that are drawn at a time."""
+PART = 1 << 18  # Elements that are drawn at a time
 
 
 @dataclass
 class Content:
     """Content of the arguments of one problem."""
 
-    # Every array that a kernel reads, by the name of its argument.
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # every array that a kernel reads, by the name of its argument
     # Numbers that the function ``inputs`` gives, by name.
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
 def shape_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> tuple[int, ...]:
-    """Shape of an array whose ``shape`` is given, for a problem and what else it reads.
-
-    Raises
-    ------
-    ValueError
-        When a size is negative, or no number, or an array that is no scratch has no element.
-    """
+    """Shape of an array whose ``shape`` is given, for a problem and what else it reads. Raises
+    ValueError when a size is negative, or no number, or an array that is no scratch has no
+    element."""
     shape = tuple(int(spec.value(text, names)) for text in argument.sizes)
     if any(size < 0 for size in shape):
         raise ValueError(f"shape {shape} is negative")
@@ -70,15 +64,8 @@ class Source:
     def content(self, problem: Mapping[str, Any], names: Mapping[str, Any], seed: int) -> Content:
         """Content of a problem.
 
-        Parameters
-        ----------
-        names
-            The problem and the tunables that types and shapes read.
-
-        Raises
-        ------
-        UserError
-            When a file or what ``inputs`` gives does not fit.
+        ``names``: the problem and the tunables that types and shapes read.
+        Raises UserError when a file or what ``inputs`` gives does not fit.
         """
         spec = self._spec
         given = self._given(problem, seed)
@@ -99,7 +86,6 @@ class Source:
         return Content(arrays, numbers)
 
     def _given(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
-        """What the function ``inputs`` gives for a problem, by the names of arguments."""
         if self._function is None:
             return {}
         key = (*problem.items(), seed)
@@ -123,28 +109,20 @@ class Source:
     def _called(self, problem: Mapping[str, Any], seed: int) -> dict[str, Any]:
         spec, function = self._spec, self._function
         assert function is not None
-        derived = {
-            name: spec.value(name, problem)
-            for name in spec.derived
-            if set(spec.formulas.raw_names(name)) <= set(problem)
-        }
-        known = {**derived, **problem, "problem": dict(problem)}
+        known = {**spec.derived_values(problem), **problem, "problem": dict(problem)}
         given = function({**known, "generator": np.random.default_rng(seed)})
         if not isinstance(given, Mapping):
-            message = f"gives {type(given).__name__}, not a dict of arrays by name"
-            raise UserError(function.file, function.name, message)
+            raise self._unfit(f"gives {type(given).__name__}, not a dict of arrays by name")
         allowed = [name for name, each in spec.arguments.items() if each.is_read or each.is_data]
         for name in given:
             if name not in allowed:
-                raise UserError(
-                    function.file, function.name, f"gives {unknown('input', name, allowed)}"
-                )
+                raise self._unfit(f"gives {unknown('input', name, allowed)}")
             if spec.arguments[name].fill is not None:
                 message = f"gives {name}, whose fill is given in {SPEC_FILE}: keep one of them"
-                raise UserError(function.file, function.name, message)
+                raise self._unfit(message)
         for name, argument in spec.arguments.items():
             if argument.is_data and name not in given:
-                raise UserError(function.file, function.name, f"does not give {name}")
+                raise self._unfit(f"does not give {name}")
         return dict(given)
 
     def _number(
@@ -198,7 +176,10 @@ class Source:
             if fill.uniform is not None and not numbers[0] < numbers[1]:
                 message = f"uniform: {numbers[0]:g} is not below {numbers[1]:g}"
                 raise UserError(self._folder / SPEC_FILE, f"arguments.{name}.fill", message)
-            return _filled(fill, numbers, shape, dtype, generator)
+            if fill.value is not None:
+                return np.full(shape, numbers[0], dtype)
+            law = "uniform" if fill.normal is None else "normal"
+            return _distributed(law, numbers, shape, dtype, generator)
         if dtype.names is not None:
             array = np.zeros(shape, dtype)
             for each in dtype.names if fill != "zeros" else ():
@@ -226,19 +207,6 @@ def drawn(
     return generator.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
 
 
-def _filled(
-    fill: Fill,
-    numbers: list[float],
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    generator: np.random.Generator,
-) -> np.ndarray:
-    if fill.value is not None:
-        return np.full(shape, numbers[0], dtype)
-    name = "uniform" if fill.normal is None else "normal"
-    return _distributed(name, numbers, shape, dtype, generator)
-
-
 def _distributed(
     fill: str,
     numbers: Sequence[float],
@@ -247,10 +215,8 @@ def _distributed(
     generator: np.random.Generator,
 ) -> np.ndarray:
     """Content that is ``normal`` (mean and deviation) or ``uniform`` (least and largest number).
-
     Elements with fewer digits than float32 are drawn in it, by parts that a cache holds: float64 of
-    the whole takes twice as long.
-    """
+    the whole takes twice as long."""
     first, second = numbers
     if not is_float(dtype) or dtype.itemsize >= np.dtype(np.float32).itemsize:
         whole = generator.normal if fill == "normal" else generator.uniform
@@ -286,7 +252,6 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
 def _insist_on_same(
     function: OwnFunction, first: Mapping[str, np.ndarray], again: Mapping[str, np.ndarray]
 ) -> None:
-    """Insist that two calls for one seed gave the same."""
     for name, one in first.items():
         other = again.get(name, np.empty(0, object))
         if one.shape != other.shape or one.tobytes() != other.tobytes():

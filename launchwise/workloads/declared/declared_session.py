@@ -6,21 +6,22 @@ element by element.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import Misfit, UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
-from launchwise.workloads.c_functions import FunctionRun
-from launchwise.workloads.declared.content import Content, nbytes_of, shape_of
+from launchwise.workloads.declared.content import Content, shape_of
 from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
     Buffer,
     Device,
+    FunctionRun,
     Launch,
     LaunchSequence,
     OutOfMemory,
@@ -28,7 +29,7 @@ from launchwise.workloads.device import (
     Runnable,
     closed_on_error,
 )
-from launchwise.workloads.launch_shapes import Planned, planned, swapped_in
+from launchwise.workloads.launch_shapes import Planned, evaluated, planned, swapped_in
 from launchwise.workloads.results.output_check import (
     BYTE,
     OutputCheck,
@@ -38,28 +39,16 @@ from launchwise.workloads.results.output_check import (
     wrong_element,
 )
 from launchwise.workloads.results.untouched import Untouched, Zone, guarded
-from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.workload import Finding, Session, Workload
-
-Shape = tuple[int, int, int]
 
 
 class DeclaredSession(Session):
     """One problem on one device, in the layout of some configurations.
 
-    Parameters
-    ----------
-    layout
-        Tunables that arrays or the reference depend on.
-    content, wanted
-        Content of the arrays, and what the reference expects.
-
-    Raises
-    ------
-    OutOfMemory
-        When its arrays do not fit.
-    UserError
-        When inputs or the reference do not fit the arguments.
+    ``layout``: tunables that arrays or the reference depend on.
+    ``content``, ``wanted``: content of the arrays, and what the reference expects.
+    Raises OutOfMemory when its arrays do not fit. Raises UserError when inputs or the reference do
+    not fit the arguments.
     """
 
     def __init__(
@@ -104,12 +93,11 @@ class DeclaredSession(Session):
             self._untouched.note()
 
     def _allocated(self) -> Iterator[tuple[str, Buffer]]:
-        """A buffer of every array that does not lie in constant memory."""
         for name, argument in self.arguments.items():
             if not argument.is_array or argument.constant is not None:
                 continue
             content = self.content.arrays.get(name)
-            nbytes = self._nbytes(name)
+            nbytes = math.prod(self._shape(name)) * argument.dtype(self.names).itemsize
             if self.device.guards_buffers:
                 buffer = self.memory.take(nbytes)
             else:
@@ -119,16 +107,7 @@ class DeclaredSession(Session):
                 self.device.upload(buffer, content)
             yield name, buffer
 
-    def _nbytes(self, name: str) -> int:
-        if name in self.content.arrays:
-            return self.content.arrays[name].nbytes
-        try:
-            return nbytes_of(self.workload.spec, self.arguments[name], self.names)
-        except ValueError as error:
-            raise self._mistake(f"arguments.{name}.shape", str(error)) from error
-
     def _keep_pristine(self, swapped: set[str]) -> None:
-        """Copies of the arrays that are put back before each timed launch."""
         for name, array in self.content.arrays.items():
             argument = self.arguments[name]
             if argument.is_restored or (name in swapped and argument.restore):
@@ -157,7 +136,7 @@ class DeclaredSession(Session):
         if not plan:
             raise self._mistake(f"{key}.repeat", "gives no launch at all")
         # After the last launch, a name means what that launch was given.
-        self._passed = _back_to_names(plan[-1].passed)
+        self._passed = {other: name for name, other in plan[-1].passed.items()}
         launches = tuple(self._launch(build, each, names) for each in plan)
         restores = tuple(Restore(kept, self._buffer(name)) for name, kept in self._pristine.items())
         if variant.offloads:
@@ -170,33 +149,23 @@ class DeclaredSession(Session):
         return LaunchSequence(launches, places.index(main) if main in places else 0, restores)
 
     def _buffer(self, name: str, passed: Mapping[str, str] | None = None) -> Buffer:
-        """Buffer of an array at a launch; at the first one where no launch is named.
-
-        Where arrays change places, the first launch is given those that make the last one write
-        where the names say.
-        """
+        """Buffer of an array at a launch; at the first one where no launch is named. Where arrays
+        change places, the first launch is given those that make the last one write where the names
+        say."""
         given = (passed or {}).get(name, name)
         return self.buffers[self._passed.get(given, given)]
 
     def _launch(self, build: Build, each: Planned, names: Mapping[str, Any]) -> Launch:
-        spec, step = self.workload.spec, each.step
         known = {**names, **each.counters}
-        block, grid = (
-            tuple(int(spec.value(text, known)) for text in sizes)
-            for sizes in (step.block, step.grid)
-        )
-        values = [
-            self._argument(name, known, each.passed)
-            for name in parameters_of(step.arguments, self.arguments)
-        ]
-        shared = int(spec.value(step.shared_bytes, known))
-        kernel = resolved_kernel(spec, step.kernel, self.problem, known)
-        made = Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
-        self._check_structs(made, parameters_of(step.arguments, self.arguments))
+        shape = evaluated(self.workload.spec, each.step, known)
+        passed = parameters_of(each.step.arguments, self.arguments)
+        values = tuple(self._argument(name, known, each.passed) for name in passed)
+        shared = shape.shared_bytes or 0
+        made = Launch(build, shape.kernel, shape.grid, shape.block, values, shared)
+        self._check_structs(made, passed)
         return made
 
     def _check_structs(self, launch: Launch, names: list[str]) -> None:
-        """Compare the sizes of structs with those of the kernel's parameters."""
         structs = [
             place
             for place, name in enumerate(names)
@@ -225,9 +194,8 @@ class DeclaredSession(Session):
             return self.content.numbers[name]
         try:
             return number(self.workload.spec, name, known)
-        except ValueError as error:
-            key, _, message = str(error).partition(": ")
-            raise self._mistake(key, message) from error
+        except Misfit as error:
+            raise self._mistake(error.key, error.message) from error
 
     def _fill_constants(self, build: Build) -> None:
         if build in self._constants:
@@ -237,20 +205,16 @@ class DeclaredSession(Session):
                 content = self.content.arrays[name]
                 place = self.device.constant(build, argument.constant)
                 if place.nbytes < content.nbytes:
-                    raise UserError(
-                        self.workload.folder / build.source,
-                        argument.constant,
-                        f"has {place.nbytes} bytes, {name} needs {content.nbytes}",
-                    )
+                    message = f"has {place.nbytes} bytes, {name} needs {content.nbytes}"
+                    path = self.workload.folder / build.source
+                    raise UserError(path, argument.constant, message)
                 self.device.upload(place, content)
         self._constants.add(build)
 
     def poison(self) -> None:
-        """Fill outputs with what is not expected, and all that launches change anew.
-
-        The first call computes the reference, too, where it is a variant of the workload: it writes
-        to the same buffers.
-        """
+        """Fill outputs with what is not expected, and all that launches change anew. The first call
+        computes the reference, too, where it is a variant of the workload: it writes to the same
+        buffers."""
         if self._checks is None:
             if (variant := self._reference.variant) is not None:
                 passed = self._passed
@@ -270,7 +234,6 @@ class DeclaredSession(Session):
         return self.workload.spec.reference
 
     def _refill(self) -> None:
-        """Content of everything that launches change, as before the first launch."""
         self._fills += 1
         for name in self.buffers:
             argument = self.arguments[name]
@@ -290,7 +253,9 @@ class DeclaredSession(Session):
         if said := self._untouched.complaint():
             return Finding(0.0, 0.0, said)
         if self._own.compares:
-            return self._compared()
+            found, expected = self._downloaded(), dict(self._wanted)
+            said = self._own.compared(self.names, self.content, found, expected)
+            return Finding(0.0, 0.0, said)
         # The output that comes nearest to its limit stands for all.
         worst = Finding(0.0, 0.0)
         nearest = -1.0
@@ -309,12 +274,6 @@ class DeclaredSession(Session):
                     nearest, worst = share, Finding(error, limit)
         return worst
 
-    def _compared(self) -> Finding:
-        """The verdict of the user's own comparison."""
-        found, expected = self._downloaded(), dict(self._wanted)
-        said = self._own.compared(self.names, self.content, found, expected)
-        return Finding(0.0, 0.0, said)
-
     def _downloaded(self) -> Outputs:
         found = {}
         for name, argument in self.arguments.items():
@@ -326,16 +285,14 @@ class DeclaredSession(Session):
     def _shape(self, name: str) -> tuple[int, ...]:
         if name in self.content.arrays:
             return self.content.arrays[name].shape
-        return shape_of(self.workload.spec, self.arguments[name], self.names)
+        try:
+            return shape_of(self.workload.spec, self.arguments[name], self.names)
+        except ValueError as error:
+            raise self._mistake(f"arguments.{name}.shape", str(error)) from error
 
     def _output_checks(self) -> dict[str, list[OutputCheck]]:
         """Checks of every output that is compared; several of one whose elements are structs.
-
-        Raises
-        ------
-        UserError
-            When the reference holds NaN that is not meant, or verifies nothing.
-        """
+        Raises UserError when the reference holds NaN that is not meant, or verifies nothing."""
         spec = self.workload.spec
         checks: dict[str, list[OutputCheck]] = {}
         for name, values in self._wanted.items():
@@ -375,13 +332,3 @@ class DeclaredSession(Session):
 
     def _mistake(self, key: str, message: str) -> UserError:
         return UserError(self.workload.folder / SPEC_FILE, key, message)
-
-
-def _back_to_names(passed: Mapping[str, str]) -> dict[str, str]:
-    """Names to the buffers that the first launch is given, so that the last one fits the names."""
-    return {other: name for name, other in passed.items()}
-
-
-def _sizes(values: tuple[int, ...]) -> Shape:
-    x, y, z = values
-    return x, y, z

@@ -15,7 +15,7 @@ from launchwise.workloads.device import Device
 from launchwise.workloads.results.output_check import compare_build
 from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.templates import macro_names, resolved_kernel
-from launchwise.workloads.triton_builds import triton_build
+from launchwise.workloads.triton_functions import triton_build
 from launchwise.workloads.workload import Session, Workload
 
 
@@ -68,15 +68,12 @@ class DeclaredWorkload(Workload):
 
     @cached_property
     def _read_by_layouts(self) -> list[str]:
-        """Tunables that arrays or the reference depend on, in the order of the spec."""
         read = {*self._read_by_data, *self._read_by_arrays(scratch=True)}
         return [name for name in self.spec.tunables if name in read]
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """Build tunables of the variant as macros of the same names, and ``macros`` of the spec.
-
-        For Triton they are constexprs and options of the compiler.
-        """
+        For Triton they are constexprs and options of the compiler."""
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
         if variant.is_triton:
@@ -107,10 +104,8 @@ class DeclaredWorkload(Workload):
         return list(dict.fromkeys(build for build in builds if build is not None))
 
     def _reference_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """Builds of the variant that is the reference: neutral ones, in each layout.
-
-        No constraint holds for them: a sweep may leave them out.
-        """
+        """Builds of the variant that is the reference: neutral ones, in each layout. No constraint
+        holds for them: a sweep may leave them out."""
         spec = self.spec
         if spec.reference is None or spec.reference.variant is None:
             return []
@@ -119,15 +114,9 @@ class DeclaredWorkload(Workload):
         values = {
             name: spec.tunables[name].values for name in own if spec.tunables[name].kind == "build"
         }
+        first = {"variant": spec.reference.variant, **neutral}
         return [
-            self.build(
-                problem,
-                {
-                    "variant": spec.reference.variant,
-                    **neutral,
-                    **dict(zip(values, chosen, strict=True)),
-                },
-            )
+            self.build(problem, {**first, **dict(zip(values, chosen, strict=True))})
             for chosen in itertools.product(*values.values())
         ]
 
@@ -138,11 +127,9 @@ class DeclaredWorkload(Workload):
         return [{**neutral, **problem, kind: each} for each in self.spec.tunables[kind].values]
 
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Nothing to compare: inputs and reference are made on the host alone.
-
-        How a device compares is checked by each session (see
-        :class:`launchwise.workloads.results.output_check.OutputCheck`).
-        """
+        """Nothing to compare: inputs and reference are made on the host alone. How a device
+        compares is checked by each session (see
+        :class:`launchwise.workloads.results.output_check.OutputCheck`)."""
         return ""
 
     def open(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import Misfit, UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.workloads.arguments import GIVEN, Reference
 from launchwise.workloads.declared.content import Content, shape_of
@@ -41,8 +41,8 @@ class OwnReference:
 
     def read_names(self) -> set[str]:
         """Names of problem, derived names, numbers and tunables that the reference reads."""
-        own = [each.names() for each in (self._expected, self._compare) if each is not None]
-        names = {name for each in own for name in each}
+        own = [each for each in (self._expected, self._compare) if each is not None]
+        names = {name for each in own for name in each.parameters}
         for text in self._reference.given or []:
             if text not in self._spec.arguments:
                 names |= set(self._spec.formulas.raw_names(text))
@@ -53,15 +53,8 @@ class OwnReference:
     def outputs(self, names: Mapping[str, Any], content: Content) -> Outputs:
         """Expected outputs; empty where a comparison of the user's own needs none.
 
-        Parameters
-        ----------
-        names
-            The problem and the tunables that the reference reads.
-
-        Raises
-        ------
-        UserError
-            When the reference fails, or what it gives does not fit.
+        ``names``: the problem and the tunables that the reference reads.
+        Raises UserError when the reference fails, or what it gives does not fit.
         """
         reference = self._reference
         if self._expected is not None:
@@ -87,12 +80,7 @@ class OwnReference:
         self, names: Mapping[str, Any], content: Content, found: Outputs, expected: Outputs
     ) -> str:
         """What the comparison of the user's own says: '' where it returns True or an empty text.
-
-        Raises
-        ------
-        UserError
-            When it fails, or returns neither a truth value nor a text.
-        """
+        Raises UserError when it fails, or returns neither a truth value nor a text."""
         compare = self._compare
         assert compare is not None
         available = self._available(compare, names, content)
@@ -116,17 +104,17 @@ class OwnReference:
     ) -> dict[str, Any]:
         """What a function may ask for. Arrays that it takes are copies: it may change them."""
         spec = self._spec
-        derived = {
-            name: spec.value(name, names)
-            for name in spec.derived
-            if set(spec.formulas.raw_names(name)) <= set(names)
-        }
         # A comparison is called for every configuration: what it does not take is not copied.
         arrays = {
             name: widened(array) if function.takes(name) else array
             for name, array in content.arrays.items()
         }
-        return {**derived, **self._numbers(names, content), **names, **arrays}
+        return {
+            **spec.derived_values(names),
+            **self._numbers(names, content),
+            **names,
+            **arrays,
+        }
 
     def _numbers(self, names: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Numbers among the arguments whose values are known, in their own types."""
@@ -134,7 +122,8 @@ class OwnReference:
         numbers: dict[str, Any] = dict(content.numbers)
         known = {**names, **content.numbers}
         for name, argument in spec.arguments.items():
-            read = {each for text in argument.values.values() for each in _raw(spec, text)}
+            texts = argument.values.values()
+            read = {each for text in texts for each in spec.formulas.raw_names(text)}
             if argument.values and read <= set(known):
                 numbers[name] = number(spec, name, known)
         return numbers
@@ -198,26 +187,19 @@ class OwnReference:
 
 
 def _in_same_order(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether one shape only joins dimensions of the other that are next to each other.
-
-    (6, 4) is (24,), (6, 4, 1) and (2, 3, 4), but not (4, 6): that is another order of elements.
-    """
+    """Whether one shape only joins dimensions of the other that are next to each other. (6, 4) is
+    (24,), (6, 4, 1) and (2, 3, 4), but not (4, 6): that is another order of elements."""
     one, other = (set(itertools.accumulate(shape, operator.mul)) for shape in (given, wanted))
     return math.prod(given) == math.prod(wanted) and (one <= other or other <= one)
 
 
 def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
-    """Value of a number or a struct among the arguments, in its own type.
-
-    Raises
-    ------
-    ValueError
-        When an expression cannot be evaluated, or its value does not fit the type.
-    """
+    """Value of a number or a struct among the arguments, in its own type. Raises Misfit when an
+    expression cannot be evaluated, or its value does not fit the type."""
     argument = spec.arguments[name]
     dtype = argument.dtype(names)
-    values = {field: spec.value(text, names) for field, text in argument.values.items()}
     try:
+        values = {field: spec.value(text, names) for field, text in argument.values.items()}
         if dtype.names is not None:
             made = np.zeros((), dtype)
             for field, value in values.items():
@@ -225,11 +207,7 @@ def number(spec: Spec, name: str, names: Mapping[str, Any]) -> Any:
             return made[()]
         return dtype.type(values[""])
     except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"arguments.{name}.value: {error}") from error
-
-
-def _raw(spec: Spec, text: str) -> tuple[str, ...]:
-    return spec.formulas.raw_names(text)
+        raise Misfit(f"arguments.{name}.value", str(error)) from error
 
 
 def _in_order(given: list[Any], outputs: list[str]) -> bool:

@@ -28,17 +28,8 @@ from launchwise.workloads.spec import Spec
 def import_from(folder: Path, module: str) -> ModuleType:
     """A module of a workload.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    module
-        Dotted path inside it, such as ``host.workload``.
-
-    Raises
-    ------
-    UserError
-        With file and line: it is missing, or fails when it is imported.
+    ``module``: dotted path inside it, such as ``host.workload``.
+    Raises UserError with file and line: it is missing, or fails when it is imported.
     """
     folder = folder.resolve()
     name = f"{_package_above(folder)}.{folder.name}.{module}"
@@ -53,12 +44,7 @@ def import_from(folder: Path, module: str) -> ModuleType:
 def own_error(folder: Path, error: Exception) -> UserError:
     """UserError for an exception in a workload's Python, with file and line.
 
-    Parameters
-    ----------
-    folder
-        Folder of the workload.
-    error
-        What was raised, with its traceback.
+    ``error``: what was raised, with its traceback.
     """
     where, line = folder, 0
     if isinstance(error, SyntaxError) and error.filename:
@@ -74,11 +60,9 @@ def own_error(folder: Path, error: Exception) -> UserError:
 
 
 def _package_above(folder: Path) -> str:
-    """Name of the package that the folder of a workload lies in.
-
-    The project's own workloads have the name that any other code imports them by, so that a class
-    exists once; a folder elsewhere belongs to a package that is made for it.
-    """
+    """Name of the package that the folder of a workload lies in. The project's own workloads have
+    the name that any other code imports them by, so that a class exists once; a folder elsewhere
+    belongs to a package that is made for it."""
     above = folder.parent
     if above.parent == SHIPPED:
         found = importlib.util.find_spec(above.name)
@@ -105,54 +89,35 @@ class OwnFunction:
     """A function of a Python file in a workload's folder."""
 
     folder: Path
-    # File and function, as the spec names them.
-    named: str
+    named: str  # file and function, as the spec names them
     call: Callable[..., Any]
-    # Parameters that it must be given.
-    wanted: tuple[str, ...]
-    # Parameters with a default; they are given too where they are known.
-    optional: tuple[str, ...]
-    # Whether it takes ``**anything``.
-    takes_all: bool
+    # Parameters to whether they have a default; all are given where they are known.
+    parameters: Mapping[str, bool]
+    takes_all: bool  # whether it takes `**anything`
 
     @property
     def file(self) -> Path:
-        """The Python file."""
         return self.folder / self.named.partition(":")[0]
 
     @property
     def name(self) -> str:
-        """Name of the function."""
         return self.named.partition(":")[2]
-
-    def names(self) -> tuple[str, ...]:
-        """Every parameter that its signature names."""
-        return (*self.wanted, *self.optional)
 
     def takes(self, name: str) -> bool:
         """Whether it is given a value of that name."""
-        return self.takes_all or name in self.names()
+        return self.takes_all or name in self.parameters
 
     def insist_on_names(self, available: Collection[str]) -> None:
-        """Check that it wants nothing else.
-
-        Raises
-        ------
-        UserError
-            When it names a value that there is not.
-        """
-        if missing := [name for name in self.wanted if name not in available]:
-            message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
-            raise UserError(self.file, self.name, message)
+        """Check that it wants nothing else. Raises UserError when it names a value that there is
+        not."""
+        for name, has_default in self.parameters.items():
+            if not has_default and name not in available:
+                message = f"{self.name} takes {name!r}: {unknown('name', name, available)}"
+                raise UserError(self.file, self.name, message)
 
     def __call__(self, available: Mapping[str, Any]) -> Any:
-        """Result for those of the ``available`` values that the signature names.
-
-        Raises
-        ------
-        UserError
-            When it names a value that there is not, or fails; with file and line.
-        """
+        """Result for those of the ``available`` values that the signature names. Raises UserError
+        when it names a value that there is not, or fails; with file and line."""
         self.insist_on_names(available)
         try:
             return self.call(**{n: value for n, value in available.items() if self.takes(n)})
@@ -163,15 +128,8 @@ class OwnFunction:
 def own_function(folder: Path, named: str, key: str) -> OwnFunction:
     """The function ``named``, such as ``reference.py:expected``, of a workload's folder.
 
-    Parameters
-    ----------
-    key
-        Key of the spec that names it.
-
-    Raises
-    ------
-    UserError
-        When file or function is missing, or a parameter cannot be given by name.
+    ``key``: key of the spec that names it.
+    Raises UserError when file or function is missing, or a parameter cannot be given by name.
     """
     file, _, name = named.partition(":")
     path = folder / file
@@ -181,36 +139,25 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
     function = getattr(module, name, None)
     if not callable(function):
         raise UserError(path, name, "is no function of this file")
-    parameters = inspect.signature(function).parameters.values()
-    kinds = {each.name: each.kind for each in parameters}
-    if unnamed := [n for n, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_ONLY]:
-        raise UserError(path, name, f"parameter {unnamed[0]!r} cannot be given by name")
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named_ones = [each for each in parameters if each.kind in by_name]
-    return OwnFunction(
-        folder=folder,
-        named=named,
-        call=function,
-        wanted=tuple(e.name for e in named_ones if e.default is inspect.Parameter.empty),
-        optional=tuple(e.name for e in named_ones if e.default is not inspect.Parameter.empty),
-        takes_all=inspect.Parameter.VAR_KEYWORD in kinds.values(),
-    )
+    parameters = inspect.signature(function).parameters
+    for each in parameters.values():
+        if each.kind is each.POSITIONAL_ONLY:
+            raise UserError(path, name, f"parameter {each.name!r} cannot be given by name")
+    kinds = [each.kind for each in parameters.values()]
+    by_name = {
+        each.name: each.default is not each.empty
+        for each in parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    }
+    return OwnFunction(folder, named, function, by_name, inspect.Parameter.VAR_KEYWORD in kinds)
 
 
 def check_own_functions(folder: Path, spec: Spec) -> None:
-    """Import every function of the user's own that a spec names, and check its parameters.
-
-    Raises
-    ------
-    UserError
-        At the first one that is missing, fails, or wants a value that there is not.
-    """
-    reference = spec.reference
-    named = {
-        "inputs": spec.inputs,
-        "reference.file": None if reference is None else reference.file,
-        "reference.compare": None if reference is None else reference.compare,
-    }
+    """Import every function of the user's own that a spec names, and check its parameters. Raises
+    UserError at the first one that is missing, fails, or wants a value that there is not."""
+    named = {"inputs": spec.inputs}
+    if spec.reference is not None:
+        named |= {f"reference.{key}": getattr(spec.reference, key) for key in ("file", "compare")}
     more = {"inputs": ("generator", "problem"), "reference.compare": ("found", "expected")}
     known = (*spec.problem, *spec.derived, *spec.tunable_columns, *spec.arguments)
     for key, text in named.items():

@@ -19,22 +19,16 @@ import numpy as np
 from launchwise.base.parallel import usable_cores
 from launchwise.workloads.element_types import real_numbers
 
-SPAN = 1 << 16
-"""Elements compared at a time: their differences stay in a core's cache."""
-
-SERIAL = 4 * SPAN
-"""Largest number of elements that one thread handles."""
-
-MOST_THREADS = 16
-"""More do not help: memory is busy then."""
+SPAN = 1 << 16  # Elements compared at a time: their differences stay in a core's cache
+SERIAL = 4 * SPAN  # Largest number of elements that one thread handles
+MOST_THREADS = 16  # More do not help: memory is busy then
 
 
 @dataclass(frozen=True)
 class Difference:
     """The largest difference of two arrays."""
 
-    # Its absolute value; NaN where a NaN stands against something else.
-    size: float
+    size: float  # its absolute value; NaN where a NaN stands against something else
     # Where it is, in the flat arrays; of several, the first. 0 where there is no difference.
     index: int = 0
 
@@ -49,11 +43,8 @@ NO_DIFFERENCE = Difference(0.0)
 class Expected:
     """Expected content of an output.
 
-    Parameters
-    ----------
-    values
-        Array of any shape, in the widest type of its kind. Masked elements of a masked array do not
-        matter.
+    ``values``: array of any shape, in the widest type of its kind. Masked elements of a masked
+        array do not matter.
     """
 
     def __init__(self, values: np.ndarray) -> None:
@@ -76,14 +67,8 @@ class Expected:
     def difference(self, begin: int, found: np.ndarray) -> Difference:
         """Largest difference of ``found`` from the expected numbers that begin at ``begin``.
 
-        Parameters
-        ----------
-        found
-            Elements of the output's type, flat.
-
-        Returns
-        -------
-        Difference whose index counts numbers from the start of the output.
+        ``found``: elements of the output's type, flat.
+        Returns difference whose index counts numbers from the start of the output.
         """
         numbers = real_numbers(found)
         end = begin + numbers.size
@@ -105,11 +90,8 @@ class Expected:
 
 
 def largest_difference(found: np.ndarray, expected: np.ndarray) -> Difference:
-    """Largest difference of two flat arrays of one length.
-
-    Equal infinities are no difference, nor are two NaN. Integers that differ differ by one at
-    least, however large they are.
-    """
+    """Largest difference of two flat arrays of one length. Equal infinities are no difference, nor
+    are two NaN. Integers that differ differ by one at least, however large they are."""
     if found.size <= SERIAL:
         return _of_spans(found, expected, 0, found.size)
     threads = _threads()

@@ -25,17 +25,16 @@ from launchwise.workloads.device import (
 )
 from launchwise.workloads.element_types import is_inexact
 from launchwise.workloads.results.comparison import Difference, Expected, largest
+from launchwise.workloads.templates import CPP_TYPES
 
 BYTE = 0xFF
 """Every byte of an output whose expected values hold no NaN: NaN in all floating-point types."""
 
 
 def poisoned(expected: np.ndarray) -> np.ndarray:
-    """Values that differ from the expected ones as much as their type allows.
-
-    Floating-point numbers get NaN, and 0 where NaN is expected; integers the end of their range
-    that is further away; truth values their opposite; structs this for each field.
-    """
+    """Values that differ from the expected ones as much as their type allows. Floating-point
+    numbers get NaN, and 0 where NaN is expected; integers the end of their range that is further
+    away; truth values their opposite; structs this for each field."""
     dtype = expected.dtype
     if dtype.names is not None:
         made = np.empty(expected.shape, dtype)
@@ -59,14 +58,9 @@ def poisoned(expected: np.ndarray) -> np.ndarray:
 class Poison:
     """Fills an output before each verified launch.
 
-    Parameters
-    ----------
-    memory
-        Where memory of the device is taken from; too little of it makes each fill a copy.
-    buffer
-        The output.
-    expected
-        What its first elements should hold, in its own type.
+    ``memory``: where memory of the device is taken from; too little of it makes each fill a copy.
+    ``buffer``: the output.
+    ``expected``: what its first elements should hold, in its own type.
     """
 
     def __init__(
@@ -87,7 +81,6 @@ class Poison:
             self._kept = None
 
     def fill(self) -> None:
-        """Fill the output."""
         self._device.fill_bytes(self._buffer, BYTE)
         if self._kept is not None:
             self._device.copy(self._kept, self._device.part(self._buffer, 0, self._kept.nbytes))
@@ -104,8 +97,7 @@ class Poison:
 NEVER_WRITTEN = "is never written"
 """What is said of an element that holds what outputs are filled with."""
 
-SMALL_BYTES = 2
-"""Largest integers that often hold by chance what an output is filled with."""
+SMALL_BYTES = 2  # Largest integers that often hold by chance what an output is filled with
 
 
 def wrong_element(
@@ -113,12 +105,8 @@ def wrong_element(
 ) -> str:
     """Complaint about an output, with its worst element: its place, value and expected value.
 
-    Parameters
-    ----------
-    number
-        Place of the worst number, as :class:`.comparison.Expected` counts them.
-    error, limit
-        Its error and what is allowed, relative to the largest expected value.
+    ``number``: place of the worst number, as :class:`.comparison.Expected` counts them.
+    ``error``, ``limit``: its error and what is allowed, relative to the largest expected value.
     """
     index = number // output.expected.parts
     place = ", ".join(map(str, np.unravel_index(index, output.expected.shape or (1,))))
@@ -186,56 +174,35 @@ KERNEL = "largest_difference"
 HOST_BYTES = 1 << 18
 """Largest output that the host compares: its copy takes about as long as a launch and an answer."""
 
-PIECE_BYTES = 64 << 20
-"""Most bytes of an output that are copied to the host at once."""
+PIECE_BYTES = 64 << 20  # Most bytes of an output that are copied to the host at once
 
 THREADS = 256
 BLOCKS_PER_SM = 8
 
-_TYPES = {
-    **{"float32": "float", "float64": "double", "bool": "unsigned char"},
-    **{f"int{bits}": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"))},
-    **{f"uint{bits}": f"unsigned {name}" for bits, name in ((8, "char"), (16, "short"))},
-    **{"uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long"},
-    # Complex numbers are compared as their two parts.
-    **{"complex64": "float", "complex128": "double"},
-}
-"""NumPy types that the device compares to the C++ types of their numbers."""
-
-_HALF_TYPES = {"float16": "__half", "bfloat16": "__nv_bfloat16"}
+_NUMBERS = {**CPP_TYPES, "bool": "unsigned char", "complex64": "float", "complex128": "double"}
+"""NumPy types that the device compares to the C++ types of their numbers: a complex one has two."""
 
 
 def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
     """Build that compares outputs of so many bytes; None where the host does it."""
-    if nbytes <= HOST_BYTES:
+    found = _NUMBERS.get(dtype.name)
+    if nbytes <= HOST_BYTES or found is None:
         return None
-    if half := _HALF_TYPES.get(dtype.name):
-        return Build.of(COMPARE_HALF_SOURCE, {"FOUND": half})
-    found = _TYPES.get(dtype.name)
-    if found is None:
-        return None
-    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": _expected_type(found)})
-
-
-def _expected_type(found: str) -> str:
-    return "double" if found in ("float", "double") else found
+    if dtype.name in ("float16", "bfloat16"):
+        return Build.of(COMPARE_HALF_SOURCE, {"FOUND": found})
+    expected = "double" if found in ("float", "double") else found
+    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": expected})
 
 
 class OutputCheck:
     """One output of a session, or one field of an output of structs, and its expected values.
 
-    Parameters
-    ----------
-    memory
-        Where memory of the device is taken from; too little of it leaves the work to the host.
-    buffer
-        The output.
-    dtype
-        Type of its elements.
-    values
-        What they should be, from its first element on; masked ones do not matter.
-    field
-        Name of the field that is compared, of an output of structs.
+    ``memory``: where memory of the device is taken from; too little of it leaves the work to the
+        host.
+    ``buffer``: the output.
+    ``dtype``: type of its elements.
+    ``values``: what they should be, from its first element on; masked ones do not matter.
+    ``field``: name of the field that is compared, of an output of structs.
     """
 
     def __init__(
@@ -279,12 +246,7 @@ class OutputCheck:
 
     def difference(self, limit: float) -> Difference:
         """The largest difference; the index is exact where it exceeds ``limit``, a relative error.
-
-        Raises
-        ------
-        LaunchFailed
-            When device and host disagree; that is fatal.
-        """
+        Raises LaunchFailed when device and host disagree; that is fatal."""
         if self._build is None:
             return self._on_host()
         size = self._on_device(self._build)

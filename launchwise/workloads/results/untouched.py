@@ -54,14 +54,10 @@ def guarded(device: Device, memory: Allocations, nbytes: int, number: int) -> Zo
 class Untouched:
     """Watches inputs and guard zones of a session.
 
-    Parameters
-    ----------
-    memory
-        Where a little memory of the device is taken from.
-    inputs
-        Name to buffer and content of every array that must stay as it is.
-    zones
-        Name to the zones around it, of every array; none where the device guards its buffers.
+    ``memory``: where a little memory of the device is taken from.
+    ``inputs``: name to buffer and content of every array that must stay as it is.
+    ``zones``: name to the zones around it, of every array; none where the device guards its
+        buffers.
     """
 
     def __init__(
