@@ -104,12 +104,8 @@ def steps(
 ) -> float:
     """Run steps in place; seconds of their section.
 
-    Parameters
-    ----------
-    u
-        float32, (3, n + 2 order, ...): the field at three times, with a halo.
-    m
-        float32, (n + 2 order, ...): the squared slowness.
+    ``u``: float32, (3, n + 2 order, ...): the field at three times, with a halo.
+    ``m``: float32, (n + 2 order, ...): the squared slowness.
     """
     n = m.shape[0] - 2 * order
     seconds = ctypes.c_double(0.0)

@@ -34,22 +34,16 @@ RECEIVERS = 1000
 SPACING = 10.0
 ROUNDS = 3
 
-Steps = Callable[[int], Any]
-"""Runs a number of steps and waits for them."""
+Steps = Callable[[int], Any]  # runs a number of steps and waits for them
 
 
 @dataclass(frozen=True)
 class PerStep:
     """Steps by the difference of a long and a short run.
 
-    Parameters
-    ----------
-    step_ms
-        Milliseconds per step.
-    once_ms
-        What the shorter run takes beside its steps, ms.
-    clock_mhz
-        Mean SM clock of the longer run; None where it is unknown.
+    ``step_ms``: milliseconds per step.
+    ``once_ms``: what the shorter run takes beside its steps, ms.
+    ``clock_mhz``: mean SM clock of the longer run; None where it is unknown.
     """
 
     step_ms: float

@@ -31,17 +31,13 @@ OUT_OF_MEMORY = 2
 NOT_FOR_THIS_DEVICE = (209, 222, 200)
 """No binary for the device, PTX of another version, invalid image."""
 
-DEVICE_ORDINAL = 9
-"""Attribute of a pointer: where it lies."""
+DEVICE_ORDINAL = 9  # attribute of a pointer: where it lies
 
 SMS, MAJOR, MINOR, SHARED_PER_BLOCK = 16, 75, 76, 97
 """Attributes of a device; the last one is what a kernel may opt in to."""
 
-MOST_DYNAMIC_SHARED = 8
-"""Attribute of a function."""
-
-STATIC_LIMIT = 48 * 1024
-"""Dynamic shared memory of a block that needs no opting in, bytes."""
+MOST_DYNAMIC_SHARED = 8  # attribute of a function
+STATIC_LIMIT = 48 * 1024  # dynamic shared memory of a block that needs no opting in, bytes
 
 # Handles and addresses have 64 bits: without these, ctypes would pass 32.
 _PARAMETERS: dict[str, tuple[Any, ...]] = {
@@ -113,10 +109,7 @@ class Driver:
 def driver() -> Driver:
     """The driver of this process.
 
-    Raises
-    ------
-    UserError
-        Without a driver, or without a GPU.
+    Raises UserError without a driver, or without a GPU.
     """
     try:
         return Driver()
@@ -145,10 +138,7 @@ class Card:
 
     Any thread may use it. ``shared_limit``: shared memory that a block may have, bytes.
 
-    Parameters
-    ----------
-    number
-        As the process counts its visible devices.
+    ``number``: as the process counts its visible devices.
     """
 
     def __init__(self, number: int) -> None:
@@ -341,10 +331,7 @@ class PreparedLaunches:
     def __call__(self, pointers: tuple[int, ...]) -> None:
         """Queue all launches.
 
-        Raises
-        ------
-        CudaError
-            When the driver refuses one, also for an error of earlier work.
+        Raises CudaError when the driver refuses one, also for an error of earlier work.
         """
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)

@@ -13,22 +13,14 @@ from launchwise.workloads.spec import Spec
 
 from .problem import Grid
 
-FILE = Path(__file__).with_name("choices.json")
-"""Made from recorded rows by :mod:`.recorded`."""
+FILE = Path(__file__).with_name("choices.json")  # made from recorded rows by `recorded`
 
 
 def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:
     """The first listed configuration that the GPU can run.
 
-    Parameters
-    ----------
-    gpu
-        Facts of the GPU that constraints read.
-
-    Raises
-    ------
-    UserError
-        When it can run none.
+    ``gpu``: facts of the GPU that constraints read.
+    Raises UserError when it can run none.
     """
     listed = json.loads(FILE.read_text(encoding="utf-8"))[f"{grid.dtype.name} {grid.order}"]
     # Constraints speak of cubes: rows are those of this grid, padded.
@@ -43,10 +35,7 @@ def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:
 def checked(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
     """A configuration that a caller gave.
 
-    Raises
-    ------
-    ValueError
-        When it is none of a kernel that simulations can use.
+    Raises ValueError when it is none of a kernel that simulations can use.
     """
     variant = configuration.get("variant")
     if variant not in ("stream", "stream_tensor"):

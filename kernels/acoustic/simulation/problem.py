@@ -17,8 +17,7 @@ REFLECTION = 1e-3
 """Amplitude that a wave of normal incidence keeps on its way through the absorbing layer and back,
 by the continuous equation."""
 
-Position = tuple[int, int, int]
-"""Grid indices (z, y, x)."""
+Position = tuple[int, int, int]  # grid indices (z, y, x)
 
 
 def stability_limit(order: int) -> float:
@@ -38,14 +37,10 @@ def ricker(
 
     (1 - 2 a) exp(-a) with a = (pi f (t - delay))^2 (Ricker 1953).
 
-    Parameters
-    ----------
-    frequency
-        Peak frequency f, Hz.
-    time_step
-        Seconds from one value to the next.
-    delay
-        Time of the largest value, s; 1.2 / f when left out, where the first value is below 1e-4.
+    ``frequency``: peak frequency f, Hz.
+    ``time_step``: seconds from one value to the next.
+    ``delay``: time of the largest value, s; 1.2 / f when left out, where the first value is below
+    1e-4.
     """
     if not frequency > 0:
         raise ValueError(f"frequency must be above 0, not {frequency}")
@@ -58,12 +53,10 @@ def ricker(
 class Grid:
     """Points of a simulation."""
 
-    shape: tuple[int, int, int]
-    """Points along z, y and x, the boundary included."""
+    shape: tuple[int, int, int]  # points along z, y and x, the boundary included
     dtype: np.dtype
     order: int
-    spacing: float
-    """Distance of two points, m."""
+    spacing: float  # distance of two points, m
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -107,10 +100,7 @@ class Grid:
     def positions(self, name: str, given: Any) -> list[Position]:
         """Positions inside the boundary: one (z, y, x), or a sequence of such.
 
-        Raises
-        ------
-        ValueError
-            For one that is no such position, or that lies outside.
+        Raises ValueError for one that is no such position, or that lies outside.
         """
         rows = np.asarray(given)
         rows = rows.reshape(1, 3) if rows.shape == (3,) else rows
@@ -129,10 +119,8 @@ class Grid:
     def checked_time_step(self, time_step: float | None, fastest: float) -> float:
         """``time_step`` or, where it is None, nine tenths of the largest stable one, s.
 
-        Raises
-        ------
-        ValueError
-            When it is not stable (Courant, Friedrichs, Lewy 1928); the limit is named.
+        Raises ValueError when it is not stable (Courant, Friedrichs, Lewy 1928); the limit is
+        named.
         """
         limit = stability_limit(self.order) * self.spacing / fastest
         if time_step is None:
@@ -172,10 +160,8 @@ def wavelets_of(
     dt^2 v^2 f(t) / h^3: the source term of a point in the discrete equation, so that far away in a
     homogeneous medium u is f(t - r / v) / (4 pi r).
 
-    Raises
-    ------
-    ValueError
-        When the wavelet's shape fits neither all sources nor each of them, or holds NaN.
+    Raises ValueError when the wavelet's shape fits neither all sources nor each of them, or holds
+    NaN.
     """
     values = np.asarray(given, float)
     if values.shape not in ((steps,), (sources, steps)):

@@ -16,11 +16,8 @@ from ...calling.driver import Argument, Card
 from .problem import Grid, Position, ricker, wavelets_of
 from .wave import THREADS, Wave, points_build
 
-Told = Callable[[int], None]
-"""Called with the number of steps that are done."""
-
-CHUNK = 50
-"""Steps that are queued before progress is reported."""
+Told = Callable[[int], None]  # called with the number of steps that are done
+CHUNK = 50  # steps that are queued before progress is reported
 
 
 class TooLittleMemory(MemoryError):
@@ -38,11 +35,9 @@ class Asked:
     """Shape (steps,), or (sources, steps); None for a Ricker wavelet of ``frequency``, Hz."""
     frequency: float | None
     receivers: list[Position]
-    snapshots: list[int]
-    """Steps after which u is kept, in ascending order."""
+    snapshots: list[int]  # steps after which u is kept, in ascending order
     time_step: float | None
-    absorbing: int
-    """Width of the absorbing layer, points."""
+    absorbing: int  # width of the absorbing layer, points
 
     def wavelets(self, time_step: float) -> np.ndarray:
         """f at each step; ValueError for a frequency that is none."""
@@ -58,21 +53,15 @@ class Shot:
 
     traces: Any
     """u at each receiver after each step: type of the velocity, shape (steps, receivers)."""
-    snapshots: Any
-    """u after the steps that were asked for: shape (snapshots, nz, ny, nx)."""
-    time_step: float
-    """Seconds."""
-    configuration: Mapping[str, Any]
-    """Kernel and tunables that ran."""
+    snapshots: Any  # u after the steps that were asked for: shape (snapshots, nz, ny, nx)
+    time_step: float  # seconds
+    configuration: Mapping[str, Any]  # kernel and tunables that ran
 
 
 class Run:
     """One simulation on a machine that has its kernels at hand.
 
-    Attributes
-    ----------
-    time_step
-        Seconds; NaN before :meth:`begin`.
+    ``time_step``: seconds; NaN before :meth:`begin`.
     """
 
     def __init__(
@@ -131,12 +120,9 @@ class Run:
     def begin(self, fastest: float, velocity: Buffer | Argument, *pointers: int) -> None:
         """Allocate and prepare.
 
-        Parameters
-        ----------
-        fastest
-            The largest velocity, m/s.
-        velocity, pointers
-            Rows without padding; the address where it is an argument of the caller's.
+        ``fastest``: the largest velocity, m/s.
+        ``velocity``, ``pointers``: rows without padding; the address where it is an argument of the
+        caller's.
         """
         grid, asked = self.asked.grid, self.asked
         self.time_step = grid.checked_time_step(asked.time_step, fastest)

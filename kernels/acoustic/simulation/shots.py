@@ -26,14 +26,9 @@ Opened = Callable[[int, Sequence[Build]], Card]
 class Simulator:
     """Simulations on the devices of this process.
 
-    Parameters
-    ----------
-    facts
-        Number of a device to what constraints read of it.
-    open_machine
-        Opens a device by its number, with builds at hand.
-    locate, wait
-        See :class:`kernels.calling.arrays.InterfaceArrays`.
+    ``facts``: number of a device to what constraints read of it.
+    ``open_machine``: opens a device by its number, with builds at hand.
+    ``locate``, ``wait``: see :class:`kernels.calling.arrays.InterfaceArrays`.
     """
 
     def __init__(

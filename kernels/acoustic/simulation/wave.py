@@ -42,17 +42,9 @@ class Wave:
     Two arrays hold u at two times; each step overwrites the older one, of which each thread reads
     only what it writes.
 
-    Parameters
-    ----------
-    velocity
-        m/s, rows padded as :attr:`.problem.Grid.pitch` says.
-    stream
-        Handle.
-
-    Raises
-    ------
-    OutOfMemory
-        When its memory cannot be had.
+    ``velocity``: m/s, rows padded as :attr:`.problem.Grid.pitch` says.
+    ``stream``: handle.
+    Raises OutOfMemory when its memory cannot be had.
     """
 
     def __init__(

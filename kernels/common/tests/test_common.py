@@ -28,8 +28,7 @@ from tests.support.host_device import HostDevice
 
 KERNELS = ROOT / "kernels"
 WORKLOADS = ("acoustic", "granger", "sentiment", "tridiagonal")
-ALONE = ("expert_product",)
-"""Declared by their specs: their files are CUDA that stands alone."""
+ALONE = ("expert_product",)  # declared by their specs: their files are CUDA that stands alone
 # compare.cu, compare_half.cu and digest.cu are no headers: they verify every workload that has no
 # host code of its own.
 INCLUDED_BY: dict[str, set[str]] = {

@@ -20,26 +20,19 @@ from launchwise.base.errors import UserError
 from .network import EMBEDDING
 from .reviews import Review, words_of
 
-TOKENS = 256
-"""Words of a published review: longer ones are cut."""
-
-TRAINED, TESTED = 1000, 200
-"""Reviews of the published subset (section 5.1.1)."""
+TOKENS = 256  # words of a published review: longer ones are cut
+TRAINED, TESTED = 1000, 200  # reviews of the published subset (section 5.1.1)
 
 PLACE = re.compile(r"aclImdb/(train|test)/(pos|neg)/\d+_\d+\.txt")
 BREAK = re.compile(r"<br\s*/?>")
 
-Parts = dict[str, list[Review]]
-"""``train`` and ``test`` to their reviews."""
+Parts = dict[str, list[Review]]  # ``train`` and ``test`` to their reviews
 
 
 def read_imdb(path: str | Path) -> Parts:
     """Reviews of the archive at ``path``, each part in the order of its files' names.
 
-    Raises
-    ------
-    UserError
-        When the archive is missing, damaged or another one.
+    Raises UserError when the archive is missing, damaged or another one.
     """
     found: dict[str, dict[str, Review]] = {"train": {}, "test": {}}
     try:
@@ -77,10 +70,7 @@ def subset(reviews: Sequence[Review], count: int, seed: int) -> list[Review]:
 def read_vectors(path: str | Path, words: Collection[str]) -> dict[str, np.ndarray]:
     """Vectors of those of the words that the file has, float32 (300,).
 
-    Raises
-    ------
-    UserError
-        When the file is missing or a vector has other elements.
+    Raises UserError when the file is missing or a vector has other elements.
     """
     wanted, found = set(words), {}
     for number, line in enumerate(_lines(path), start=1):

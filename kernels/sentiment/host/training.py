@@ -31,10 +31,8 @@ from .reviews import PADDING, Review, encoded, vocabulary, word_counts
 EPOCHS, BATCH, STEP, DROPOUT = 5, 8, 1e-3, 0.2
 HELD_OUT = 0.1
 WORDS = 4096
-MOST_WORDS = 2**16
-"""Words that a uint16 can number."""
-SPREAD = 0.1
-"""Standard deviation of the embeddings before training."""
+MOST_WORDS = 2**16  # words that a uint16 can number
+SPREAD = 0.1  # standard deviation of the embeddings before training
 
 
 def train(
@@ -42,15 +40,9 @@ def train(
 ) -> tuple[Trained, dict[str, Any]]:
     """Train on nine tenths of the reviews, drawn by ``seed``; the others are held out.
 
-    Returns
-    -------
-    The network with its held-out reviews, and figures: reviews, words and accuracies (by the
-    float64 reference, with embeddings rounded to float16 as they are stored).
-
-    Raises
-    ------
-    UserError
-        When PyTorch is not there.
+    Returns the network with its held-out reviews, and figures: reviews, words and accuracies (by
+    the float64 reference, with embeddings rounded to float16 as they are stored).
+    Raises UserError when PyTorch is not there.
     """
     torch = _torch()
     order = np.random.default_rng(seed).permutation(len(reviews))
@@ -83,20 +75,11 @@ def train_as_published(
 ) -> tuple[Trained, dict[str, Any]]:
     """Train on reviews whose words have given vectors, and test on others.
 
-    Parameters
-    ----------
-    vectors
-        Word to its vector, float32 (300,), which training leaves as it is. Other words have zeros.
-
-    Returns
-    -------
-    The network with the tested reviews, and figures: reviews, words, accuracies (by the float64
-    reference, with vectors rounded to float16).
-
-    Raises
-    ------
-    UserError
-        When PyTorch is not there.
+    ``vectors``: word to its vector, float32 (300,), which training leaves as it is. Other words
+    have zeros.
+    Returns the network with the tested reviews, and figures: reviews, words, accuracies (by the
+    float64 reference, with vectors rounded to float16).
+    Raises UserError when PyTorch is not there.
     """
     torch = _torch()
     every = (*learnt, *tested)
@@ -139,10 +122,8 @@ def _fit(
 ) -> dict[str, Any]:
     """Weights by their names in :class:`Network`, as tensors.
 
-    Parameters
-    ----------
-    vectors
-        Embeddings that stay as they are, float32 (words, 300); without them they are learnt.
+    ``vectors``: embeddings that stay as they are, float32 (words, 300); without them they are
+    learnt.
     """
     torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True)

@@ -20,8 +20,7 @@ import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
 
-OPTIMUM_TIE = 1e-9
-"""Smallest relative gain for which a correction leaves an observed optimum."""
+OPTIMUM_TIE = 1e-9  # smallest relative gain for which a correction leaves an observed optimum
 
 
 def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
@@ -37,10 +36,8 @@ def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.
 def observed_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """The fastest choice for each size; of equally fast ones the smallest.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time are left out.
+    Returns a DataFrame: ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time
+    are left out.
     """
     grid = _grid(rows, size, choice)
     best = {choice: grid.idxmin(axis=1), "time_ms": grid.min(axis=1)}
@@ -53,17 +50,10 @@ def corrected_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> 
     Only measured choices are taken, so each has its time. Where it costs nothing (less than
     :data:`OPTIMUM_TIE`) the observed optimum stays; after that, smaller choices are preferred.
 
-    Returns
-    -------
-    pandas.DataFrame
-        By ascending size: ``size``, ``choice``, ``time_ms``, ``rank`` (int, 1 is the fastest
-        choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
-        ``observed_<choice>`` and ``observed_time_ms``.
-
-    Raises
-    ------
-    ValueError
-        When no measured choices follow a trend.
+    Returns a DataFrame: by ascending size: ``size``, ``choice``, ``time_ms``, ``rank`` (int, 1 is
+    the fastest choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
+    ``observed_<choice>`` and ``observed_time_ms``.
+    Raises ValueError when no measured choices follow a trend.
     """
     grid = _grid(rows, size, choice)
     observed = observed_optima(rows, size, choice)
@@ -119,19 +109,10 @@ def classify_optima(
     asks no least size of a class, and is not shuffled: the only training size of a choice is
     missed by any number of neighbours. Of equal scores the smallest number wins.
 
-    Parameters
-    ----------
-    optima
-        One row per size, observed or corrected.
-    rows
-        Measurements, for the losses.
-    seed
-        Of the shuffle in :func:`split_keeping_classes`.
-
-    Raises
-    ------
-    ValueError
-        When fewer than 2 sizes are left to train on, or none to test.
+    ``optima``: one row per size, observed or corrected.
+    ``rows``: measurements, for the losses.
+    ``seed``: of the shuffle in :func:`split_keeping_classes`.
+    Raises ValueError when fewer than 2 sizes are left to train on, or none to test.
     """
     optima = optima.sort_values(size, ignore_index=True)
     choices, classes = np.unique(optima[choice].to_numpy(), return_inverse=True)
@@ -166,19 +147,10 @@ def voted(
 
     Of equal votes the smallest class wins, of places as near the first.
 
-    Parameters
-    ----------
-    places, classes
-        Of what is known: float64 and int64 from 0, each of shape (known,).
-    asked
-        float64, shape (asked,).
-    leave_out
-        ``asked`` are the known places: each is answered by the others.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, shape (asked, neighbours): from 1 neighbour to all.
+    ``places``, ``classes``: of what is known: float64 and int64 from 0, each of shape (known,).
+    ``asked``: float64, shape (asked,).
+    ``leave_out``: ``asked`` are the known places: each is answered by the others.
+    Returns an array: int64, shape (asked, neighbours): from 1 neighbour to all.
     """
     away = np.abs(asked[:, None] - places)
     if leave_out:
@@ -191,10 +163,8 @@ def voted(
 def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle and split; in that order, each row is tested unless it is the last of its class.
 
-    Returns
-    -------
-    train, test
-        int64, ascending places. A quarter to test, rounded up; less where classes are small.
+    Returns train, test: int64, ascending places. A quarter to test, rounded up; less where classes
+    are small.
     """
     codes = np.unique(classes, return_inverse=True)[1]
     left = np.bincount(codes)

@@ -10,12 +10,10 @@ import pandas as pd
 
 from .optima import voted
 
-SPLITS = 10
-"""Shuffled splits: a single one of a dozen test sizes says little."""
+SPLITS = 10  # shuffled splits: a single one of a dozen test sizes says little
 
 TEST_SHARE, FOLDS = 0.25, 3
-MOST_TRIES = 200
-"""Seeds that are tried for splits whose training sizes have every choice."""
+MOST_TRIES = 200  # seeds that are tried for splits whose training sizes have every choice
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,8 @@ def as_published(
     Sizes are taken as they are, not by their logarithm, and every choice is in the training
     part, as in the paper; where no split has that, there is none.
 
-    Parameters
-    ----------
-    optima
-        One row per size, observed or corrected.
-    seed
-        Of the first split; the next ones count on.
+    ``optima``: one row per size, observed or corrected.
+    ``seed``: of the first split; the next ones count on.
     """
     places = optima[size].to_numpy(dtype=float)
     _, choices = np.unique(optima[choice].to_numpy(), return_inverse=True)

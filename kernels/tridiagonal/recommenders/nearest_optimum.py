@@ -73,10 +73,7 @@ class NearestOptimumRecommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Find the optimum of each size of each series (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, none of a candidate, or no trend to correct to.
+        Raises UserError when there are no rows, none of a candidate, or no trend to correct to.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")

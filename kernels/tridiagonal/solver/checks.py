@@ -18,11 +18,8 @@ SOURCE = "solver/checks.cu"
 THREADS = 256
 BLOCKS_PER_SM = 16
 
-PIECE = 64
-"""Neighbouring rows of a sample."""
-
-SAMPLED = 16
-"""A sample holds one piece out of so many."""
+PIECE = 64  # neighbouring rows of a sample
+SAMPLED = 16  # a sample holds one piece out of so many
 
 NO_ROW = np.iinfo(np.uint64).max
 
@@ -111,11 +108,8 @@ class Checks:
     def insist_on_dominance(self, pointers: tuple[int, ...]) -> None:
         """Wait for an answer: |b| >= |a| + |c| and b != 0 in every row.
 
-        Raises
-        ------
-        NotDominant
-            With the number of rows that are not, and the first of them; also for a batch of systems
-            one behind the other that are coupled.
+        Raises NotDominant with the number of rows that are not, and the first of them; also for a
+        batch of systems one behind the other that are coupled.
         """
         found = np.array([0, NO_ROW, 0, 0, 0], np.uint64)
         self._machine.write(self._found, found, self._stream)
@@ -132,16 +126,10 @@ class Checks:
     def backward_error(self, pointers: tuple[int, ...], sample: bool) -> float:
         """Wait for max |d - A x| / (|A| |x| + |d|) in the infinity norm, computed in float64.
 
-        Parameters
-        ----------
-        pointers
-            Of a, b, c, d and x.
-        sample
-            Look at one of :data:`SAMPLED` pieces of :data:`PIECE` rows each, others every time.
-
-        Returns
-        -------
-        Infinity where the solution is not finite.
+        ``pointers``: of a, b, c, d and x.
+        ``sample``: look at one of :data:`SAMPLED` pieces of :data:`PIECE` rows each, others every
+        time.
+        Returns infinity where the solution is not finite.
         """
         self._drawn += 1
         found = np.zeros(5, np.uint64)

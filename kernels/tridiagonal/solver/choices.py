@@ -27,8 +27,7 @@ USUAL = (
 """Rows up to which it is used and types, m of the outermost level, and the rest."""
 
 
-Problem = Mapping[str, Any]
-"""n, dtype, memory and batch, as the workload's spec names them."""
+Problem = Mapping[str, Any]  # n, dtype, memory and batch, as the workload's spec names them
 
 
 def usual_choice(problem: Problem) -> Choice:
@@ -50,10 +49,8 @@ def usual_choice(problem: Problem) -> Choice:
 def chosen(problem: Problem, how: Mapping[str, Any]) -> Choice:
     """The usual choice for a problem, but for the fields that a caller names in ``how``.
 
-    Raises
-    ------
-    ValueError
-        For a field or a value that does not exist, or does not fit the problem's memory.
+    Raises ValueError for a field or a value that does not exist, or does not fit the problem's
+    memory.
     """
     if strange := sorted(set(how) - {each.name for each in fields(Choice)}):
         known = ", ".join(each.name for each in fields(Choice))

@@ -23,12 +23,8 @@ from .solving import shape_of
 class HostSolver:
     """Solves systems in host memory; keeps device memory of the last one for the next of its kind.
 
-    Parameters
-    ----------
-    device
-        With the workload's kernels at hand.
-    shared_limit
-        Shared memory that a block may have, bytes.
+    ``device``: with the workload's kernels at hand.
+    ``shared_limit``: shared memory that a block may have, bytes.
     """
 
     def __init__(self, device: Device, shared_limit: int = 48 * 1024) -> None:
@@ -63,10 +59,7 @@ class HostSolver:
     def solution(self, shape: Shape, choice: Choice) -> DeviceSolution:
         """Solver for such problems and choices: the kept one if it fits, else a new one.
 
-        Raises
-        ------
-        ValueError
-            When a block would need more than the device gives.
+        Raises ValueError when a block would need more than the device gives.
         """
         key = (shape.dtype.name, shape.rows, choice)
         if self._kept is None or self._kept[0] != key:
@@ -133,10 +126,7 @@ def solve_host_arrays(
 ) -> Any:
     """See :func:`.solve`; a sample is no cheaper here, so all rows are checked.
 
-    Raises
-    ------
-    ValueError
-        When an array is no array of the host, or the arrays do not fit each other.
+    Raises ValueError when an array is no array of the host, or the arrays do not fit each other.
     """
     arrays = [_on_host(name, each) for name, each in zip("abcd", system, strict=True)]
     shape_of(arrays[1].shape, arrays[1].dtype, interleaved)
@@ -165,10 +155,7 @@ def _on_host(name: str, array: Any) -> np.ndarray:
 def insist_on_dominance(system: Sequence[np.ndarray], interleaved: bool) -> None:
     """Raise NotDominant when |b| < |a| + |c| or b = 0 in a row.
 
-    Parameters
-    ----------
-    system
-        a, b, c and d, shape (n,) or (batch, n), or (n, batch) where interleaved.
+    ``system``: a, b, c and d, shape (n,) or (batch, n), or (n, batch) where interleaved.
     """
     a, b, c = (abs(each.astype(float)) for each in system[:3])
     rows = 0 if interleaved else -1

@@ -20,8 +20,7 @@ THREADS = 128
 ENOUGH_SYSTEMS = 16384
 """Systems of which one thread each fills a large GPU: then none is cut into parts."""
 
-SHORT = 64
-"""Rows of a system that one thread solves fast enough, however few systems there are."""
+SHORT = 64  # rows of a system that one thread solves fast enough, however few systems there are
 
 PART_ROWS = 32
 
@@ -60,10 +59,7 @@ def interleaved_words(n: int, batch: int) -> int:
 class InterleavedSolution:
     """Everything that solving a batch of interleaved systems needs, allocated once.
 
-    Raises
-    ------
-    OutOfMemory
-        When the memory of :func:`interleaved_words` cannot be had.
+    Raises OutOfMemory when the memory of :func:`interleaved_words` cannot be had.
     """
 
     def __init__(self, machine: Card, dtype: np.dtype[Any], n: int, batch: int) -> None:

@@ -14,8 +14,7 @@ from ..host.plan import Choice, extra_words
 from .checks import Checks, Shape
 from .interleaved import InterleavedSolution, interleaved_words
 
-MOST_PLANS = 32
-"""Plans that a cache keeps; the one whose last use is longest ago goes first."""
+MOST_PLANS = 32  # plans that a cache keeps; the one whose last use is longest ago goes first
 
 MOST_BYTES = 2 << 30
 """Device memory that the plans of a cache keep together; the newest one may have more."""
@@ -31,17 +30,9 @@ class Plan:
     Its memory is used by one stream alone, whose work runs in order; threads that use the same
     stream take turns.
 
-    Parameters
-    ----------
-    choice
-        None for interleaved systems.
-    stream
-        Handle.
-
-    Raises
-    ------
-    OutOfMemory
-        When the memory of :func:`needed_bytes` cannot be had.
+    ``choice``: None for interleaved systems.
+    ``stream``: handle.
+    Raises OutOfMemory when the memory of :func:`needed_bytes` cannot be had.
     """
 
     def __init__(self, machine: Card, shape: Shape, choice: Choice | None, stream: int) -> None:
@@ -66,9 +57,7 @@ class Plan:
     def run(self, pointers: tuple[int, ...]) -> bool:
         """Queue the solution of the system at ``pointers`` (a, b, c, d, x); does not wait.
 
-        Returns
-        -------
-        False when another thread has closed the plan: nothing was queued.
+        Returns False when another thread has closed the plan: nothing was queued.
         """
         with self._lock:
             if self.closed:
@@ -134,10 +123,7 @@ class PlanCache:
     def find(self, key: Hashable, facts: Callable[[], tuple[Shape, Choice | None, int]]) -> Plan:
         """The plan of ``key``, made from shape, choice and stream where there is none.
 
-        Raises
-        ------
-        TooLittleMemory
-            When its memory cannot be had, though no other plan keeps any.
+        Raises TooLittleMemory when its memory cannot be had, though no other plan keeps any.
         """
         with self._lock:
             plan = self._plans.get(key)

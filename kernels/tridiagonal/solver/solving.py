@@ -16,8 +16,7 @@ from .checks import Shape, insist_on_accuracy
 from .choices import chosen, insist_on_fit
 from .plans import Plan, PlanCache
 
-PER_THREAD_STREAM = 2
-"""Handle that stands for another stream in every thread."""
+PER_THREAD_STREAM = 2  # handle that stands for another stream in every thread
 
 Check = bool | Literal["sample"]
 
@@ -25,13 +24,9 @@ Check = bool | Literal["sample"]
 class DeviceSolver:
     """Solves systems whose arrays lie in device memory, from any thread.
 
-    Parameters
-    ----------
-    open_machine
-        Opens a device by its number, with the kernels at hand.
-    locate, wait
-        See :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
-        a stream.
+    ``open_machine``: opens a device by its number, with the kernels at hand.
+    ``locate``, ``wait``: see :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a
+    device's number and a stream.
     """
 
     def __init__(
@@ -110,10 +105,8 @@ class DeviceSolver:
     ) -> tuple[Shape, Choice | None]:
         """Shape and choice of a problem.
 
-        Raises
-        ------
-        ValueError
-            When there is no such problem, or a named choice does not fit it or the device.
+        Raises ValueError when there is no such problem, or a named choice does not fit it or the
+        device.
         """
         sizes, dtype, device = kind
         shape = shape_of(sizes, dtype, interleaved)
@@ -159,10 +152,7 @@ class DeviceSolver:
 def shape_of(sizes: tuple[int, ...], dtype: Any, interleaved: bool) -> Shape:
     """Shape of a problem from that of its arrays.
 
-    Raises
-    ------
-    ValueError
-        When no system has it.
+    Raises ValueError when no system has it.
     """
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"float32 or float64, not {dtype}")

@@ -19,8 +19,7 @@ from launchwise.experiment.method import Method, Repeats
 
 from .host_runs import known_well, repeated
 
-OUTER = 3.0
-"""Interquartile ranges beyond the third quartile: Tukey's outer fence."""
+OUTER = 3.0  # interquartile ranges beyond the third quartile: Tukey's outer fence
 
 LEAST_ERROR = float(Repeats().coarse)
 """Relative error that a sweep asks of rows that are not near the best: no smaller one disagrees."""
@@ -34,17 +33,10 @@ DISAGREE, APART = "repeats disagree", "longer than its neighbours"
 def disturbance(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Series:
     """Why each row counts as disturbed; empty where it does not.
 
-    Parameters
-    ----------
-    rows
-        Rows with repeats of one GPU and one kind of problem: ``variant``, ``time_ms``,
-        ``relative_error`` and the columns ``size`` and ``choice``, each combination of the three
-        once or, of its fastest row, counted once.
-
-    Returns
-    -------
-    pandas.Series
-        str, by the index of ``rows``.
+    ``rows``: rows with repeats of one GPU and one kind of problem: ``variant``, ``time_ms``,
+    ``relative_error`` and the columns ``size`` and ``choice``, each combination of the three once
+    or, of its fastest row, counted once.
+    Returns a Series: str, by the index of ``rows``.
     """
     found = pd.Series("", index=rows.index)
     found[repeats_disagree(rows)] = DISAGREE
@@ -56,10 +48,7 @@ def disturbance(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Se
 def undisturbed(timed: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """Rows with repeats that nothing disturbed, of sizes and choices whose best row is one.
 
-    Parameters
-    ----------
-    timed
-        Rows with a time of one GPU and one kind of problem, those of one launch, too.
+    ``timed``: rows with a time of one GPU and one kind of problem, those of one launch, too.
     """
     every = repeated(timed)
     rows = every[disturbance(every, size, choice) == ""]
@@ -69,10 +58,7 @@ def undisturbed(timed: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.D
 def repeats_disagree(rows: pd.DataFrame) -> pd.Series:
     """Whether the repeats of each row disagree: bool, by the index of ``rows``.
 
-    Parameters
-    ----------
-    rows
-        Rows with repeats of one GPU and one kind of problem: ``relative_error``.
+    ``rows``: rows with repeats of one GPU and one kind of problem: ``relative_error``.
     """
     errors = rows["relative_error"]
     return errors > _fence(errors, LEAST_ERROR)
@@ -85,10 +71,8 @@ def excess_over_neighbours(rows: pd.DataFrame, size: str = "n", choice: str = "m
     the other sizes by interpolation of logarithms, other variants by their mean logarithm. The
     excess is the second largest over the kinds that a row has, so that two must agree.
 
-    Returns
-    -------
-    pandas.Series
-        float64, by the index of ``rows``; NaN where a row has fewer than two kinds of neighbours.
+    Returns a Series: float64, by the index of ``rows``; NaN where a row has fewer than two kinds of
+    neighbours.
     """
     fastest = rows.sort_values("time_ms").drop_duplicates(["variant", size, choice])
     logs = np.log(fastest["time_ms"])

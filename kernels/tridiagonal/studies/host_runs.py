@@ -30,8 +30,7 @@ VARIANTS = ("strided", "strided_scratch")
 LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
 
-ERRORS_OF_A_TIE = 2.0
-"""Standard errors of the ratio of two medians within which they tie."""
+ERRORS_OF_A_TIE = 2.0  # standard errors of the ratio of two medians within which they tie
 
 
 def host_runs(
@@ -41,13 +40,9 @@ def host_runs(
 
     Whatever the study's candidates are: rows with any m per level.
 
-    Parameters
-    ----------
-    threads
-        Threads per block; any number if None.
-    every_size
-        Sizes that no split of the study names, too; of the other problem parameters only the
-        combinations that the study asks about.
+    ``threads``: threads per block; any number if None.
+    ``every_size``: sizes that no split of the study names, too; of the other problem parameters
+    only the combinations that the study asks about.
     """
     parts = []
     for table in study.sweeps.values():
@@ -115,17 +110,10 @@ def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
     """Choices per size that are as fast as the fastest, within the errors of both.
 
-    Parameters
-    ----------
-    best
-        One row per size and choice, with ``time_ms`` and ``relative_error`` (of the median; where
-        it is not known, the error of a median measured once only is taken).
-
-    Returns
-    -------
-    dict
-        Size -> ascending choices, the fastest among them. Two times tie where they differ by at
-        most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
+    ``best``: one row per size and choice, with ``time_ms`` and ``relative_error`` (of the median;
+    where it is not known, the error of a median measured once only is taken).
+    Returns a dictionary: size -> ascending choices, the fastest among them. Two times tie where
+    they differ by at most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
     """
     found = {}
     for value, rows in best.groupby(size, sort=True):
@@ -141,16 +129,10 @@ def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
     """Cost of one value at every problem.
 
-    Parameters
-    ----------
-    fractions
-        Best time of a problem over the least time with a value; the last level of the index is the
-        value.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``value`` and :data:`launchwise.report.answer.tunables.LOSSES`, by ascending value.
+    ``fractions``: best time of a problem over the least time with a value; the last level of the
+    index is the value.
+    Returns a DataFrame: ``value`` and :data:`launchwise.report.answer.tunables.LOSSES`, by
+    ascending value.
     """
     found = [
         (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)

@@ -127,10 +127,7 @@ def neighbours_figure(
 ) -> Figure:
     """Real and predicted choices against size, a panel per entry.
 
-    Parameters
-    ----------
-    x, y
-        Axes that all panels share.
+    ``x``, ``y``: axes that all panels share.
     """
     panels = [
         Panel(f"{entry.title}, {entry.optima}", _traces(entry, classes), theme.layout(x, y))

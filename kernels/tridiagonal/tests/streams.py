@@ -46,12 +46,8 @@ def stream_sweep(
 ) -> pd.DataFrame:
     """Training rows of every feasible number of streams for each size, with the stages' times.
 
-    Parameters
-    ----------
-    slower
-        Factor of all times.
-    values
-        Tunables that differ from the baseline.
+    ``slower``: factor of all times.
+    ``values``: tunables that differ from the baseline.
     """
     rows = []
     for n in sizes:

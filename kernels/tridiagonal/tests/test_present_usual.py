@@ -20,8 +20,7 @@ RECORDED = ROOT / "data" / "recorded" / "h200"
 GAIN = ["gain", "gain_low", "gain_high"]
 TOLERANCE = 0.01
 
-ANOTHER = {"n": 10**5, "dtype": "float64"}
-"""A problem whose rule these tests change."""
+ANOTHER = {"n": 10**5, "dtype": "float64"}  # a problem whose rule these tests change
 
 
 @pytest.fixture(scope="module")

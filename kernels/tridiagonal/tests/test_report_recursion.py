@@ -36,8 +36,7 @@ Published = dict[str, Records]
 ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
 SIZES = [10**5, 10**6, 2 * 10**6, 5 * 10**6, 10**7, 10**8]
-ERROR = 0.01
-"""Relative standard error of each time: two differ by 2.8 % beyond error."""
+ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond error
 
 CASE = "one, float64, pinned, batch=1"
 

@@ -35,8 +35,7 @@ CHOICES = [4, 8, 16, 32, 64, 128]
 BEST = {"one": [4, 8, 8, 16, 32, 64, 64], "two": [4, 4, 8, 16, 16, 32, 64]}
 """Best m of each size on each GPU; any other loses 10 % for each step away."""
 
-ERROR = 0.01
-"""Relative standard error of each time: two differ by 2.8 % beyond error."""
+ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond error
 
 Published = dict[str, list[dict[str, str]]]
 

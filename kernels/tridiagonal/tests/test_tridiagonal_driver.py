@@ -20,8 +20,7 @@ from launchwise.workloads.builds import Build, real_macro
 
 ADDRESSES = [0x7F8000000000 + 0x10000 * number for number in range(5)]
 STREAM = 0x5566778899AA
-CAPTURED = 0xCA97
-"""The stub says of this stream that it is being captured."""
+CAPTURED = 0xCA97  # the stub says of this stream that it is being captured
 
 CHILD = """
 import sys, threading

@@ -15,8 +15,7 @@ from launchwise.learning.splits import case_numbers
 from .tree import C45Tree
 
 EXAMPLES = ("near_best", "all")
-RARE_BELOW = 3
-"""Classes with fewer examples than this are named in the report."""
+RARE_BELOW = 3  # classes with fewer examples than this are named in the report
 
 
 class C45Recommender(Recommender):
@@ -56,10 +55,7 @@ class C45Recommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")

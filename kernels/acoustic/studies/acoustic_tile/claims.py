@@ -14,8 +14,7 @@ from . import paper_tables
 from .recipe import GLOBAL, ORACLE, PAPERS, PRINTED, Recipe
 
 Statement = tuple[str, str]
-RARELY_PERCENT = 5.0
-"""Largest share of slowed problems for "hardly ever loses", %."""
+RARELY_PERCENT = 5.0  # largest share of slowed problems for "hardly ever loses", %
 
 PLACES = {GLOBAL: "with the tiles of our kernels", PAPERS: "with the paper's program"}
 """Runs that judge the paper's conclusions, to where they hold."""

@@ -30,28 +30,21 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import selected
 from launchwise.tables.times import by_sweep
 
-LIMIT = "best candidate of each problem"
-"""Row of tables 4 and 5 that no model can exceed."""
-
-ONCE = "one launch"
-"""Detail of a cell without a figure, as its row was stopped early."""
+LIMIT = "best candidate of each problem"  # row of tables 4 and 5 that no model can exceed
+ONCE = "one launch"  # detail of a cell without a figure, as its row was stopped early
 
 WALKED, BLOCK, PROGRAM = "omp_tile", "block3d", "openmp"
 
-PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
-"""Columns of a printed tile in the order x, y, z."""
+PRINTED_TILE = ("tile_3", "tile_2", "tile_1")  # columns of a printed tile in the order x, y, z
 
 
 @dataclass(frozen=True)
 class Reading:
     """What a printed tile is measured as."""
 
-    group: str
-    """Title of its columns."""
-    variant: str
-    """Variant that has such tiles."""
-    names: tuple[str, str, str]
-    """Tunables of its tile along x, y and z."""
+    group: str  # title of its columns
+    variant: str  # variant that has such tiles
+    names: tuple[str, str, str]  # tunables of its tile along x, y and z
     untiled: str = "linear"
     """Variant that its gains are relative to; of the variant itself, loops without tiles."""
 
@@ -356,12 +349,9 @@ def recorded_gpu(study: StudyData) -> str:
 def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     """Speed-up of the best walked tile of each test problem, untiled where none is faster.
 
-    Returns
-    -------
-    dict
-        ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without untiled among the
-        candidates; ``blocks``, the mean with thread blocks among them, where there are any. All by
-        the times of the sweep (:func:`by_sweep`). Empty without measurements.
+    Returns a dictionary: ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without
+    untiled among the candidates; ``blocks``, the mean with thread blocks among them, where there
+    are any. All by the times of the sweep (:func:`by_sweep`). Empty without measurements.
     """
     rows = study.timed
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
@@ -391,8 +381,7 @@ def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
     return {record["model"]: record for record in records(scores)}
 
 
-PRINTED_SPEED = "improvement_coefficient"
-"""Column of the published results."""
+PRINTED_SPEED = "improvement_coefficient"  # column of the published results
 
 
 def printed_results(results: Records, speed: Field) -> Iterator[Part]:

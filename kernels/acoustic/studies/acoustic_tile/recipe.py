@@ -23,8 +23,7 @@ FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
 """Runs: the recipe as published, with one filter per problem, and our default models."""
 
-PAPERS = "openmp"
-"""Run as published, on rows of the paper's program."""
+PAPERS = "openmp"  # run as published, on rows of the paper's program
 
 PROGRAM = {
     PAPERS: "the paper's program, one Tukey filter over all times",
@@ -32,12 +31,10 @@ PROGRAM = {
 }
 """Runs on rows of the paper's program, where a GPU has them, to their words."""
 
-PRINTED = "_printed"
-"""End of the name of a model with the hyper-parameters that the paper prints."""
+PRINTED = "_printed"  # end of the name of a model with the hyper-parameters that the paper prints
 
 ORACLE, BEST_TILE = "oracle", "best tile of each problem"
-OURS = {"n_neighbors": "k"}
-"""Printed hyper-parameter to our name, where they differ."""
+OURS = {"n_neighbors": "k"}  # printed hyper-parameter to our name, where they differ
 
 Recipe = Mapping[str, Any]
 

@@ -26,8 +26,7 @@ from . import paper_tables, recipe
 from .claims import differences, judged
 from .paper_tables import PRINTED_SPEED
 
-NEEDED = {"results", "facts", "gpus", "best_tiles"}
-"""Published tables that the section needs."""
+NEEDED = {"results", "facts", "gpus", "best_tiles"}  # published tables that the section needs
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:

@@ -36,10 +36,7 @@ METRICS = {
 def read_counted(folder: Path | None) -> pd.DataFrame | None:
     """Device, problem, variant and :data:`METRICS` of every recorded run; None without a record.
 
-    Raises
-    ------
-    UserError
-        If the file has another number of launches than runs, or lacks a counter.
+    Raises UserError if the file has another number of launches than runs, or lacks a counter.
     """
     if folder is None or not (path := folder / FOLDER / "counters.csv").is_file():
         return None

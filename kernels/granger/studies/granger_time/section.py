@@ -44,8 +44,7 @@ from .verdict import verdict
 PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
 """Rows shown per GPU: two variants, and the fastest verified one."""
 
-NOTABLE = 0.01
-"""Part by which figures of a card may differ without being shown."""
+NOTABLE = 0.01  # part by which figures of a card may differ without being shown
 
 Row = dict[str, Any]
 

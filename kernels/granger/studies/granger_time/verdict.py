@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 
 PUBLISHED = "published"
 
-NEAR = 1.1
-"""Ratio up to which a printed figure holds."""
-
-SMALL = 0.1
-"""Part of the whole up to which a term is small."""
-
-MEMORY = "dram"
-"""Part of the cost model that is device memory."""
+NEAR = 1.1  # ratio up to which a printed figure holds
+SMALL = 0.1  # part of the whole up to which a term is small
+MEMORY = "dram"  # part of the cost model that is device memory
 
 FEWEST_FOR_ORDER = 3
 TITLES = ("claim", "printed", "here", "holds")

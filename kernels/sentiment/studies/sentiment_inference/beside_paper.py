@@ -31,8 +31,7 @@ SHARED = ("separate_tiled", "tiled")
 CPUS = {"eigen_one_core": "C++ with Eigen on one core", "pytorch_cpu": "PyTorch on all cores"}
 """Rows of ``peers.csv`` that speed-ups over the CPU are relative to, in words: the paper's, or what
 was measured instead."""
-CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")
-"""Rows below that of the paper's program."""
+CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")  # rows below that of the paper's program
 ON_HOST = {
     "eigen_one_core": "C++ with Eigen on one core",
     "eigen_all_cores": "C++ with Eigen on all cores",
@@ -42,8 +41,7 @@ ON_HOST = {
 """What may have been measured on a GPU's host, in words."""
 
 
-CPP = "CPU (C++ with Eigen)"
-"""The paper's program on the CPU, as its tables name it."""
+CPP = "CPU (C++ with Eigen)"  # the paper's program on the CPU, as its tables name it
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,9 @@ class Ours:
 
     name: str
     what: str = MISSING
-    all_s: float | None = None
-    """Seconds for all reviews; None without such a measurement."""
-    one_ms: float | None = None
-    """Milliseconds for one review; None without such a measurement."""
-    repeats: str = MISSING
-    """Repeats of all reviews, and of one."""
+    all_s: float | None = None  # seconds for all reviews; None without such a measurement
+    one_ms: float | None = None  # milliseconds for one review; None without such a measurement
+    repeats: str = MISSING  # repeats of all reviews, and of one
 
 
 def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
@@ -336,8 +331,7 @@ def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, c
     return f"{wording.percent(1 - second / first)} %"
 
 
-PUBLISHED_INPUT = "embeddings"
-"""Form of the input in the paper: another one is named."""
+PUBLISHED_INPUT = "embeddings"  # form of the input in the paper: another one is named
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from launchwise.report.fields import decimals, field, significant, table_of
 
 from .measured import GIVEN, MEMORY, TOKENS, Measured, is_once, repeats_of, scientific, time_of
 
-REFERENCE = "float64"
-"""Row of the reference in ``published/held_out.csv``."""
+REFERENCE = "float64"  # row of the reference in ``published/held_out.csv``
 
 
 def held_out(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:

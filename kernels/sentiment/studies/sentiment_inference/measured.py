@@ -18,20 +18,14 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
-TOKENS = 256
-"""Tokens of the published reviews."""
+TOKENS = 256  # tokens of the published reviews
 
 GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
 """Form of the input, in words."""
 
-MEMORY = {"pinned": "page-locked", "pageable": "pageable"}
-"""Kinds of host memory, in words."""
-
-ONCE = "1, stopped early"
-"""Repeats of a row of one launch, in words."""
-
-Row = Mapping[str, object]
-"""A measurement, column to value."""
+MEMORY = {"pinned": "page-locked", "pageable": "pageable"}  # kinds of host memory, in words
+ONCE = "1, stopped early"  # repeats of a row of one launch, in words
+Row = Mapping[str, object]  # a measurement, column to value
 
 
 @dataclass(frozen=True)
@@ -40,12 +34,9 @@ class Measured:
 
     gpu: str
     spec: Spec
-    rows: pd.DataFrame
-    """Rows with a time."""
-    every: pd.DataFrame
-    """All rows."""
-    exact: frozenset[str]
-    """Variants that answer as float32 does: the study's candidates."""
+    rows: pd.DataFrame  # rows with a time
+    every: pd.DataFrame  # all rows
+    exact: frozenset[str]  # variants that answer as float32 does: the study's candidates
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values; a tuple lists several."""

@@ -30,8 +30,7 @@ from .measured import (
     time_of,
 )
 
-TRAINED = Path(__file__).resolve().parents[2] / "network.json"
-"""Figures of the training."""
+TRAINED = Path(__file__).resolve().parents[2] / "network.json"  # figures of the training
 
 WORDS = {
     "naive": "every element of a product reads its whole row and column from global memory",

@@ -13,8 +13,7 @@ from ..neighbours import Learnt
 from .rule import looked_up_ways
 from .series import ADDED, CHOICE, SAVED, SIZE, RecursionSeries, fixed_size_losses, stage_changes
 
-SMALL_PERCENT = 2.5
-"""Loss (%) that the paper calls significant when it is exceeded."""
+SMALL_PERCENT = 2.5  # loss (%) that the paper calls significant when it is exceeded
 
 Row = tuple[str, str, str, bool | None]
 """Conclusion, paper, here, and whether it holds (None: not tested)."""

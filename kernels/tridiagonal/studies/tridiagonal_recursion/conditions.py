@@ -24,29 +24,18 @@ from launchwise.report.measure_again import anew_settings
 if TYPE_CHECKING:
     from .series import RecursionSeries
 
-COPY = "t1_h2d_ms"
-"""Time of the copy of the system to the device."""
-
-UNLIKE = 0.05
-"""Relative difference of the copies from which conditions are called different."""
+COPY = "t1_h2d_ms"  # time of the copy of the system to the device
+UNLIKE = 0.05  # relative difference of the copies from which conditions are called different
 
 
-MISSED = 0.05
-"""Loss at a neighbour from which a size lacks choices of that neighbour."""
+MISSED = 0.05  # loss at a neighbour from which a size lacks choices of that neighbour
 
 
 def copy_ratios(rows: pd.DataFrame, size: str, choice: str) -> pd.Series:
     """Median copy of rows with recursion over that of rows without, by size (index).
 
-    Parameters
-    ----------
-    rows
-        Rows with ``choice`` recursions and, where stages were timed, :data:`COPY`.
-
-    Returns
-    -------
-    pandas.Series
-        float64; NaN where the copies of either were not timed.
+    ``rows``: rows with ``choice`` recursions and, where stages were timed, :data:`COPY`.
+    Returns a Series: float64; NaN where the copies of either were not timed.
     """
     if COPY not in rows:
         return pd.Series(np.nan, index=np.sort(rows[size].unique()))
@@ -66,10 +55,7 @@ def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
     The nearest smaller and the nearest larger size that tried something else tell: one is enough
     where the choices of the size lose more than :data:`MISSED`.
 
-    Parameters
-    ----------
-    flat
-        Rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
+    ``flat``: rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
     """
     best = flat.groupby([size, "variant", "m"])["time_ms"].min().unstack(["variant", "m"])
     times = best.to_numpy()
@@ -79,12 +65,9 @@ def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
 def _missed(row: int, times: np.ndarray) -> float:
     """Largest relative loss of the choices of one size at either neighbour that has others.
 
-    Parameters
-    ----------
-    row
-        Row of the size in ``times``.
-    times
-        ms, float64, shape (sizes, choices): sizes ascending, NaN where a choice was not tried.
+    ``row``: row of the size in ``times``.
+    ``times``: ms, float64, shape (sizes, choices): sizes ascending, NaN where a choice was not
+    tried.
     """
     tried = ~np.isnan(times[row])
     others = np.flatnonzero((~np.isnan(times) & ~tried).any(axis=1))

@@ -23,8 +23,7 @@ from ...learning.series import by_nearness
 from ..host_runs import LEVELS
 from .series import CHOICE, SIZE, RecursionSeries
 
-MOST = len(LEVELS) - 1
-"""Most recursions that the tunables allow."""
+MOST = len(LEVELS) - 1  # most recursions that the tunables allow
 
 
 ONE_LAUNCH, DISAGREE = "one launch", "repeats disagree"
@@ -69,16 +68,9 @@ def chosen_levels(
 ) -> tuple[int, ...] | None:
     """m of each level by the rule of section 3.2, the outermost first.
 
-    Parameters
-    ----------
-    first
-        m of the first recursion; the rule's for the first interface system if None.
-
-    Returns
-    -------
-    tuple
-        ``depth + 1`` values, each the nearest (in its logarithm) that the level's tunable has.
-        None where an interface system is too small to be cut again.
+    ``first``: m of the first recursion; the rule's for the first interface system if None.
+    Returns a tuple: ``depth + 1`` values, each the nearest (in its logarithm) that the level's
+    tunable has. None where an interface system is too small to be cut again.
     """
     found = []
     for place, tunable in enumerate(LEVELS[: depth + 1]):
@@ -96,12 +88,9 @@ def chosen_levels(
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
     """Choice of the rule at each size for each number of recursions, and its loss.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state`` (empty, or why there
-        is no time), ``loss_percent`` against the fastest row of the size (NaN unless the choice's
-        row has repeats).
+    Returns a DataFrame: ``n``, ``depth`` (1 to 4), ``levels`` (m per level, or None), ``state``
+    (empty, or why there is no time), ``loss_percent`` against the fastest row of the size (NaN
+    unless the choice's row has repeats).
     """
     known = {
         (int(row[SIZE]), *(int(row[name]) for name in LEVELS)): row

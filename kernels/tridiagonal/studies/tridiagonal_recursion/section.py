@@ -31,8 +31,7 @@ from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, said_levels, s
 
 __all__ = ["cases", "sections"]
 
-FIXED_M = 10
-"""m of the first recursion in the paper's rule, where its table does not say."""
+FIXED_M = 10  # m of the first recursion in the paper's rule, where its table does not say
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:

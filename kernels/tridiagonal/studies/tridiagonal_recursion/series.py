@@ -35,11 +35,8 @@ from ..host_runs import (
 from .conditions import copy_ratios, lacking_sizes, unlike_sizes
 
 SIZE, CHOICE = "n", "depth"
-FEWEST = 4
-"""Least number of sizes for a trend."""
-
-THREADS = 256
-"""Threads per block, as in the paper."""
+FEWEST = 4  # least number of sizes for a trend
+THREADS = 256  # threads per block, as in the paper
 
 
 @dataclass(frozen=True)
@@ -164,18 +161,15 @@ SAVED = {
 }
 """Stages that the paper expects to shrink with each recursion."""
 
-ADDED = {"t2_d": "the inner levels on the device"}
-"""Stages that hold what each recursion adds."""
+ADDED = {"t2_d": "the inner levels on the device"}  # stages that hold what each recursion adds
 
 
 def stage_changes(case: RecursionSeries) -> pd.DataFrame:
     """Stage times (ms) of the fastest row of every size and depth.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``depth``, ``time_ms``, m per level and a column per stage, ``<stage>_ms``. Stages
-        are timed one after the other, without overlap; their sum is not the time.
+    Returns a DataFrame: ``n``, ``depth``, ``time_ms``, m per level and a column per stage,
+    ``<stage>_ms``. Stages are timed one after the other, without overlap; their sum is not the
+    time.
     """
     columns = [SIZE, CHOICE, "time_ms", *LEVELS, *case.spec.stage_columns]
     return case.best[columns].dropna(subset=case.spec.stage_columns, how="all")

@@ -19,8 +19,7 @@ from . import gains
 from .gains import CHOICE, SIZE, gain_table, largest_gain
 from .series import runs_of_one_design
 
-HOST_STAGE = "t2_h_ms"
-"""Column with the time of stage 2 on the host, which no stream overlaps."""
+HOST_STAGE = "t2_h_ms"  # column with the time of stage 2 on the host, which no stream overlaps
 NAMES = ("gpu", "memory", "dtype", "batch", SIZE)
 
 
@@ -29,13 +28,10 @@ def batch_table(study: StudyData) -> pd.DataFrame:
 
     Batches are no problems of the study, so they come from the sweeps.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of :func:`~gains.gain_table` by GPU, memory, dtype, batch and n, with
-        ``rows_in_all`` (n * batch), by which rows of one GPU and memory are ordered, and
-        ``host_percent``, the share of stage 2 on the host in all stages with one stream. Empty
-        where no batch was measured.
+    Returns a DataFrame: columns of :func:`~gains.gain_table` by GPU, memory, dtype, batch and n,
+    with ``rows_in_all`` (n * batch), by which rows of one GPU and memory are ordered, and
+    ``host_percent``, the share of stage 2 on the host in all stages with one stream. Empty where no
+    batch was measured.
     """
     domain = Domain(
         study.spec, study.profiles, study.settings.candidates, study.settings.constraints

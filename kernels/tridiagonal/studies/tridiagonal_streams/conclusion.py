@@ -26,8 +26,7 @@ LEAST_R2 = {"sum": 0.99, "overhead_small": 0.9, "overhead_big": 0.9}
 """R² on test sizes from which a published form is said to fit."""
 
 
-UNFITTED = Cell("–", detail=UNKNOWN)
-"""Verdict on a claim that there are too few rows for."""
+UNFITTED = Cell("–", detail=UNKNOWN)  # verdict on a claim that there are too few rows for
 
 
 def of_all(good: int, count: int) -> str:
@@ -139,8 +138,7 @@ def fit_claim(laws: FittedLaws, model: str) -> Cell:
     return Cell(f"R² {wording.fixed(r2, 5)}", detail=HOLDS if r2 >= LEAST_R2[model] else FAILS)
 
 
-Claim = tuple[str | Cell, ...]
-"""A claim, the paper's figure, and the figure of each series."""
+Claim = tuple[str | Cell, ...]  # a claim, the paper's figure, and the figure of each series
 
 FIT_CLAIMS = {
     "sum": "The overlapped time is linear in n",
@@ -157,10 +155,7 @@ def conclusion_blocks(
 ) -> Iterator[Block]:
     """The answer, and a table of claims with one column for each series on a whole GPU.
 
-    Parameters
-    ----------
-    optima
-        Title of each series with laws to its :func:`~optima.optima_table`.
+    ``optima``: title of each series with laws to its :func:`~optima.optima_table`.
     """
     used = [series for series in every if series.gpu in study.whole]
     facts, theirs = facts_of(published), published_optima(published)

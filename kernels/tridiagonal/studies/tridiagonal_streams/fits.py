@@ -61,12 +61,9 @@ COEFFICIENTS: tuple[tuple[str, str, str, str], ...] = (
 def fit_table(laws: FittedLaws) -> pd.DataFrame:
     """The published forms on training and test sizes, in the rows of the paper's table.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each ``model`` (``sum``, ``overhead_small`` up to 10^6 rows, ``overhead_big``
-        above) and ``set`` (``train``, ``test``): ``r2``, ``mse`` (ms^2), ``rmse`` (ms),
-        ``relative``; ``observations``, how many. Empty where the forms cannot be fitted.
+    Returns a DataFrame: one row for each ``model`` (``sum``, ``overhead_small`` up to 10^6 rows,
+    ``overhead_big`` above) and ``set`` (``train``, ``test``): ``r2``, ``mse`` (ms^2), ``rmse``
+    (ms), ``relative``; ``observations``, how many. Empty where the forms cannot be fitted.
     """
     if laws.published is None:
         return pd.DataFrame(columns=["model", "set", "r2", "mse", "rmse", "relative"])

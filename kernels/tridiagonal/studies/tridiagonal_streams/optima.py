@@ -26,11 +26,9 @@ LOSSES = {
 def published_optima(published: Mapping[str, Records]) -> pd.DataFrame:
     """The paper's table of optima.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``theirs_measured``, ``theirs_streams`` (predicted), ``theirs_lost_ms`` and
-        ``theirs_lost_percent`` (0 where the prediction is right, NaN where no time is printed).
+    Returns a DataFrame: ``n``, ``theirs_measured``, ``theirs_streams`` (predicted),
+    ``theirs_lost_ms`` and ``theirs_lost_percent`` (0 where the prediction is right, NaN where no
+    time is printed).
     """
     facts = facts_of(published)
     rows = []
@@ -51,16 +49,13 @@ def optima_table(
 ) -> pd.DataFrame:
     """Optima of every size that the paper or the series has.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each size, ascending: columns of :func:`published_optima`; those of
-        ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation alone);
-        ``form_streams``, ``form_lost_ms`` and ``form_lost_percent`` by the published forms fitted
-        here; ``part`` (``training``, ``held out``, empty where only the paper has the size);
-        ``well_measured`` and ``above_bound`` as :func:`~gains.gain_table` has them. Measured optima
-        and losses are NaN where a size is not measured well enough, losses also where the predicted
-        number has no repeated time.
+    Returns a DataFrame: one row for each size, ascending: columns of :func:`published_optima`;
+    those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
+    alone); ``form_streams``, ``form_lost_ms`` and ``form_lost_percent`` by the published forms
+    fitted here; ``part`` (``training``, ``held out``, empty where only the paper has the size);
+    ``well_measured`` and ``above_bound`` as :func:`~gains.gain_table` has them. Measured optima and
+    losses are NaN where a size is not measured well enough, losses also where the predicted number
+    has no repeated time.
     """
     ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
     if laws.published:
@@ -93,10 +88,7 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
 def optima_blocks(optima: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
     """A table for each series with laws; that of the first is open.
 
-    Parameters
-    ----------
-    optima
-        Title of a series to its :func:`optima_table`.
+    ``optima``: title of a series to its :func:`optima_table`.
     """
     for place, (title, found) in enumerate(optima.items()):
         caption = f"Best and predicted number of streams of every size, {title}"

@@ -65,10 +65,8 @@ class FittedLaws:
 class StreamSeries(KindOnGpu):
     """Runs of one GPU and one kind of problem that differ in size and streams alone."""
 
-    runs: pd.DataFrame
-    """All measured rows, those of a single launch too."""
-    gains: pd.DataFrame
-    """As :func:`~gains.gain_table` gives them."""
+    runs: pd.DataFrame  # all measured rows, those of a single launch too
+    gains: pd.DataFrame  # as `gain_table` gives them
     stages: pd.DataFrame
     """``n`` and the times of the stages with one stream, ms: repeated rows only."""
     rows: pd.DataFrame
@@ -76,8 +74,7 @@ class StreamSeries(KindOnGpu):
     compared: pd.DataFrame
     """``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
     one stream's, of one kind at each size (:func:`~gains.of_one_kind`)."""
-    laws: FittedLaws | None
-    """None where there is too little to fit."""
+    laws: FittedLaws | None  # None where there is too little to fit
     creation_ms: float | None
     """Time to create one stream, as the GPU's profile has it; None where it lacks it."""
 

@@ -29,8 +29,7 @@ from .gains import NOT_WELL, ROWS, SIZE
 from .series import StreamSeries
 
 PAPER = "paper, RTX 2080 Ti"
-TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
-"""Words for a point of a time."""
+TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"  # words for a point of a time
 
 
 def stage_table(series: StreamSeries) -> pd.DataFrame:
@@ -38,13 +37,10 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
 
     The optimum of Gómez-Luna and van Werkhoven is sqrt(sum / tau), a real number.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each size, ascending: ``n``; :data:`~choice.OVERLAPPED` and ``sum`` (ms);
-        ``optimum_fitted`` (tau fitted to the overheads) and ``optimum_created`` (tau the measured
-        time to create a stream); ``measured_streams`` (NaN where the size is not measured well
-        enough); ``predicted_streams`` by the laws. NaN where there is no such tau or law.
+    Returns a DataFrame: one row for each size, ascending: ``n``; :data:`~choice.OVERLAPPED` and
+    ``sum`` (ms); ``optimum_fitted`` (tau fitted to the overheads) and ``optimum_created`` (tau the
+    measured time to create a stream); ``measured_streams`` (NaN where the size is not measured well
+    enough); ``predicted_streams`` by the laws. NaN where there is no such tau or law.
     """
     found = series.stages[[SIZE, *OVERLAPPED]].copy()
     found["sum"] = overlapped_ms(found)

@@ -22,8 +22,7 @@ SMALL_PERCENT = 5.0
 """Loss up to which following the trend is called cheap: the paper's largest is 4.0 %."""
 
 
-RANKS = {"second": 2, "third": 3, "fourth": 4}
-"""Ranks of corrected optima that the paper counts."""
+RANKS = {"second": 2, "third": 3, "fourth": 4}  # ranks of corrected optima that the paper counts
 
 Conclusion = tuple[str, str, str, str]
 """Claim, the paper's figure, ours, and in how many of how many cases it holds."""
@@ -43,10 +42,7 @@ def conclusions(
 ) -> Table:
     """One row per conclusion; a case is a GPU and a precision, or a pair of GPUs.
 
-    Parameters
-    ----------
-    occupancy
-        Title of a case to its occupancy at its optima.
+    ``occupancy``: title of a case to its occupancy at its optima.
     """
     facts = facts_of(published)
     rows = (

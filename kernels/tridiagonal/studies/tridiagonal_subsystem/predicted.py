@@ -27,11 +27,8 @@ from .series import CHOICE, SIZE, SIZES
 CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
 """Cards of table III that the rule of the RTX 2080 Ti was used on."""
 
-SIGNIFICANT = 2.5
-"""Loss (%) above which the paper calls it significant."""
-
-SMALLEST = 200_000
-"""Rows below which launches and waits decide, which no datasheet tells of."""
+SIGNIFICANT = 2.5  # loss (%) above which the paper calls it significant
+SMALLEST = 200_000  # rows below which launches and waits decide, which no datasheet tells of
 
 PROBLEM = {"dtype": "float64", "memory": "pinned", "batch": 1}
 DESIGN: dict[str, list[Value]] = {

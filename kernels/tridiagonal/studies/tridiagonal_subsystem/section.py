@@ -33,8 +33,7 @@ from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
 
 __all__ = ["cases", "sections"]
 
-DRAWN = 6
-"""Sizes whose times are drawn against m."""
+DRAWN = 6  # sizes whose times are drawn against m
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:

@@ -22,11 +22,8 @@ from ..disturbed import disturbance
 from ..host_runs import KindOnGpu, by_both_variants, fastest, known_well, one_launch, repeated, ties
 
 SIZE, CHOICE = "n", "m"
-FEWEST = 4
-"""Least number of sizes for a trend."""
-
-SIZES = field(SIZE, lambda size: size, wording.count, "rows")
-"""First column of tables by size."""
+FEWEST = 4  # least number of sizes for a trend
+SIZES = field(SIZE, lambda size: size, wording.count, "rows")  # first column of tables by size
 
 ONE_LAUNCH, DISTURBED, NOT_MEASURED = "one launch", "disturbed", "not measured"
 
@@ -75,17 +72,11 @@ class SubsystemSeries(KindOnGpu):
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
         """Loss of another rule's m at the sizes that both have.
 
-        Parameters
-        ----------
-        rule
-            ``n`` and ``m``, one row per size.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch", "disturbed" or
-            "not measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless ``state`` is
-            empty) and ``tied`` (bool: the rule's m is as fast within the errors of both times).
+        ``rule``: ``n`` and ``m``, one row per size.
+        Returns a DataFrame: ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch",
+        "disturbed" or "not measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless
+        ``state`` is empty) and ``tied`` (bool: the rule's m is as fast within the errors of both
+        times).
         """
         here = self.observed.rename(columns={CHOICE: "best_m", "time_ms": "best_ms"})
         found = rule[[SIZE, CHOICE]].merge(here, on=SIZE)
