@@ -206,19 +206,14 @@ def test_a_size_whose_time_with_one_stream_is_a_single_launch_has_no_law() -> No
 
 
 def test_overheads_are_drawn_with_the_law_that_made_them(page: list[Section]) -> None:
-    laws = section(page, "laws")
-    for name in ("overhead", "overhead-published"):
-        traces = figure(laws, name).panels[0].data
-        assert len(traces) == 2 * (len(STREAMS) - 1)
-        for dots, law in zip(traces[::2], traces[1::2], strict=True):
-            drawn = dict(zip(law["x"], law["y"], strict=True))
-            pairs = [
-                (y, drawn[x])
-                for x, y in zip(dots["x"], dots["y"], strict=True)
-                if None not in (y, drawn[x])
-            ]
-            assert len(pairs) > len(SIZES) / 2
-            assert np.median([abs(measured / value - 1) for measured, value in pairs]) < 0.15
+    traces = figure(section(page, "laws"), "overhead").panels[0].data
+    assert len(traces) == 2 * (len(STREAMS) - 1)
+    for dots, law in zip(traces[::2], traces[1::2], strict=True):
+        drawn = dict(zip(law["x"], law["y"], strict=True))
+        pairs = [(y, drawn[x]) for x, y in zip(dots["x"], dots["y"], strict=True)]
+        pairs = [pair for pair in pairs if None not in pair]
+        assert len(pairs) > len(SIZES) / 2
+        assert np.median([abs(measured / value - 1) for measured, value in pairs]) < 0.15
 
 
 def test_published_forms_have_the_papers_metrics_beside_ours(
@@ -227,7 +222,7 @@ def test_published_forms_have_the_papers_metrics_beside_ours(
     fits = fit_table(laws_of(made)).set_index(["model", "set"])
     # Times made from the laws, but for the overhead of one stream, which is 0 when measured.
     assert (fits["r2"] > 0.95).all()
-    scores, metrics, coefficients, creation = tables(section(page, "laws").blocks, folded=True)
+    scores, metrics = tables(section(page, "laws").blocks, folded=True)
     theirs = [row for row in texts(metrics) if row[1] == PAPER]
     assert theirs[0][2:] == ["0.99998", "–", "–", "0.99999", "0.0200", "–"]
     assert theirs[1][2:] == ["0.95317", "0.00501", "0.0708", "0.95497", "0.00444", "0.0667"]
@@ -235,13 +230,8 @@ def test_published_forms_have_the_papers_metrics_beside_ours(
     ours = [row for row in texts(metrics) if row[1] != PAPER]
     expected = fits["r2"].to_numpy().reshape(3, 2)
     assert [[float(row[2]), float(row[5])] for row in ours] == pytest.approx(expected, abs=1e-5)
-    paper, mine = texts(coefficients)
-    assert paper[1:3] == ["2.189", "0.1471"]
-    assert float(mine[1]) == pytest.approx(2.189, rel=1e-3)
-    assert paper[6] == "0.03566"
     assert len(scores.rows) == 6
     assert sum(row.cells[2].best for row in scores.rows) == 2
-    assert texts(creation)[0][2] == "0.004448"
 
 
 def test_stage_times_stand_beside_the_papers(
@@ -268,17 +258,13 @@ def test_stage_times_stand_beside_the_papers(
     assert names == ["measured", "chosen law", "published form", PAPER, "paper's line"]
 
 
-def test_the_measured_creation_of_a_stream_comes_from_the_profile(published: Published) -> None:
+def test_the_measured_creation_of_a_stream_comes_from_the_profile() -> None:
     study = study_of(sweep("one"))
     profile = study.profiles["one"]
     ceilings = profile.ceilings.model_copy(update={"stream_creation_us": 5.0})
     study.profiles = {"one": profile.model_copy(update={"ceilings": ceilings})}
     (series,) = series_of(study)
     assert series.creation_ms == 0.005
-    *_, creation = tables(section(own(study, published), "laws").blocks, folded=True)
-    fitted, measured, ratio = map(float, texts(creation)[1][1:])
-    assert measured == 0.005
-    assert ratio == pytest.approx(fitted / measured, rel=0.01)
 
 
 def test_every_size_has_both_optima_and_what_predictions_lose(

@@ -20,16 +20,8 @@ from launchwise.report.study import StudyData
 from .paper_tables import PRINTED_SPEED, printed_results, with_problems
 
 FILE = Path("recorded", "recipe.json")
-GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
-"""Runs: the recipe as published, with one filter per problem, and our default models."""
-
+GLOBAL = "recipe"  # run of the recipe as published, on rows of our kernels
 PAPERS = "openmp"  # run as published, on rows of the paper's program
-
-PROGRAM = {
-    PAPERS: "the paper's program, one Tukey filter over all times",
-    "openmp_filter_per_problem": "the paper's program, one Tukey filter per problem",
-}
-"""Runs on rows of the paper's program, where a GPU has them, to their words."""
 
 PRINTED = "_printed"  # end of the name of a model with the hyper-parameters that the paper prints
 
@@ -47,44 +39,34 @@ def read_recipe(study: StudyData) -> Recipe | None:
 
 def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[Block]:
     """The recipe's figures beside the paper's, its hyper-parameter search, and its provenance."""
-    runs = recipe["runs"]
-    overlay = recipe["overlay"]
-    counts = runs[GLOBAL]["training"]
-    removed = counts["removed"]
-    versions = recipe["versions"]
-    trials = overlay["search"]["trials"]
+    run, versions = recipe["runs"][GLOBAL], recipe["versions"]
+    counts = run["training"]
+    removed = counts["removed"]["global"]
     return [
         Text(
             "The recipe of config/paper.yaml on our sweeps: the paper's tiles as "
-            f"{_variants(recipe)}, "
-            f"its eleven features, raw times, unscaled kNN, {trials} trials per model that "
-            "minimise "
-            "the error of predicted times, then the fastest predicted tile. Trained on the "
-            "sizes of "
-            "the paper, tested on its test sizes."
+            f"{_variants(recipe)}, its eleven features, raw times, unscaled kNN, "
+            f"{recipe['overlay']['search']['trials']} trials per model that minimise the error of "
+            "predicted times, then the fastest predicted tile. Trained on the sizes of the paper, "
+            "tested on its test sizes."
         ),
-        _table(recipe, GLOBAL, results, "one Tukey filter over all times, as published"),
-        _table(recipe, PER_PROBLEM, results, "one Tukey filter per problem, on log times"),
-        _table(recipe, DEFAULT, results, "our default models on the paper's tiles alone"),
-        *(_table(recipe, run, results, words) for run, words in PROGRAM.items() if run in runs),
+        _table(run, results),
         Text(
-            "Improved: share of runs faster than untiled (of the program: than its own loops "
-            "without tiles). Speed-up: mean of untiled time over time "
+            "Improved: share of runs faster than untiled. Speed-up: mean of untiled time over time "
             "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
             "measured time and may answer untiled: no model can reach more with these tiles. "
             "Single rows of the sweep judged this run, its models and its best tile: pairs hold "
             "few walked tiles. "
-            f"The filter over all times removes {wording.count(removed['global']['rows'])} of "
+            f"The filter over all times removes {wording.count(removed['rows'])} of "
             f"{wording.count(counts['measured'])} training rows "
-            f"({removed['global']['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
-            f"and all rows of {wording.plural(removed['global']['problems_lost'], 'problem')}; the "
-            f"filter per problem removes {wording.count(removed['problem']['rows'])}.",
+            f"({removed['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
+            f"and all rows of {wording.plural(removed['problems_lost'], 'problem')}.",
             "note",
         ),
         Fold(
             "Hyper-parameters that the searches found, beside the paper's",
             [
-                _hyperparameters(recipe, facts),
+                _hyperparameters(run["models"], facts),
                 Text(
                     f"Seed {recipe['seed']}; searches by Optuna {versions.get('optuna', '–')}, one "
                     "core. The paper does not name its measure of precision; ours is the mean "
@@ -95,9 +77,8 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
         ),
         Text(
             f"Recorded until {wording.moment(recipe['measured_at'])} at commit "
-            f"{_commits(runs)} by benchmarks/paper_recipe.py, "
-            f"{wording.seconds(sum(run['wall_s'] for run in runs.values()) / 60)} minutes for all "
-            f"{wording.count(len(runs))} runs. "
+            f"{wording.short(run['commit'])} by benchmarks/paper_recipe.py, "
+            f"{wording.seconds(run['wall_s'] / 60)} minutes. "
             f"scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
             f"{versions.get('xgboost-cpu', '–')}, LightGBM {versions.get('lightgbm', '–')}.",
             "note",
@@ -105,27 +86,17 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
     ]
 
 
-def _commits(runs: Mapping[str, Any]) -> str:
-    by_commit: dict[str, list[str]] = {}
-    for name, run in runs.items():
-        by_commit.setdefault(wording.short(run["commit"]), []).append(name)
-    if len(by_commit) == 1:
-        return next(iter(by_commit))
-    return wording.listed(f"{commit} ({', '.join(names)})" for commit, names in by_commit.items())
-
-
 def _variants(recipe: Recipe) -> str:
     study = next(entry for entry in recipe["overlay"]["studies"].values() if entry)
     return wording.listed(study["candidates"]["variant"])
 
 
-def _table(recipe: Recipe, run: str, results: Records, words: str) -> Table:
-    here = recipe["runs"][run]["gpus"]
-    models = recipe["runs"][run]["models"]
+def _table(run: Mapping[str, Any], results: Records) -> Table:
+    here, models = run["gpus"], run["models"]
     searched = [name for name in dict.fromkeys(one["model"] for one in results) if name in models]
     printed = [name for name in models if name.endswith(PRINTED)]
     return beside(
-        f"Tables 4 and 5 of the paper beside ours: {words}",
+        "Tables 4 and 5 of the paper beside ours: one Tukey filter over all times, as published",
         field("model", lambda name: models[name]["title"] if name in models else BEST_TILE),
         [*searched, *printed, ORACLE],
         *printed_results(results, field("speed-up", PRINTED_SPEED, unit="× untiled", number=True)),
@@ -155,8 +126,7 @@ HYPERPARAMETERS = [
 ]
 
 
-def _hyperparameters(recipe: Recipe, facts: Mapping[str, str]) -> Table:
-    models = recipe["runs"][GLOBAL]["models"]
+def _hyperparameters(models: Mapping[str, Any], facts: Mapping[str, str]) -> Table:
     rows = []
     for name, model in models.items():
         if name.endswith(PRINTED):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields as fields_of
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
-from launchwise.report.fields import FROM_PAPER, decimals, field, grouped, significant, table_of
+from launchwise.report.fields import FROM_PAPER, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
@@ -30,7 +28,7 @@ from ...recommenders.stream_law.laws import (
 )
 from .gains import CHOICE, SIZE
 from .series import FittedLaws, StreamSeries
-from .stages import PAPER, TEMPLATE, creation_table
+from .stages import PAPER, TEMPLATE
 
 FORMS: dict[str, str] = {
     SumLaw.__name__: "slope·n + constant, errors in ms (published)",
@@ -44,18 +42,6 @@ FORMS: dict[str, str] = {
     SmoothOverheadLaw.__name__: "(constant + scale·(n/10^6)^exponent)·log2(s)",
 }
 """Formula of each law, n the rows of a system and s the number of streams."""
-
-COEFFICIENTS: tuple[tuple[str, str, str, str], ...] = (
-    ("slope", "ns / row", "sum", "sum_per_unknown_ms"),
-    ("constant", "ms", "sum", "sum_constant_ms"),
-    ("small_slope", "ns / row", "overhead, n up to 10^6", "overhead_small_per_unknown_ms"),
-    ("small_streams", "ms", "overhead, n up to 10^6", "overhead_small_per_log10_streams_ms"),
-    ("small_constant", "ms", "overhead, n up to 10^6", "overhead_small_constant_ms"),
-    ("large_slope", "ns / row", "overhead, n above 10^6", "overhead_big_per_unknown_and_log2_ms"),
-    ("large_streams", "ms", "overhead, n above 10^6", "overhead_big_per_log2_ms"),
-    ("large_constant", "ms", "overhead, n above 10^6", "overhead_big_constant_ms"),
-)
-"""Field of the published law, unit, group of columns, and the published fact."""
 
 
 def fit_table(laws: FittedLaws) -> pd.DataFrame:
@@ -104,32 +90,8 @@ def fit_blocks(
         "note",
     )
     yield _scores(fitted)
-    shares = wording.listed(_noise(series) for series, _ in fitted)
-    yield Text(
-        "The overhead is the difference of two whole runs. At the largest size a variation of 1 % "
-        f"of a run is {shares}.",
-        "note",
-    )
     yield _metrics(fitted, published)
-    yield _coefficients(fitted, published)
-    yield creation_table(every, published)
-    yield Text(
-        "A timed run creates no stream: the streams exist before it. So the fitted tau is no time "
-        "of creation, but what each further stream costs a run (copies and launches in smaller "
-        "parts).",
-        "note",
-    )
-    yield _figure(study, fitted, "overhead", "the law that cross-validation chose", _chosen)
-    if any(laws.published for _, laws in fitted):
-        yield _figure(study, fitted, "overhead-published", "the published form fitted here", _form)
-
-
-def _chosen(laws: FittedLaws) -> Law | None:
-    return laws.overhead.law
-
-
-def _form(laws: FittedLaws) -> Law | None:
-    return laws.published[1] if laws.published else None
+    yield _figure(study, fitted)
 
 
 def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
@@ -167,12 +129,6 @@ SCORES = [
 ]
 
 
-def _noise(series: StreamSeries) -> str:
-    """1 % of a run with one stream in % of the sum, at the largest size."""
-    last = series.rows[series.rows[CHOICE] == 1].iloc[-1]
-    return f"{wording.number(last['time_ms'] / last['sum_ms'], 2)} % of the sum ({series.title})"
-
-
 MODELS = {
     "sum": "sum",
     "overhead_small": "overhead, n up to 10^6",
@@ -180,117 +136,65 @@ MODELS = {
 }
 """Names of models in the published table, and for people."""
 SETS = {"train": "training", "test": "test"}
-THEIRS = ("r_squared", "mse_ms2", "rmse_ms")
-"""Columns of the published table: as R², MSE and RMSE of ours."""
+METRICS = {
+    "r2": ("r_squared", "R²", "", decimals(5)),
+    "mse": ("mse_ms2", "MSE", "ms²", wording.number),
+    "rmse": ("rmse_ms", "RMSE", "ms", wording.number),
+}
+"""Metric to its column in the published table, its name, its unit, and how it is shown."""
 
 
 def _metrics(
     fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
 ) -> Table:
     """R², MSE and RMSE of the published forms: the paper's where there are any, then ours."""
-    theirs = {
-        (row["model"], row["set"]): [float(row[name]) if row.get(name) else None for name in THEIRS]
-        for row in published.get("models", [])
-    }
     tables = [(series.title, fit_table(laws)) for series, laws in fitted]
     rows: list[dict[str, Any]] = []
     for model, said in MODELS.items():
-        printed = [theirs.get((model, name), [None] * len(THEIRS)) for name in SETS]
-        if any(name == model for name, _ in theirs):
-            rows.append({"model": said, "on": PAPER, "fits": printed, FROM_PAPER: True})
+        theirs = {row["set"]: row for row in published.get("models", []) if row["model"] == model}
+        if theirs:
+            printed = {
+                f"{part}_{name}": float(value) if value else None
+                for part in SETS
+                for name, (column, *_) in METRICS.items()
+                for value in [theirs.get(part, {}).get(column)]
+            }
+            rows.append({"model": said, "on": PAPER, **printed, FROM_PAPER: True})
         for title, fits in tables:
-            own = fits[fits["model"] == model].set_index("set")[["r2", "mse", "rmse"]]
-            if len(own):
-                found = own.loc[list(SETS)].to_numpy().tolist()
-                rows.append({"model": said, "on": title, "fits": found})
-    scores = (
-        ("R²", "", decimals(5)),
-        ("MSE", "ms²", wording.number),
-        ("RMSE", "ms", wording.number),
-    )
+            own = records(fits[fits["model"] == model])
+            ours = {f"{fit['set']}_{name}": fit[name] for fit in own for name in METRICS}
+            rows += [{"model": said, "on": title, **ours}] if ours else []
     fields = [field("model", "model"), field("fitted on", "on")]
-    for part, group in enumerate(SETS.values()):
-        for place, (name, unit, shown) in enumerate(scores):
-            value = partial(_fit, part=part, place=place)
-            fields += grouped(group, field(name, value, shown, unit))
+    for part, group in SETS.items():
+        for name, (_, title, unit, shown) in METRICS.items():
+            fields += grouped(group, field(title, f"{part}_{name}", shown, unit))
     return table_of("Published forms of the laws: the paper's fit and ours", fields, rows)
 
 
-def _fit(row: Mapping[str, Any], part: int, place: int) -> Any:
-    return row["fits"][part][place]
-
-
-def _coefficients(
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
-) -> Table:
-    """Coefficients of the published forms: the paper's, then ours; then those of chosen laws."""
-    facts = facts_of(published)
-    printed = {name: float(facts[fact]) for name, *_, fact in COEFFICIENTS if fact in facts}
-    rows: list[dict[str, Any]] = []
-    if printed:
-        rows.append({"on": PAPER, "chosen": "–", FROM_PAPER: True, **printed})
-    for series, laws in fitted:
-        said = f"sum: {_said(laws.sum.law)}; overhead: {_said(laws.overhead.law)}"
-        row: dict[str, Any] = {"on": series.title, "chosen": said}
-        for law in laws.published or ():
-            row |= vars(law)
-        rows.append(row)
-    fields = [field("fitted on", "on")]
-    for name, unit, group, _ in COEFFICIENTS:
-        value = partial(_in_unit, name=name, unit=unit)
-        title = name.split("_")[-1]
-        fields += grouped(group, field(title, value, significant(4), unit))
-    fields.append(field("chosen laws", "chosen"))
-    return table_of("Coefficients of the published forms, and of the chosen laws", fields, rows)
-
-
-def _in_unit(row: Mapping[str, Any], name: str, unit: str) -> float | None:
-    value = row.get(name)
-    return value if value is None or unit == "ms" else 1e6 * value
-
-
-def _said(law: Law) -> str:
-    values = ((one.name, getattr(law, one.name)) for one in fields_of(law))  # type: ignore[arg-type]
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in values)
-
-
-def _figure(
-    study: StudyData,
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]],
-    name: str,
-    by: str,
-    law_of: Callable[[FittedLaws], Law | None],
-) -> Figure:
+def _figure(study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Figure:
     counts = sorted({int(count) for one, _ in fitted for count in one.rows[CHOICE] if count > 1})
     panels = []
     for series, laws in fitted:
-        law = law_of(laws)
-        traces = []
         shown = series.rows["overhead_ms"].where(series.rows["overhead_ms"] > 0)
         every_size = sorted(series.rows[SIZE].unique())
+        traces = []
         for place, count in enumerate(counts):
             own, title = series.rows[CHOICE] == count, f"{count} streams"
-            sizes, colour = series.rows.loc[own, SIZE], theme.colour(place)
-            style: dict[str, Any] = {
-                "name": title,
-                "colour_": colour,
-                "size": 5.5,
-                "template": TEMPLATE,
-            }
-            traces.append(theme.dots(sizes, shown[own], **style))
-            if law is not None:
-                drawn = pd.Series(law.predict(every_size, count))
-                style = {"name": f"{title}, law", "template": TEMPLATE, "markers": False}
-                drawn = drawn.where(drawn > 0)
-                traces.append(theme.line(every_size, drawn, place=place, **style))
+            style: dict[str, Any] = {"size": 5.5, "template": TEMPLATE}
+            colour, sizes = theme.colour(place), series.rows.loc[own, SIZE]
+            traces.append(theme.dots(sizes, shown[own], name=title, colour_=colour, **style))
+            law = pd.Series(laws.overhead.law.predict(every_size, count))
+            style = {"template": TEMPLATE, "markers": False, "place": place}
+            traces.append(theme.line(every_size, law.where(law > 0), name=f"{title}, law", **style))
         x = theme.log_axis(f"{SIZE} (rows)", series.rows[SIZE])
         y = theme.log_axis("overhead (ms)", shown.dropna())
         panels.append(Panel(series.title, traces, theme.layout(x, y)))
     return Figure(
-        id=f"{study.name}-{name}",
+        id=f"{study.name}-overhead",
         caption=(
-            f"Overhead of streams: dots are measured, lines are {by}. Overheads below 0 cannot be "
-            "drawn on this axis; there runs vary by more than streams cost."
+            "Overhead of streams: dots are measured, lines are the law that cross-validation "
+            "chose. Overheads below 0 cannot be drawn on this axis; there runs vary by more than "
+            "streams cost."
         ),
         alt=f"Dots and lines: milliseconds of overhead against {SIZE}, by number of streams.",
         panels=panels,

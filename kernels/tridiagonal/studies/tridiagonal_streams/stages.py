@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
 from launchwise.report.fields import (
@@ -18,7 +18,6 @@ from launchwise.report.fields import (
     field,
     grouped,
     lines,
-    significant,
     table_of,
 )
 from launchwise.report.study import StudyData
@@ -209,25 +208,3 @@ def _line(sizes: pd.Series, law: Law, name: str, colour: str, dash: str) -> dict
     values = pd.Series(law.predict(sizes), index=sizes.index)
     style: dict[str, Any] = {"name": name, "colour_": colour, "dash_": dash, "markers": False}
     return theme.line(sizes, values.where(values > 0), place=0, template=TEMPLATE, **style)
-
-
-def creation_table(every: Sequence[StreamSeries], published: Mapping[str, Records]) -> Block:
-    """tau of every series: fitted to overheads, and as the measured creation of a stream."""
-    rows: list[dict[str, Any]] = []
-    theirs = facts_of(published).get("stream_creation_rtx2080ti_ms")
-    if theirs:
-        rows.append({"on": PAPER, "fitted": None, "creation": float(theirs), "ratio": None})
-    for series in every:
-        fitted, creation = series.laws.creation.tau if series.laws else None, series.creation_ms
-        ratio = fitted / creation if fitted and creation else None
-        rows.append({"on": series.title, "fitted": fitted, "creation": creation, "ratio": ratio})
-    fields = [
-        field("GPU and problems", "on"),
-        *grouped(
-            "tau",
-            field("fitted to overheads", "fitted", significant(4), "ms"),
-            field("creation of a stream", "creation", significant(4), "ms"),
-        ),
-        field("fitted / creation", "ratio", wording.number),
-    ]
-    return table_of("tau, the overhead per stream of the earlier model", fields, rows)
