@@ -13,8 +13,7 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Cell, Figure, Key, Panel
 from launchwise.report.fields import THEIRS, Field, field, grouped
 
-from ..learning.optima import Classification, classify_optima
-from ..learning.published_split import SPLITS, PublishedSplit, as_published
+from ..learning.optima import SPLITS, Classification, PublishedSplit, as_published, classify_optima
 
 SEED = 2026
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.tridiagonal.studies.disturbed import (
+from kernels.tridiagonal.studies.host_runs import (
     APART,
     DISAGREE,
     LEAST_ERROR,

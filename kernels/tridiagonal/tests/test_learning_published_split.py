@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernels.tridiagonal.learning.published_split import (
+from kernels.tridiagonal.learning.optima import (
     FOLDS,
     SPLITS,
     TEST_SHARE,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kernels.tridiagonal.studies.tridiagonal_subsystem.predicted import (
+from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
     CARDS,
     predicted_losses,
     predicted_transfer,

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kernels.tridiagonal.studies.host_runs import LEVELS
-from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
+from kernels.tridiagonal.studies.tridiagonal_recursion.conclusions import (
     SizeRule,
     chosen_levels,
     looked_up,

@@ -17,13 +17,19 @@ from kernels.tridiagonal.recommenders.stream_law.laws import (
     PUBLISHED_SUM,
     STREAMS,
 )
-from kernels.tridiagonal.studies.tridiagonal_streams.batches import batch_table
-from kernels.tridiagonal.studies.tridiagonal_streams.conclusion import bound_claim, published_shares
-from kernels.tridiagonal.studies.tridiagonal_streams.fits import fit_table
+from kernels.tridiagonal.studies.tridiagonal_streams.fits import (
+    fit_table,
+    optima_table,
+    published_optima,
+)
 from kernels.tridiagonal.studies.tridiagonal_streams.gains import NOT_WELL
-from kernels.tridiagonal.studies.tridiagonal_streams.optima import optima_table, published_optima
+from kernels.tridiagonal.studies.tridiagonal_streams.section import bound_claim, published_shares
 from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
-from kernels.tridiagonal.studies.tridiagonal_streams.series import FittedLaws, series_of
+from kernels.tridiagonal.studies.tridiagonal_streams.series import (
+    FittedLaws,
+    batch_table,
+    series_of,
+)
 from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     PAPER,
     published_stage_table,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from kernels.tridiagonal.studies.disturbed import APART, DISAGREE
+from kernels.tridiagonal.studies.host_runs import APART, DISAGREE
 from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
     block_losses,
     chosen_by_occupancy,

@@ -26,8 +26,7 @@ from ...learning.optima import corrected_optima, observed_optima
 from ..host_runs import fastest, ties
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .conditions import conditions
-from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, said_levels, stages
+from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, conditions, said_levels, stages
 
 __all__ = ["cases", "sections"]
 

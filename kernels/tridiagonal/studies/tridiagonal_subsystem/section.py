@@ -27,9 +27,8 @@ from launchwise.report.study import StudyData
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
-from .left_out import left_out
 from .resources import optimum_occupancy, resources
-from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
+from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases, left_out
 
 __all__ = ["cases", "sections"]
 

@@ -1,4 +1,4 @@
-"""Times of sub-system sizes on one GPU, and their optima.
+"""Times of sub-system sizes on one GPU, their optima, and rows that are left out.
 
 Rows are those of the study's candidates, by both variants. Optima, losses and gains use rows with
 repeats that nothing disturbed; other rows only say that a size was tried.
@@ -6,20 +6,38 @@ repeats that nothing disturbed; other rows only say that a size was tried.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.fields import field
+from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.fields import field, significant, table_of
 from launchwise.report.figures import kinds_of
+from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, observed_optima, with_a_choice
-from ..disturbed import disturbance
-from ..host_runs import KindOnGpu, by_both_variants, fastest, known_well, one_launch, repeated, ties
+from ..host_runs import (
+    APART,
+    DISAGREE,
+    LEAST_ERROR,
+    LEAST_EXCESS,
+    OUTER,
+    KindOnGpu,
+    by_both_variants,
+    disturbance,
+    fastest,
+    known_well,
+    one_launch,
+    repeated,
+    ties,
+)
 
 SIZE, CHOICE = "n", "m"
 FEWEST = 4  # least number of sizes for a trend
@@ -116,3 +134,72 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
             dtype = str(rows["dtype"].iloc[0])
             found.append(SubsystemSeries(gpu, kind, dtype, study.spec, rows, stopped, disturbed))
     return sorted(found, key=lambda case: study.profiles[case.gpu].is_slice)
+
+
+NOTE = (
+    "No optimum, loss or gain of this page rests on these rows. Repeats disagree: the relative "
+    f"error of the time is above {100 * LEAST_ERROR:g} % and beyond Tukey's outer fence "
+    f"({OUTER:g} interquartile ranges) over the rows of the GPU and problems. Longer than its "
+    f"neighbours: the time exceeds by more than {100 * np.expm1(LEAST_EXCESS):.3g} %, and beyond "
+    "that fence of the excess, what two of three kinds of neighbours let expect (other m, other "
+    "sizes, the other variant). One launch: stopped early. If the fastest row of a size and m is "
+    "one of these, the m has no time at that size."
+)
+
+
+def left_out(every: Sequence[SubsystemSeries]) -> Iterator[Block]:
+    """How many rows were left out of every case, and the disturbed ones by name."""
+    yield table_of("Rows that are left out", COUNTS, [_counts(case) for case in every])
+    yield Text(NOTE, "note")
+    for case in every:
+        if len(case.disturbed):
+            rows = case.disturbed.sort_values([SIZE, CHOICE, "variant"])
+            count = wording.plural(len(rows), "disturbed row")
+            yield Fold(
+                f"{case.title}: {count}",
+                [
+                    table_of(f"Disturbed rows of {case.title}", ROWS, rows),
+                    Text("Settings that measure them again:", "label"),
+                    Text(settings_of(case, rows), "code"),
+                ],
+            )
+
+
+def settings_of(case: SubsystemSeries, rows: pd.DataFrame) -> str:
+    """Settings that measure rows of a case again, as YAML."""
+    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
+    keys = rows[columns].itertuples(index=False, name=None)
+    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
+
+
+def _counts(case: SubsystemSeries) -> dict[str, Any]:
+    doubtful = pd.concat([case.disturbed, case.stopped])
+    known = pd.MultiIndex.from_frame(case.rows[[SIZE, CHOICE]])
+    tried = pd.MultiIndex.from_frame(doubtful[[SIZE, CHOICE]]).unique()
+    return {
+        "case": case.title,
+        "rows": len(case.rows),
+        "disagree": (case.disturbed["why"] == DISAGREE).sum(),
+        "apart": (case.disturbed["why"] == APART).sum(),
+        "stopped": len(case.stopped),
+        "unknown": int((~tried.isin(known)).sum()),
+    }
+
+
+COUNTS = [
+    field("GPU and problems", "case"),
+    field("used", "rows", wording.count, "rows"),
+    field(DISAGREE, "disagree", wording.count, "rows"),
+    field(APART, "apart", wording.count, "rows"),
+    field("one launch", "stopped", wording.count, "rows"),
+    field(f"{CHOICE} without a time", "unknown", wording.count, "sizes and m"),
+]
+
+ROWS = [
+    field(SIZE, SIZE, wording.count, "rows"),
+    field(CHOICE, CHOICE, wording.count, "rows"),
+    field("variant", "variant"),
+    field("time", "time_ms", significant(4), "ms"),
+    field("± error", "relative_error", wording.percent, "%"),
+    field("why", "why"),
+]
