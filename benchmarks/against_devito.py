@@ -165,9 +165,8 @@ def ours(n: int, order: int, few: int, many: int) -> dict[str, Any]:
     from simulation import by_turns, kernel_alone
 
     from kernels.acoustic.simulation import stability_limit
-    from kernels.acoustic.simulation.choices import choice
     from kernels.acoustic.simulation.opening import facts, spec
-    from kernels.acoustic.simulation.problem import Grid
+    from kernels.acoustic.simulation.problem import Grid, choice
     from launchwise.measuring.telemetry import Telemetry, nvml_source
 
     grid = Grid((n, n, n), np.dtype("float32"), order, SPACING)

@@ -23,10 +23,9 @@ from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
 from kernels.acoustic.simulation import propagate, stability_limit
-from kernels.acoustic.simulation.choices import choice
 from kernels.acoustic.simulation.opening import card_with, facts, spec
-from kernels.acoustic.simulation.problem import Grid
-from kernels.acoustic.simulation.wave import Wave, points_build, step_build
+from kernels.acoustic.simulation.problem import Grid, choice
+from kernels.acoustic.simulation.running import Wave, points_build, step_build
 from launchwise.measuring.cards import cards
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 

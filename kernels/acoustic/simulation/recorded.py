@@ -20,7 +20,7 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
-from .choices import FILE
+from .problem import FILE
 
 VARIANTS = ("stream_tensor", "stream")
 COLUMNS = ("tile_x", "tile_y", "stages", "blocks_per_sm", "z_chunks")

@@ -15,10 +15,8 @@ from launchwise.workloads.workload import Buffer
 
 from ...calling.arrays import LEGACY_STREAM, Kind, Libraries, not_contiguous, stream_handle
 from ...calling.driver import Argument, Card
-from . import choices
-from .problem import TYPES, Grid
-from .running import Asked, Run, Shot, Told
-from .wave import Wave, points_build, step_build
+from .problem import TYPES, Grid, checked, choice
+from .running import Asked, Run, Shot, Told, Wave, points_build, step_build
 
 Opened = Callable[[int, Sequence[Build]], Card]
 
@@ -57,9 +55,9 @@ class Simulator:
         asked = _asked(given.shape, given.dtype, source, steps, **how)
         facts = self._facts(given.device)
         chosen = (
-            choices.choice(asked.grid, self._spec, facts)
+            choice(asked.grid, self._spec, facts)
             if configuration is None
-            else choices.checked(configuration, self._spec)
+            else checked(configuration, self._spec)
         )
         builds = [
             points_build(asked.grid.dtype.name),

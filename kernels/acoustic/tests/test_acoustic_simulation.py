@@ -15,8 +15,7 @@ from absorption import left_by_layer
 from kernels.acoustic.examples import shot
 from kernels.acoustic.host.stencil import weights
 from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
-from kernels.acoustic.simulation.choices import FILE
-from kernels.acoustic.simulation.problem import Grid
+from kernels.acoustic.simulation.problem import FILE, Grid
 from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError

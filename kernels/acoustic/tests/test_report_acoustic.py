@@ -12,7 +12,7 @@ import pytest
 import yaml
 from acoustic_pages import FOLDER, KERNEL, LINEAR, measured, program
 
-from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
+from kernels.acoustic.studies.acoustic_tile import claims, paper_tables
 from kernels.acoustic.studies.acoustic_tile.section import sections as own
 from launchwise.experiment.published import Records, read_tables
 from launchwise.measuring.extension import named
@@ -210,7 +210,7 @@ def test_the_recorded_recipe_stands_beside_the_paper(published: dict[str, Record
         "acoustic_tile-paper",
         "acoustic_tile-recipe",
     ]
-    run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.GLOBAL]
+    run = json.loads((FOLDER / claims.FILE).read_text())["runs"][claims.GLOBAL]
     (table,) = tables(found)
     groups = [group for group, _ in table.groups][1:]
     assert groups[:2] == ["paper, RTX 2080 Super: 60 problems", "paper, V100: 114 problems"]
@@ -228,7 +228,7 @@ def test_without_a_recorded_recipe_there_is_less(
 ) -> None:
     folder = tmp_path / "acoustic_tile"
     shutil.copytree(FOLDER, folder)
-    (folder / recipe.FILE).unlink()
+    (folder / claims.FILE).unlink()
     (beside,) = own(dataclasses.replace(measured(LINEAR), folder=folder), published)
     assert beside.id == "acoustic_tile-paper"
     judged = next(block for block in beside.blocks if isinstance(block, Bullets))

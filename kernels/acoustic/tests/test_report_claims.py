@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from acoustic_pages import FOLDER, KERNEL, LINEAR, measured, program
 
-from kernels.acoustic.studies.acoustic_tile import claims, recipe
+from kernels.acoustic.studies.acoustic_tile import claims
 from launchwise.experiment.published import Records, facts_of
 from tests.support.report_study import study
 
@@ -39,7 +39,7 @@ def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
     """A recorded run with figures per GPU."""
     titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
     models = {**titles, "tree_printed": {"title": "tree, printed"}}
-    return {"runs": {recipe.GLOBAL: {"models": models, "gpus": gpus}}}
+    return {"runs": {claims.GLOBAL: {"models": models, "gpus": gpus}}}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_papers_program_is_judged_beside_the_tiles_of_our_kernels(
     ours, theirs = (
         {"one": {"tree": figures(1.1, share), "oracle": figures(1.2)}} for share in (60, 80)
     )
-    runs = recorded(**ours)["runs"] | {recipe.PAPERS: recorded(**theirs)["runs"][recipe.GLOBAL]}
+    runs = recorded(**ours)["runs"] | {claims.PAPERS: recorded(**theirs)["runs"][claims.GLOBAL]}
     said = [
         statement for statement, _ in claims.judged(measured(LINEAR), published, {"runs": runs})
     ]

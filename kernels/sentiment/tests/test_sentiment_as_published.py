@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.sentiment.host.imdb import TESTED, TOKENS, TRAINED, read_imdb, read_vectors, subset
 from kernels.sentiment.host.network import EMBEDDING, read_trained
 from kernels.sentiment.host.reviews import Review
+from kernels.sentiment.host.training import TESTED, TOKENS, TRAINED, read_imdb, read_vectors, subset
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 from launchwise.workloads.declared.own_functions import import_from

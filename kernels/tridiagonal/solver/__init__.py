@@ -7,8 +7,7 @@ from typing import Any
 
 from ...calling.driver import CudaError
 from ..host.accuracy import InaccurateSolution
-from .checks import NotDominant
-from .plans import MOST_BYTES, MOST_PLANS, TooLittleMemory
+from .plans import MOST_BYTES, MOST_PLANS, NotDominant, TooLittleMemory
 from .solving import Check, DeviceSolver
 
 __all__ = [

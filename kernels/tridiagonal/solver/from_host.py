@@ -15,9 +15,8 @@ from ..host.accuracy import backward_error
 from ..host.host_solution import HostArrays, solution_with_host
 from ..host.launches import Arrays, DeviceSolution
 from ..host.plan import Choice
-from .checks import NotDominant, Shape, insist_on_accuracy
-from .choices import chosen, insist_on_fit
-from .solving import shape_of
+from .plans import NotDominant, Shape, insist_on_accuracy
+from .solving import chosen, insist_on_fit, shape_of
 
 
 class HostSolver:

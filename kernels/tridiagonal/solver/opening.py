@@ -13,8 +13,8 @@ from launchwise.workloads.spec import load_spec
 from ...calling.driver import Card, located
 from ...calling.kept_kernels import kept_bundle
 from ..host.launches import LAYOUTS, build
-from .checks import SOURCE as CHECKS
 from .interleaved import SOURCE as INTERLEAVED
+from .plans import SOURCE as CHECKS
 
 __all__ = ["kernels", "located", "open_card", "wait_for"]
 

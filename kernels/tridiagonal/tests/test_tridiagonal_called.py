@@ -14,12 +14,10 @@ from test_tridiagonal import error, system
 from kernels.calling.arrays import read_capsule, stream_handle
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.solver import NotDominant, TooLittleMemory, solve
-from kernels.tridiagonal.solver.checks import Shape
-from kernels.tridiagonal.solver.choices import usual_choice
 from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
-from kernels.tridiagonal.solver.plans import Plan, PlanCache
-from kernels.tridiagonal.solver.solving import DeviceSolver
+from kernels.tridiagonal.solver.plans import Plan, PlanCache, Shape
+from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 

@@ -13,8 +13,8 @@ import pytest
 from samples import ROOT
 
 from kernels.tridiagonal.host.launches import LAYOUTS, build
-from kernels.tridiagonal.solver.checks import SOURCE
 from kernels.tridiagonal.solver.interleaved import interleaved_words
+from kernels.tridiagonal.solver.plans import SOURCE
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, real_macro
 

@@ -14,8 +14,8 @@ from docs.generator.recorded_answers import device_choices
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
-from kernels.tridiagonal.solver.choices import TYPES, Choice, usual_choice
 from kernels.tridiagonal.solver.from_host import HostSolver
+from kernels.tridiagonal.solver.solving import TYPES, Choice, usual_choice
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import usual_configuration
 from tests.support.host_device import HostDevice

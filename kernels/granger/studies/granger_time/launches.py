@@ -18,7 +18,7 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
 
-from .formula import Facts, span
+from .formula import ONCE, PUBLISHED, Facts, span
 
 FOLDER = Path("recorded")
 METRICS = {
@@ -126,7 +126,6 @@ def _each(values: pd.Series) -> str:
     return wording.listed([wording.fixed(value, 2) for value in values])
 
 
-PUBLISHED, ONCE = "published", "no_duplicates"
 TYPES = ("float32", "float64")
 
 
