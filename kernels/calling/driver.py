@@ -99,7 +99,6 @@ class Driver:
         return int(self._calls[name](*arguments))
 
     def error(self, name: str, code: int) -> CudaError:
-        """The error that a code stands for."""
         text = ctypes.c_char_p()
         self._calls["cuGetErrorName"](code, byref(text))
         return CudaError(f"{name}: {(text.value or b'unknown error').decode()} ({code})")
@@ -126,8 +125,6 @@ def located(pointer: int) -> int:
 
 
 class Memory:
-    """Device memory with its size."""
-
     def __init__(self, allocation: int, nbytes: int) -> None:
         self.allocation = allocation
         self.nbytes = nbytes
@@ -163,7 +160,6 @@ class Card:
         return found.value
 
     def take_kernels(self, path: Path) -> None:
-        """Kernels come from the bundle at ``path``."""
         self._bundle = Bundle(path)
 
     @contextmanager
@@ -192,11 +188,9 @@ class Card:
             self.driver("cuMemFree_v2", buffer.allocation)  # type: ignore[attr-defined]
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> Memory:
-        """Some bytes of a buffer."""
         return Memory(buffer.allocation + offset, nbytes)  # type: ignore[attr-defined]
 
     def free_memory(self) -> int:
-        """Bytes that can be allocated."""
         free, total = c_size_t(), c_size_t()
         with self.current():
             self.driver("cuMemGetInfo_v2", byref(free), byref(total))
@@ -209,7 +203,6 @@ class Card:
             self.driver("cuMemcpyHtoDAsync_v2", to, values.ctypes.data, values.nbytes, stream)
 
     def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
-        """Fill ``values`` from ``buffer``, after what is queued on the stream."""
         origin: int = buffer.allocation  # type: ignore[attr-defined]
         with self.current():
             self.driver("cuMemcpyDtoHAsync_v2", values.ctypes.data, origin, values.nbytes, stream)
@@ -227,12 +220,10 @@ class Card:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def settle(self) -> None:
-        """Wait for all work on the device."""
         with self.current():
             self.driver("cuCtxSynchronize")
 
     def wait(self, stream: int) -> None:
-        """Wait for what is queued on a stream."""
         with self.current():
             self.driver("cuStreamSynchronize", stream)
 
@@ -361,7 +352,6 @@ class PreparedLaunches:
         return 0
 
     def close(self) -> None:
-        """Release what the driver keeps, once nothing is queued any more."""
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)
         self._graph.close()

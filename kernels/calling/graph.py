@@ -101,7 +101,6 @@ class ChainGraph:
         return int(self._launch(self._ready, self._stream))
 
     def close(self) -> None:
-        """Release the driver's memory, once nothing is queued any more."""
         if self._ready:
             self._library["cuGraphExecDestroy"](self._ready)
         if self._graph:

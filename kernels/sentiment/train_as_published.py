@@ -11,7 +11,6 @@ from launchwise.workloads.declared.own_functions import import_from
 def main(
     folder: Path, reviews: Path, vectors: Path, seed: int, network: Path, figures: Path
 ) -> None:
-    """Write the network and what it reached on as many reviews as published."""
     training = import_from(folder, "host.training")
     write_trained = import_from(folder, "host.network").write_trained
     parts = training.read_imdb(reviews)

@@ -95,7 +95,6 @@ class Grid:
 
     @property
     def array_bytes(self) -> int:
-        """Bytes of one array of the simulation."""
         return self.shape[0] * self.shape[1] * self.pitch * self.dtype.itemsize
 
     def at(self, position: Position) -> int:

@@ -23,12 +23,10 @@ THREADS = 256
 
 
 def points_build(dtype: str) -> Build:
-    """Build of the kernels beside the time step."""
     return Build.of(POINTS, real_macro(dtype))
 
 
 def step_build(grid: Grid, configuration: Mapping[str, Any], damped: bool, spec: Spec) -> Build:
-    """Build of the time step's kernel."""
     elements = grid.shape[0] * grid.shape[1] * grid.pitch
     defines = {
         **stencil_macros(grid.order, grid.dtype.name, elements),
@@ -188,7 +186,6 @@ class Wave:
         self._run([Launch(kernel, "unpad", *shape, (to, latest, *sizes))], *pointers)
 
     def close(self) -> None:
-        """Release everything, after what is queued."""
         self.machine.settle()
         for prepared in self._prepared:
             prepared.close()
@@ -230,8 +227,6 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shot:
-    """Result of a simulation."""
-
     traces: Any
     """u at each receiver after each step: type of the velocity, shape (steps, receivers)."""
     snapshots: Any  # u after the steps that were asked for: shape (snapshots, nz, ny, nx)
@@ -360,7 +355,6 @@ class Run:
         return found
 
     def close(self) -> None:
-        """Release everything."""
         if self._wave is not None:
             self._wave.close()
         if self._velocity is not None:

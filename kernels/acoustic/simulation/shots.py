@@ -50,7 +50,6 @@ class Simulator:
         progress: bool,
         **how: Any,
     ) -> Shot:
-        """See :func:`kernels.acoustic.simulation.propagate`."""
         given = self._given(velocity, how.pop("stream"))
         asked = _asked(given.shape, given.dtype, source, steps, **how)
         facts = self._facts(given.device)
@@ -152,12 +151,10 @@ class HostVelocity:
             run.machine.release(buffer)
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """Keep u as it is now as a snapshot."""
         wave.copy_field(self._room)
         run.machine.read(self._room, self.snapshots[number], wave.stream)
 
     def traces(self, values: np.ndarray) -> np.ndarray:
-        """Traces as an array of the caller's library."""
         return values
 
 
@@ -185,13 +182,11 @@ class DeviceVelocity:
         yield Argument(0, self._nbytes), self._pointer
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """Keep u as it is now as a snapshot."""
         field = self.snapshots[number]
         pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
         wave.copy_field(Argument(0, self._nbytes), int(pointer))
 
     def traces(self, values: np.ndarray) -> Any:
-        """Traces as an array of the caller's library."""
         if self._library is None:
             return values
         if self._library.__name__ == "torch":

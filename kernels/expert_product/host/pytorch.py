@@ -87,6 +87,5 @@ class PyTorch(LibraryRun):
         cuda.memcpy_dtod(address(self._out), found.data_ptr(), found.numel() * found.element_size())
 
     def close(self) -> None:
-        """Give the memory back to the device."""
         self._given = self._found = None
         self._torch.cuda.empty_cache()

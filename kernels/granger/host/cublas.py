@@ -82,5 +82,4 @@ class Cublas(LibraryRun):
         copy(aligned=False)
 
     def close(self) -> None:
-        """Release cuBLAS's own memory."""
         self._library.cublasDestroy_v2(self._handle)

@@ -71,7 +71,6 @@ class Eigen:
 
     @property
     def version(self) -> str:
-        """Release of Eigen, such as 3.4.0."""
         rest, minor = divmod(int(self._library.eigen_version()), 100)
         return f"{rest // 100}.{rest % 100}.{minor}"
 

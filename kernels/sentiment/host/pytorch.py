@@ -75,16 +75,13 @@ class PyTorch(LibraryRun):
             self._found = self._run(torch, self._weights, self._table, self._given, self._count)
 
     def answered(self) -> np.ndarray:
-        """Logits of the last run, (cases, 2) float32; waits for it."""
         self._torch.cuda.synchronize()
         found: np.ndarray = self._found.cpu().numpy()
         return found
 
     def forget(self) -> None:
-        """Drop the last answer."""
         self._found = None
 
     def close(self) -> None:
-        """Give the memory back to the device."""
         self._given = self._found = None
         self._torch.cuda.empty_cache()

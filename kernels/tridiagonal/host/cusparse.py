@@ -80,5 +80,4 @@ class Cusparse(LibraryRun):
         self._ask(self._name, self._handle, *self._arguments, self._buffer)
 
     def close(self) -> None:
-        """Release cuSPARSE's own memory."""
         self._library.cusparseDestroy(self._handle)

@@ -48,18 +48,15 @@ class BySize:
 
     @classmethod
     def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:
-        """From rows, one per size."""
         rows = rows.sort_values(size)
         return cls(series, rows[size].tolist(), rows[spec.tunable_columns].reset_index(drop=True))
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
         held = {"series": asdict(self.series), "sizes": self.sizes}
         return {**held, "configurations": self.configurations.to_dict("list")}
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> BySize:
-        """From what :meth:`plain` gave."""
         series, configurations = Series(**plain["series"]), pd.DataFrame(plain["configurations"])
         return cls(series, list(plain["sizes"]), configurations)
 

@@ -64,7 +64,6 @@ class NearestOptimumRecommender(Recommender):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Observed or corrected optima, and how many neighbours vote."""
         return {
             "corrected": trial.suggest_categorical("corrected", [True, False]),
             "neighbours": trial.suggest_int("neighbours", 1, 5),
@@ -149,7 +148,6 @@ class NearestOptimumRecommender(Recommender):
         return list(first), self._configurations[number][list(first.values())]
 
     def summary(self) -> dict[str, Any]:
-        """Parameters, and numbers of series, optima and corrected optima."""
         return {
             "features": ["gpu", *self.domain.spec.problem_columns],
             "features_dropped": [],
@@ -161,11 +159,9 @@ class NearestOptimumRecommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """Optima by series and size as JSON values."""
         return {"corrections": self._corrections, "known": [one.plain() for one in self._known]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
         self._corrections = int(state["corrections"])
         self._known = [BySize.read(one) for one in state["known"]]
         self._prepare()

@@ -69,7 +69,6 @@ class HostSolver:
         return self._kept[1]
 
     def close(self) -> None:
-        """Give the memory that is kept for the next call back."""
         if self._kept is not None:
             self.device.synchronize()
             self._kept[1].close()

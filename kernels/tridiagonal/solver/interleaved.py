@@ -33,7 +33,6 @@ class Cut:
 
     @property
     def parts(self) -> int:
-        """Parts per system."""
         return self.n // PART_ROWS
 
     @property
@@ -98,5 +97,4 @@ class InterleavedSolution:
         return Launch(build, kernel, (-(-threads // THREADS), 1, 1), (THREADS, 1, 1), arguments)
 
     def close(self) -> None:
-        """Give the memory back."""
         self._memory.release()

@@ -48,5 +48,4 @@ def open_card(number: int) -> Card:
 
 
 def wait_for(number: int, stream: int) -> None:
-    """Wait for what is queued on a stream of a device."""
     open_card(number).wait(stream)

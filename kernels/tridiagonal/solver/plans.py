@@ -45,7 +45,6 @@ class Shape:
 
     @property
     def rows(self) -> int:
-        """Rows of all systems."""
         return self.n * self.batch
 
     @property
@@ -54,7 +53,6 @@ class Shape:
         return self.batch if self.interleaved else 1
 
     def problem(self, memory: str) -> dict[str, Any]:
-        """As the workload's spec names it."""
         return {"n": self.n, "batch": self.batch, "dtype": self.dtype.name, "memory": memory}
 
     def row(self, at: int) -> str:
@@ -150,7 +148,6 @@ class Checks:
         return rest / size if size > 0 else rest
 
     def close(self) -> None:
-        """Give the memory back."""
         for each in (self._dominance, *self._residuals.values()):
             each.close()
         self._memory.release()
@@ -226,7 +223,6 @@ class Plan:
         return self._checks
 
     def close(self) -> None:
-        """Give the memory back, once the device has done what is queued."""
         with self._lock:
             if self.closed:
                 return
@@ -303,6 +299,5 @@ class PlanCache:
             self._plans.popitem()[1].close()
 
     def clear(self) -> None:
-        """Close all plans: their memory is given back when the device has done its work."""
         with self._lock:
             self._forget()

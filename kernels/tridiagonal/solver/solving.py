@@ -216,7 +216,6 @@ class DeviceSolver:
             return insist_on_accuracy(error, plan.shape.dtype)
 
     def clear(self) -> None:
-        """Give the memory of all plans back."""
         for cache in list(self.plans.values()):
             cache.clear()
 

@@ -157,7 +157,6 @@ class KindOnGpu:
 
     @property
     def title(self) -> str:
-        """For people."""
         return f"{self.gpu}, {self.kind}"
 
 

@@ -46,7 +46,6 @@ class C45Recommender(Recommender):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Least examples of a branch, and confidence of the pruning."""
         return {
             "minimum": trial.suggest_float("minimum", 1.0, 5.0),
             "confidence": trial.suggest_float("confidence", 0.05, 0.5),
@@ -114,7 +113,6 @@ class C45Recommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """The tree and its classes as JSON values."""
         return {
             "columns": self.columns,
             "constant": self.constant,
@@ -126,7 +124,6 @@ class C45Recommender(Recommender):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
         self.columns, self.constant = list(state["columns"]), list(state["constant"])
         self.classes = np.asarray(state["classes"], dtype=np.int64)
         self._configurations = pd.DataFrame(state["configurations"])

@@ -35,16 +35,13 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no split follows."""
         return self.left is None
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """Both branches, or nothing."""
         return () if self.left is None or self.right is None else (self.left, self.right)
 
     def become_leaf(self) -> None:
-        """Remove the split."""
         self.feature, self.left, self.right = -1, None, None
 
     def errors(self) -> float:
@@ -230,15 +227,12 @@ class C45Tree:
 
     @property
     def leaves(self) -> int:
-        """Number of leaves."""
         return _leaves(self.root)
 
     def plain(self) -> dict[str, Any]:
-        """The tree as JSON values."""
         return {"classes": self._count, "root": _plain(self.root)}
 
     def restore(self, plain: dict[str, Any]) -> Self:
-        """Restore the tree from the result of :meth:`plain`."""
         self._count = int(plain["classes"])
         self.root = _node(plain["root"], self._count)
         return self

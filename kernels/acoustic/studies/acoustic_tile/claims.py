@@ -343,7 +343,6 @@ def _kernels(study: StudyData) -> str:
 
 
 def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]:
-    """Differences between our measurements and the paper's."""
     times = published["best_tiles"]
     slowest = max(times, key=lambda record: float(record["time_s"]))
     return [

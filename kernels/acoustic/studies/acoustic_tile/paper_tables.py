@@ -49,7 +49,6 @@ class Reading:
     """Variant that its gains are relative to; of the variant itself, loops without tiles."""
 
     def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of the variant with a tile."""
         return rows[(rows["variant"] == self.variant) & (rows[self.names[0]] > 0)]
 
     def untiled_ms(self, rows: pd.DataFrame) -> float:
@@ -99,7 +98,6 @@ def _of_printed(
 
 
 def title_of(published: Mapping[str, Records], gpu: str) -> str:
-    """Name of a GPU of the paper for people."""
     known = {record["gpu"]: record["title"] for record in published["results"]}
     return known.get(gpu, gpu.upper())
 
@@ -295,7 +293,6 @@ def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
 
 
 def hardware(published: Mapping[str, Records]) -> Table:
-    """Table 3."""
     fields = [
         field(
             "attribute",
@@ -308,7 +305,6 @@ def hardware(published: Mapping[str, Records]) -> Table:
 
 
 def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
-    """Compiler, flags and libraries of both sides."""
     theirs = {record["item"]: record["value"] for record in published.get("environment", [])}
     toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
     ours = _versions(study)
@@ -377,7 +373,6 @@ def with_problems(part: str, problems: int | str | None) -> str:
 
 
 def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Figures of the evaluation by model."""
     return {record["model"]: record for record in records(scores)}
 
 

@@ -29,7 +29,6 @@ NEEDED = {"results", "facts", "gpus", "best_tiles"}  # published tables that the
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """The study's own sections; none if a table is missing."""
     if not published.keys() >= NEEDED:
         return []
     recorded = claims.read_recipe(study)

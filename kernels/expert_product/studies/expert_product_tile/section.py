@@ -50,7 +50,6 @@ NOTE = (
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """One section: languages, GPU by GPU."""
     tables = {gpu: languages(study, gpu) for gpu in study.gpus}
     bullets = [(f"{gpu}:", said) for gpu, rows in tables.items() for said in _statements(rows)]
     found: list[Block] = [Text(NOTE, "note"), Bullets(bullets)]

@@ -24,13 +24,11 @@ from launchwise.workloads.space import baseline
 
 
 def size(count: float) -> str:
-    """Bytes to four digits."""
     unit, factor = ("MB", 1e6) if count >= 1e6 else ("kB", 1e3)
     return f"{wording.number(count / factor, 4)} {unit}"
 
 
 def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
-    """Least to most of some numbers."""
     if not len(values):
         return "–"
     ends = [wording.fixed(value, places) for value in (min(values), max(values))]
@@ -64,13 +62,11 @@ class Facts:
 
     @property
     def problem(self) -> dict[str, int | str]:
-        """The problem as the workload names it."""
         sizes = {name: getattr(self, name) for name in ("county", "countx", "rows", "cols")}
         return {**sizes, "dtype": "float32"}
 
     @property
     def counts(self) -> Counts:
-        """Inputs of the formula, from the printed parts."""
         kilobytes = self.kilobytes_begin + self.kilobytes_gram_schmidt + self.kilobytes_solve
         return Counts(self.flop_a_thread * self.threads, 1e3 * kilobytes * self.threads)
 

@@ -86,7 +86,6 @@ class Measured:
 
 
 def measured(study: StudyData) -> list[Measured]:
-    """Whole GPUs with their sweeps."""
     exact = frozenset(study.rows["variant"].unique())
     return [
         Measured(gpu, study.spec, rows[rows["status"].isin(MEASURED)], rows, exact)
@@ -96,7 +95,6 @@ def measured(study: StudyData) -> list[Measured]:
 
 
 def time_of(row: Row) -> float:
-    """Milliseconds of a row."""
     return float(str(row["time_ms"]))
 
 

@@ -48,7 +48,6 @@ WORDS = {
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order."""
     every = measured(study)
     ladders = [part for case in every for part in _ladder(study, case)]
     times = [part for case in every for part in beside_paper(case, published)]

@@ -56,7 +56,6 @@ class SizeRule:
         return cls(tuple(map(int, optima[SIZE])), tuple(map(int, optima["m"])))
 
     def m(self, rows: int) -> int:
-        """For a system of that many rows."""
         return self.choices[int(by_nearness(self.sizes, rows)[0])]
 
 

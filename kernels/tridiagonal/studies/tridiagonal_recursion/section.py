@@ -34,7 +34,6 @@ FIXED_M = 10  # m of the first recursion in the paper's rule, where its table do
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
         return []

@@ -170,12 +170,10 @@ class RecursionSeries(KindOnGpu):
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The fastest row of each size and depth."""
         return fastest(self.rows, [SIZE, CHOICE], self.spec)
 
     @cached_property
     def overall(self) -> pd.DataFrame:
-        """The fastest row of each size."""
         return fastest(self.rows, [SIZE], self.spec)
 
     @cached_property
@@ -213,7 +211,6 @@ class RecursionSeries(KindOnGpu):
         return replace(self, rows=of(self.rows), timed=of(self.timed)) if self.unlike else self
 
     def times(self) -> pd.DataFrame:
-        """Least time (ms) of each size (index) at each depth (columns)."""
         return self.best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
 
     def speed_up(self) -> pd.DataFrame:

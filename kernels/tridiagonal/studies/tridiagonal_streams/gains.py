@@ -222,7 +222,6 @@ def gain_figure(
 
 
 def remark(record: Mapping[str, object]) -> str:
-    """Note on a row of :func:`gain_table`; empty if there is none."""
     if not record["well_measured"]:
         return NOT_WELL
     return ABOVE if record["above_bound"] else ""

@@ -55,7 +55,6 @@ def published_shares(facts: Mapping[str, str]) -> dict[int, float]:
 
 
 def gain_claim(series: StreamSeries, gain: float) -> Cell:
-    """Whether streams gain as much as the paper says."""
     largest = largest_gain(series.gains)
     if largest is None:
         return UNFITTED
@@ -129,7 +128,6 @@ def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
 
 
 def fit_claim(laws: FittedLaws, model: str) -> Cell:
-    """Whether a published form fits test sizes."""
     fits = fit_table(laws)
     rows = fits[(fits["model"] == model) & (fits["set"] == "test")]
     if rows.empty or not np.isfinite(rows["r2"].iloc[0]):
@@ -254,7 +252,6 @@ def _answer(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Text:
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where no size has several numbers of streams."""
     every = [series for series in series_of(study) if len(series.gains)]
     if not every:
         return []

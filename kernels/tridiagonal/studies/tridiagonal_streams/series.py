@@ -64,7 +64,6 @@ class FittedLaws:
 
     @property
     def held_out(self) -> set[int]:
-        """Sizes that no law was fitted to."""
         return set(self.test[SIZE])
 
 
@@ -218,7 +217,6 @@ def batch_table(study: StudyData) -> pd.DataFrame:
 
 
 def batch_blocks(study: StudyData) -> Iterator[Block]:
-    """Batches beside single systems."""
     batches = batch_table(study)
     if not batches.empty:
         yield Text(_said(batches))

@@ -112,7 +112,6 @@ FIELDS = [
 def stage_blocks(
     study: StudyData, every: Sequence[StreamSeries], published: Mapping[str, Records]
 ) -> Iterator[Block]:
-    """Tables and figures of the stages and of their sum."""
     paper = published_stage_table(published)
     tables = [(series, stage_table(series)) for series in every]
     if not paper.empty:

@@ -29,7 +29,6 @@ Conclusion = tuple[str, str, str, str]
 
 
 def cases(held: int, of: int) -> str:
-    """In how many cases a claim holds."""
     return f"{held} of {of} cases"
 
 

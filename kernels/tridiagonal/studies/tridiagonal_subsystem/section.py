@@ -36,7 +36,6 @@ DRAWN = 6  # sizes whose times are drawn against m
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
         return []

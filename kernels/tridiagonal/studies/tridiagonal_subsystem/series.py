@@ -64,17 +64,14 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The fastest row of each size and m, by both."""
         return fastest(self.rows, [SIZE, CHOICE], self.spec)
 
     @cached_property
     def observed(self) -> pd.DataFrame:
-        """See :func:`kernels.tridiagonal.learning.optima.observed_optima`."""
         return observed_optima(self.rows, SIZE, CHOICE)
 
     @cached_property
     def corrected(self) -> pd.DataFrame:
-        """See :func:`kernels.tridiagonal.learning.optima.corrected_optima`."""
         return corrected_optima(self.rows, SIZE, CHOICE)
 
     @cached_property
@@ -84,7 +81,6 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def optimum_rows(self) -> pd.DataFrame:
-        """The row of the observed optimum of each size."""
         return self.best.merge(self.observed[[SIZE, CHOICE]], on=[SIZE, CHOICE])
 
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
@@ -166,7 +162,6 @@ def left_out(every: Sequence[SubsystemSeries]) -> Iterator[Block]:
 
 
 def settings_of(case: SubsystemSeries, rows: pd.DataFrame) -> str:
-    """Settings that measure rows of a case again, as YAML."""
     columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
     keys = rows[columns].itertuples(index=False, name=None)
     return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
