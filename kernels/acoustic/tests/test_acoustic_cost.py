@@ -23,7 +23,6 @@ TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
 
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec, root: Path) -> Domain:
-    """Two slices of an H200."""
     recorded = root / "data" / "recorded"
     profiles = {gpu: read_profile(recorded / gpu / "profile.json", gpu) for gpu in GPUS}
     return Domain(acoustic_spec, profiles)
@@ -31,7 +30,6 @@ def domain(acoustic_spec: Spec, root: Path) -> Domain:
 
 @pytest.fixture(scope="module")
 def rows(domain: Domain, root: Path) -> pd.DataFrame:
-    """Rows of one type and order that were timed more than once."""
     asked = [
         Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in GPUS for n in TRAINED + ASKED
     ]

@@ -37,7 +37,6 @@ UNTILED_H200 = {
 
 @pytest.fixture(scope="session")
 def profile() -> GpuProfile:
-    """The first card, described by the real stage."""
     return described(None)
 
 

@@ -36,13 +36,11 @@ GPU = {
 
 @pytest.fixture
 def machine(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostMachine:
-    """The CPU as a machine of prepared launches."""
     return HostMachine(HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache))
 
 
 @pytest.fixture
 def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
-    """``propagate`` on the CPU."""
     simulator = Simulator(
         acoustic_spec,
         lambda number: GPU,

@@ -73,7 +73,6 @@ def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
 
 
 def space_names() -> tuple[str, ...]:
-    """The launch tunables of the acoustic workload."""
     return ("bx", "by", "bz", "tx", "ty", "tz")
 
 

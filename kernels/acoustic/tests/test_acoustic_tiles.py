@@ -40,12 +40,10 @@ def published(acoustic_folder: Path) -> list[tuple[Problem, Tile]]:
 
 @pytest.fixture(scope="module")
 def device(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostDevice:
-    """The CPU."""
     return HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache)
 
 
 def configuration(spec: Spec, variant: str, tile: Tile) -> Configuration:
-    """A variant with a tile, other tunables neutral."""
     return {
         **space.baseline(spec),
         "variant": variant,

@@ -20,8 +20,6 @@ from launchwise.workloads.spec import Spec
 
 
 class TestC45(RecommenderProtocol):
-    """On made-up times of two slices."""
-
     @pytest.fixture(scope="class")
     @classmethod
     def ground(cls, stencil_spec: Spec) -> Ground:

@@ -32,8 +32,6 @@ def test_the_error_of_predicted_times_is_of_held_out_cases(
     domain: Domain, rows: pd.DataFrame
 ) -> None:
     class Constant(TreeRecommender):
-        """Twice the only time that there is."""
-
         def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
             self.low = float(target.min())
 

@@ -23,17 +23,14 @@ from tests.support.report_study import study
 
 
 def walked(time_ms: float, tx: int, ty: int, tz: int, **more: Any) -> dict[str, Any]:
-    """A row of a walked tile."""
     return {"variant": "omp_tile", "tx": tx, "ty": ty, "tz": tz, "time_ms": time_ms, **more}
 
 
 def block(time_ms: float, bx: int, by: int, bz: int) -> dict[str, Any]:
-    """A row of a block of threads."""
     return {"variant": "block3d", "bx": bx, "by": by, "bz": bz, "time_ms": time_ms}
 
 
 def first_row(table: Table) -> list[str]:
-    """Texts of the first row."""
     return [cell.text for cell in table.rows[0].cells]
 
 
@@ -176,7 +173,6 @@ def test_single_launches_of_printed_tiles_are_counted(published: dict[str, Recor
 
 
 def paper_section(data: StudyData, published: dict[str, Records]) -> Section:
-    """The section that holds the paper's tables."""
     return next(one for one in own(data, published) if one.id.endswith("-paper"))
 
 
@@ -200,7 +196,6 @@ def test_the_environment_names_flags_and_versions_of_both(published: dict[str, R
 
 
 def tables(section: Section) -> list[Table]:
-    """Tables of a section outside folds."""
     return [one for one in section.blocks if isinstance(one, Table)]
 
 

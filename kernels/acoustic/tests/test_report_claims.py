@@ -26,7 +26,6 @@ def test_the_gain_of_an_earlier_work_stands_beside_the_largest_here(
 
 
 def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
-    """Figures of a model on a GPU."""
     return {
         "improvement_coefficient": speed,
         "percent_runs_improved": improved,
@@ -36,7 +35,6 @@ def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[
 
 
 def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
-    """A recorded run with figures per GPU."""
     titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
     models = {**titles, "tree_printed": {"title": "tree, printed"}}
     return {"runs": {claims.GLOBAL: {"models": models, "gpus": gpus}}}

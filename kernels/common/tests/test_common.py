@@ -116,7 +116,6 @@ BUILDS = [
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a workload that lies outside the project."""
     folder = tmp_path_factory.mktemp("elsewhere") / "outside"
     folder.mkdir()
     for name, text in SOURCES.items():
@@ -133,14 +132,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(folder: Path) -> Path:
-    """A folder that exists."""
     folder.mkdir(exist_ok=True)
     return folder
 
 
 @pytest.fixture
 def device(outside: Path, cache: Path) -> HostDevice:
-    """A device for the outside workload's sources."""
     return HostDevice(outside, load_spec(outside).headers, cache=made(cache / "outside"))
 
 
@@ -249,14 +246,12 @@ def acoustic_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.nd
 
 
 def granger_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
-    """Y on the device and in NumPy."""
     found = session.inputs()[1]
     expected = uniform(found.size, 2 * session.seed + 1)
     return found, expected.reshape(found.shape).astype(found.dtype)
 
 
 def tridiagonal_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
-    """The right-hand side on the device and in NumPy."""
     found = np.empty(session.rows, session.dtype)
     device.download(session.system.d, found)
     return found, uniform(session.rows, session.seed + 3).astype(session.dtype)

@@ -40,13 +40,11 @@ needs_triton = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def without_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compilation by nvcc has tests of its own."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The workload, free to be spoilt."""
     wanted = shutil.ignore_patterns("tests", "studies", "__pycache__")
     return Path(shutil.copytree(FOLDER, tmp_path / "expert_product", ignore=wanted))
 

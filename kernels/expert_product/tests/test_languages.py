@@ -22,7 +22,6 @@ USUAL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8}
 
 
 def row(rows: int, variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
-    """A measurement of a layer."""
     known = {"rows": rows, **LAYER, **baseline(SPEC), "variant": variant, "time_ms": time_ms}
     known |= {"status": "ok", "reason": "", "repeats": 5, "relative_error": 0.002}
     build = {"registers": 56, "spill_bytes": 0, "occupancy": 0.5}
@@ -41,7 +40,6 @@ SWEEP = (
 
 
 def made(*rows: dict[str, Any]) -> StudyData:
-    """The study of a sweep."""
     parts = {"train": {"rows": [16]}, "test": {"rows": [4096]}}
     split = {"kind": "problems", "title": "x", **parts}
     return dataclasses.replace(

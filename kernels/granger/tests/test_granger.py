@@ -24,7 +24,6 @@ SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "flo
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    """The workload's."""
     return load_spec(FOLDER)
 
 
@@ -36,7 +35,6 @@ def rows_of(
     method: Method = METHOD,
     kind: type[HostDevice] = HostDevice,
 ) -> list[dict[str, Any]]:
-    """What measuring them says."""
     spec = load_spec(folder)
     device = kind(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, method)
@@ -141,8 +139,6 @@ def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) ->
 
 
 class Refusing(HostDevice):
-    """Refuses what is no one-dimensional block."""
-
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """As usual, but for those."""
         if work.launches[0].block[1] > 1:
@@ -156,7 +152,6 @@ class Instant(HostDevice):
     square_ms = 1e-6
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
-        """Real launches, made-up times."""
         super().timed(work, repeats, flush)
         return [self.square_ms if work.launches[0].block[1] > 1 else 1.0] * repeats
 

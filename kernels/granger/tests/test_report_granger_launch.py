@@ -129,7 +129,6 @@ STUDY = ROOT / "kernels" / "granger" / "studies" / "granger_time"
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """A study's folder with the recorded counters, to change."""
     shutil.copytree(STUDY / "recorded", tmp_path / "recorded")
     return tmp_path
 

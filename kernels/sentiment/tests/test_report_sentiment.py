@@ -77,7 +77,6 @@ def published_way() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """The study of one GPU."""
     parts = {"train": {"batch": [1]}, "test": {"batch": [20000]}}
     split = {"kind": "problems", "title": "x", **parts}
     return dataclasses.replace(
@@ -97,24 +96,20 @@ def made() -> StudyData:
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    """The paper's figures."""
     return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
 def tables(blocks: list[Block]) -> list[Table]:
-    """Tables among blocks."""
     return [block for block in blocks if isinstance(block, Table)]
 
 
 def cells(table: Table, variant: str) -> list[str]:
-    """A variant's row of a table, as text."""
     rows = [[cell.text for cell in each.cells] for each in table.rows]
     return next(each for each in rows if variant in each)
 
 
 @pytest.fixture(scope="module")
 def page(made: StudyData, published: Published) -> list[Section]:
-    """The sections of the study."""
     return own(made, published)
 
 
@@ -189,7 +184,6 @@ def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
 
 
 def texts(blocks: list[Block]) -> list[str]:
-    """Paragraphs among blocks."""
     return [block.text for block in blocks if isinstance(block, Text)]
 
 

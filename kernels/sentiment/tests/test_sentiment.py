@@ -34,7 +34,6 @@ SMALL: Problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    """The workload's."""
     return load_spec(FOLDER)
 
 
@@ -50,7 +49,6 @@ def made(spec: Spec, variant: str, **values: Any) -> Configuration:
 def rows_of(
     folder: Path, kernel_cache: Path, problem: Problem, configurations: list[Configuration]
 ) -> list[dict[str, Any]]:
-    """What measuring them says."""
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, METHOD)

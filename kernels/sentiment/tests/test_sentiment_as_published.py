@@ -20,7 +20,6 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 
 def archive(path: Path, texts: dict[str, str]) -> Path:
-    """An archive with these files."""
     with tarfile.open(path, mode="w:gz") as tar:
         for name, text in texts.items():
             entry = tarfile.TarInfo(name)
@@ -30,14 +29,12 @@ def archive(path: Path, texts: dict[str, str]) -> Path:
 
 
 def vectors_file(path: Path, vectors: dict[str, np.ndarray]) -> Path:
-    """A text file of vectors, one word per line."""
     lines = (" ".join([word, *map(str, vector)]) for word, vector in vectors.items())
     path.write_text("\n".join(lines))
     return path
 
 
 def told_apart(count: int, seed: int) -> dict[str, str]:
-    """Files of both parts whose reviews one word tells apart."""
     random = np.random.default_rng(seed)
     texts = {}
     for part in ("train", "test"):

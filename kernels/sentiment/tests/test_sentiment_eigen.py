@@ -16,7 +16,6 @@ NETWORK = Path(__file__).resolve().parents[1] / "network.npz"
 
 
 def is_there() -> bool:
-    """Whether this machine compiles it."""
     try:
         library()
     except NoEigen:
@@ -29,7 +28,6 @@ needs_eigen = pytest.mark.skipif(not is_there(), reason="needs Eigen and a C++ c
 
 @pytest.fixture(scope="module")
 def trained() -> Trained:
-    """The network."""
     return read_trained(NETWORK)
 
 

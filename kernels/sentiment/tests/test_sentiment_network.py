@@ -28,8 +28,6 @@ NETWORK = Path(__file__).resolve().parents[3] / "kernels" / "sentiment" / "netwo
 
 
 def archive(path: Path, lines: list[str]) -> Path:
-    """A source distribution with these rated snippets."""
-
     def packed(name: str, content: bytes) -> bytes:
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w:gz") as tar:

@@ -65,7 +65,6 @@ def test_recorded_tables_are_those_of_recorded_results(table: str, rows_of: Any)
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Rows of a CSV file."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 

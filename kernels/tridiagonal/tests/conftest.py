@@ -14,17 +14,14 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def tridiagonal_spec() -> Spec:
-    """Spec of the tridiagonal workload, which has stages."""
     return load_spec(FOLDER)
 
 
 @pytest.fixture(scope="session")
 def spec(tridiagonal_spec: Spec) -> Spec:
-    """The workload's."""
     return tridiagonal_spec
 
 
 @pytest.fixture
 def device(spec: Spec, kernel_cache: Path) -> HostDevice:
-    """A device for the workload's own sources."""
     return HostDevice(FOLDER, spec.headers, cache=kernel_cache)

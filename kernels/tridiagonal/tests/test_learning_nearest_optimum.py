@@ -56,7 +56,6 @@ def sweep(
 
 
 def first(recommender: Nearest, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
-    """What is recommended for each size."""
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)

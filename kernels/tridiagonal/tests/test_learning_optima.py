@@ -321,12 +321,10 @@ def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most() -> None:
 
 
 def on(gpu: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one GPU."""
     return rows.assign(gpu=gpu)
 
 
 def best_on(rows: pd.DataFrame) -> pd.DataFrame:
-    """Observed optima of every GPU."""
     return pd.concat(
         [on(str(gpu), optima.observed_optima(part)) for gpu, part in rows.groupby("gpu")]
     )

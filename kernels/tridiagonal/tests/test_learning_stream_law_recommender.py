@@ -64,14 +64,12 @@ def noisy(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def first(recommender: StreamLaw, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
-    """What is recommended for each size."""
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)
 
 
 def direct(rows: pd.DataFrame) -> pd.DataFrame:
-    """Overheads without a recommender."""
     renamed = rows.rename(columns={f"{name}_ms": name for name in SHARES})
     return overhead_rows(renamed[renamed["streams"] == 1], renamed)
 

@@ -27,7 +27,6 @@ Published = dict[str, list[dict[str, str]]]
 
 @pytest.fixture(scope="module")
 def profiles() -> dict[str, GpuProfile]:
-    """Both cards from their datasheets."""
     cards = read_cards(ROOT / "data" / "cards.csv")
     efficiency = reference_efficiency(cards, ROOT / "data" / "recorded" / "h200" / "profile.json")
     return {card: described_profile(card, cards, efficiency) for card in CARDS}
@@ -35,14 +34,12 @@ def profiles() -> dict[str, GpuProfile]:
 
 @pytest.fixture(scope="module")
 def made(profiles: dict[str, GpuProfile]) -> StudyData:
-    """A study without any measurement that describes both cards."""
     bare = sized_study(TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", [100, 1000], {})
     return dataclasses.replace(bare, described=profiles)
 
 
 @pytest.fixture
 def published() -> Published:
-    """The paper's tables; a test may change them."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 

@@ -25,17 +25,14 @@ ANOTHER = {"n": 10**5, "dtype": "float64"}  # a problem whose rule these tests c
 
 @pytest.fixture(scope="module")
 def recorded(spec: Spec) -> pd.DataFrame:
-    """Pairs as the rules of their day chose them."""
     return read_table(RECORDED / "tridiagonal_device.pairs.parquet", pairs_schema(spec))
 
 
 def rows_of(table: pd.DataFrame, **problem: Any) -> pd.DataFrame:
-    """Rows of a problem."""
     return table[np.all([table[name] == value for name, value in problem.items()], axis=0)]
 
 
 def is_usual(table: pd.DataFrame) -> pd.Series:
-    """Rows with the role of the usual choice."""
     return table["roles"].str.split("+").map(lambda roles: "usual" in roles).astype(bool)
 
 
@@ -51,7 +48,6 @@ def rule_for(row: pd.Series, spec: Spec) -> list[Usual]:
 
 
 def without_lists(table: pd.DataFrame) -> pd.DataFrame:
-    """Columns that can be compared as a whole."""
     return table.drop(columns=["times_ms", "clocks_mhz"])
 
 

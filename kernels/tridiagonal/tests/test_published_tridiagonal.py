@@ -49,13 +49,11 @@ KNOWN_SIZES = {
 
 @pytest.fixture(scope="module")
 def float64() -> pd.DataFrame:
-    """Optima of the sub-system size in double precision."""
     return table("tridiagonal_subsystem", "optima_float64")
 
 
 @pytest.fixture(scope="module")
 def float32() -> pd.DataFrame:
-    """Optima of the sub-system size in single precision."""
     return table("tridiagonal_subsystem", "optima_float32")
 
 

@@ -46,7 +46,6 @@ GAIN = {0: 1.0, 1: 1.1, 2: 1.25}
 
 @functools.cache
 def known_spec() -> Spec:
-    """The solver's, which every row asks."""
     return load_spec(TRIDIAGONAL)
 
 
@@ -81,7 +80,6 @@ def row(n: int, levels: tuple[int, ...], time: float, status: str = "ok") -> dic
 
 
 def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
-    """The study with more rows in its sweep."""
     more = pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal", reason="")
     table = pd.concat([sweep(), more], ignore_index=True)
     return with_sweeps(made, one=table)
@@ -89,19 +87,16 @@ def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """The study of one GPU."""
     return sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, {"one": sweep()})
 
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    """The paper's figures."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
 
 
 @pytest.fixture(scope="module")
 def page(made: StudyData, published: Published) -> list[Section]:
-    """The sections of the study."""
     return own(made, published)
 
 

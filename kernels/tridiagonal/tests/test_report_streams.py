@@ -73,50 +73,42 @@ def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: An
 
 
 def study_of(*sweeps: pd.DataFrame) -> StudyData:
-    """A study of one GPU."""
     rows = pd.concat(sweeps, ignore_index=True)
     return sized_study(TRIDIAGONAL, "tridiagonal_streams", "Streams", SIZES, {"one": rows})
 
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """A study of one GPU."""
     return study_of(sweep("one"))
 
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    """The paper's tables."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_streams")
 
 
 @pytest.fixture(scope="module")
 def page(made: StudyData, published: Published) -> list[Section]:
-    """The sections of the study."""
     return own(made, published)
 
 
 @pytest.fixture(scope="module")
 def lucky() -> StudyData:
-    """A study with a lucky single launch at n = 8e6."""
     return study_of(planted({8_000_000: 16}))
 
 
 def laws_of(study: StudyData) -> FittedLaws:
-    """Laws of a study's only series."""
     (series,) = series_of(study)
     assert series.laws is not None
     return series.laws
 
 
 def section(found: list[Section], name: str) -> Section:
-    """One section of the study."""
     (one,) = (each for each in found if each.id == f"tridiagonal_streams-{name}")
     return one
 
 
 def figure(one: Section, name: str) -> Figure:
-    """A figure of a section."""
     figures = [block for block in one.blocks if isinstance(block, Figure)]
     (wanted,) = [each for each in figures if each.id == f"tridiagonal_streams-{name}"]
     return wanted
@@ -387,7 +379,6 @@ def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> Non
 
 
 def verdicts(study: StudyData, published: Published) -> list[str]:
-    """What is said of each claim, in order."""
     conclusion = section(own(study, published), "conclusion")
     table, *_ = tables(conclusion.blocks, folded=True)
     return [row.cells[2].detail for row in table.rows]

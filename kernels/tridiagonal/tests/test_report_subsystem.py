@@ -58,7 +58,6 @@ def sweep(gpu: str) -> pd.DataFrame:
 
 
 def published_streams(sizes: pd.Series) -> list[int]:
-    """Streams of the published table for each size."""
     formulas = load_spec(TRIDIAGONAL).formulas
     return [int(formulas.value("published_streams", {"n": int(size)})) for size in sizes]
 
@@ -76,7 +75,6 @@ def stopped(rows: pd.DataFrame, n: int, m: int, factor: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """A study of two GPUs."""
     return sized_study(
         TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST}
     )
@@ -84,13 +82,11 @@ def made() -> StudyData:
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    """The paper's tables."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
 @pytest.fixture(scope="module")
 def page(made: StudyData, published: dict[str, list[dict[str, str]]]) -> list[Section]:
-    """The sections of the study."""
     return own(made, published)
 
 

@@ -71,7 +71,6 @@ def expected(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
-    """Largest error by the largest value."""
     right = expected(arrays)
     return float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
 
@@ -84,7 +83,6 @@ def on_device(
     threads: int,
     last_m: int = 0,
 ) -> np.ndarray:
-    """What the kernels find, all levels on the device."""
     dtype, rows = arrays[0].dtype, len(arrays[0])
     choice = Choice(layout, tuple(sizes), last_m, threads)
     solution = DeviceSolution(device, dtype, rows, choice)
@@ -276,7 +274,6 @@ def test_offsets_of_large_systems(
 def rows_of(
     device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
 ) -> list[dict[str, Any]]:
-    """What a measuring process says of some configurations."""
     return measured_rows(device, folder, spec, problem, some, METHOD)
 
 
@@ -308,8 +305,6 @@ def test_drawn_configurations_are_right_and_say_their_stages(
 
 
 class Losing(HostDevice):
-    """Solutions do not arrive in host memory."""
-
     def download(self, buffer: Any, array: np.ndarray, stream: Any = None) -> None:
         """All but what takes the place of a poisoned solution."""
         if array.size != SMALL["n"] * SMALL["batch"] or not np.isnan(array).all():
@@ -391,8 +386,6 @@ def test_a_mistake_in_the_method_is_found(
 
 @pytest.fixture
 def make_mutant(tmp_path: Path) -> Callable[[str, str, str], Path]:
-    """A copy of the workload with one text of a file replaced."""
-
     def make(file: str, old: str, new: str) -> Path:
         folder = tmp_path / "tridiagonal"
         shutil.copytree(FOLDER, folder)

@@ -33,7 +33,6 @@ def problem(n: int, memory: str = "device") -> dict[str, Any]:
 
 @pytest.fixture
 def device(spec: Spec, tmp_path: Path) -> Watched:
-    """The CPU under a profiler."""
     found = Watched(FOLDER, spec.headers, cache=tmp_path)
     found.switch, found.seen = Switch(), []
     return found

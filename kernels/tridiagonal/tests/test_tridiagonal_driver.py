@@ -64,7 +64,6 @@ solver.clear()
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """A bundle of empty kernels."""
     dtype = np.dtype("float64")
     named = {build(layout, dtype): ("reduce", "substitute") for layout in LAYOUTS}
     named[build("finish", dtype)] = ("finish",)

@@ -23,7 +23,6 @@ from tests.support.host_device import HostDevice
 
 @pytest.fixture
 def solver(device: HostDevice) -> HostSolver:
-    """A solver on it."""
     return HostSolver(device, shared_limit=232448)
 
 
@@ -171,6 +170,5 @@ def test_the_backward_error_sees_a_wrong_row() -> None:
 
 
 def dense(arrays: list[np.ndarray]) -> np.ndarray:
-    """The matrix."""
     a, b, c, _ = arrays
     return np.diag(b) + np.diag(c[:-1], 1) + np.diag(a[1:], -1)

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.gpu
 
 @contextmanager
 def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
-    """A system in page-locked memory."""
     from kernels.tridiagonal.solver.from_host import open_host_solver
 
     device = open_host_solver().device

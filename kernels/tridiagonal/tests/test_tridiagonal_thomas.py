@@ -90,7 +90,6 @@ def test_arrays_that_it_cannot_take_are_refused() -> None:
 
 @pytest.fixture
 def not_loaded() -> object:
-    """Nothing is compiled before or after."""
     library.cache_clear()
     yield
     library.cache_clear()
