@@ -1,13 +1,23 @@
-"""The acoustic space: its published size, its launches, its builds."""
+"""The acoustic space: its published size, launches, builds, costs, and recorded occupancy."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from samples import ROOT
 
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.build_facts import FACTS
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Case, among
 from launchwise.measuring.source_states import deciding_files
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workflow.plan import sources
 from launchwise.workloads import space
 from launchwise.workloads.launch_shapes import launch_shapes
@@ -111,3 +121,58 @@ def test_sources_are_what_kernels_are_made_from() -> None:
     assert {"kernels/common/uniform.cuh", "kernels/common/largest.cuh"} <= set(found)
     assert "kernels/common/bulk_copy.cuh" in found
     assert "kernels/acoustic/README.md" not in found
+
+
+GPUS = ("h200.sm16", "h200.sm72")
+TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec, root: Path) -> Domain:
+    recorded = root / "data" / "recorded"
+    profiles = {gpu: read_profile(recorded / gpu / "profile.json", gpu) for gpu in GPUS}
+    return Domain(acoustic_spec, profiles)
+
+
+@pytest.fixture(scope="module")
+def rows(domain: Domain, root: Path) -> pd.DataFrame:
+    asked = [
+        Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in GPUS for n in TRAINED + ASKED
+    ]
+    pieces = []
+    for gpu in GPUS:
+        path = root / "data" / "recorded" / gpu / "acoustic.parquet"
+        table = read_table(path, measurement_schema(domain.spec))
+        table = table[(table["status"] == "ok") & among(table, asked, domain.spec)]
+        pieces.append(table[[*domain.spec.key_columns, "time_ms", *FACTS]])
+    return pd.concat(pieces, ignore_index=True)
+
+
+def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    train, test = (rows[rows["n"].isin(sizes)].reset_index(drop=True) for sizes in (TRAINED, ASKED))
+    errors = [
+        float(np.median(np.abs(predicted / test["time_ms"] - 1)))
+        for kind in ("roofline", "analytical", "learnt")
+        for predicted in [recommender_class(kind)(domain).fit(train).predict(test)]
+    ]
+    assert errors[0] > 0.5
+    assert errors[1] < 0.3
+    assert errors[2] < 0.05
+
+
+SWEEPS = sorted((ROOT / "data" / "recorded").glob("h?00*/acoustic.parquet"))
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.parent.name)
+def test_recorded_blocks_fill_the_warps_of_an_sm_or_its_blocks(path: Path) -> None:
+    columns = ["variant", "bx", "by", "bz", "registers", "occupancy"]
+    rows = pd.read_parquet(path, columns=columns)
+    rows = rows[(rows["variant"] == "block3d") & rows["occupancy"].notna()]
+    warps = -(-(rows["bx"] * rows["by"] * rows["bz"]) // 32)
+    assert len(rows)
+    # 64 warps, 32 blocks, and 65 536 registers, which warps take in portions of 256.
+    most = (64 // warps).clip(upper=32)
+    fit = 65_536 // (-(-rows["registers"] // 8) * 256 * warps)
+    assert (rows["occupancy"] == most.clip(upper=fit) * warps / 64).all()

@@ -21,11 +21,16 @@ from kernels.sentiment.host.launches import (
 )
 from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.rooflines import limits_ms
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.device import Allocations, HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.samples import ROOT
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
@@ -317,3 +322,13 @@ def test_the_baseline_is_the_published_first_version(spec: Spec) -> None:
     assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
         20000 * 27.96e6, rel=1e-3
     )
+
+
+def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:
+    spec = load_spec(ROOT / "kernels/sentiment")
+    folder = ROOT / "data/recorded/h200"
+    rows = read_table(folder / "sentiment.parquet", measurement_schema(spec))
+    rows = rows[rows["time_ms"].notna()]
+    known = {"h200": read_profile(folder / "profile.json", "h200")}
+    beaten = rows["time_ms"].to_numpy() < limits_ms(rows, spec, known)["roofline"]
+    assert beaten.mean() > 0.05
