@@ -22,6 +22,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import LENIENT_GPU, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import UsualChoices, usual_configuration
+from tests.support.mistakes import Mistake, mistakes, planted
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -79,31 +80,12 @@ def test_the_function_in_triton_is_right_whatever_the_routing(
     assert set(found["triton"]) == {"ok"}
 
 
-MISTAKES = {
-    "a tile's rows are the expert's before": (
-        "routing.cuh",
-        "passed + sum > tile",
-        "passed + sum >= tile",
-    ),
-    "another expert's bias": (
-        "few_rows.cu",
-        "bias[static_cast<long long>(tile.expert) * n",
-        "bias[0 * n",
-    ),
-    "no activation": ("routing.cuh", "sum / (1 + expf(-sum)) * scale", "sum * scale"),
-    "the last elements of a row": ("few_rows.cu", "i < k; i += 256", "i < k - 8; i += 256"),
-}
-
-
 @needs_gxx
-@pytest.mark.parametrize("mistake", first_of(MISTAKES))
+@pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
 def test_a_planted_mistake_is_found(
-    folder: Path, capsys: pytest.CaptureFixture[str], mistake: str
+    folder: Path, capsys: pytest.CaptureFixture[str], mistake: Mistake
 ) -> None:
-    file, right, wrong = MISTAKES[mistake]
-    text = (folder / file).read_text()
-    assert text.count(right) == 1
-    (folder / file).write_text(text.replace(right, wrong))
+    planted(folder, mistake.file, mistake.right, mistake.wrong)
     found = runs(capsys, folder, *LAYERS["uneven"])
     assert {"wrong", "failed"} & set(found["few_rows"])
 
