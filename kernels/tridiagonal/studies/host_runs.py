@@ -171,29 +171,29 @@ LEAST_EXCESS = float(np.log1p(Method.model_fields["disturbed"].default))
 DISAGREE, APART = "repeats disagree", "longer than its neighbours"
 
 
-def disturbance(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Series:
+def disturbance(rows: pd.DataFrame) -> pd.Series:
     """Why each row counts as disturbed; empty where it does not.
 
     ``rows``: rows with repeats of one GPU and one kind of problem: ``variant``, ``time_ms``,
-    ``relative_error`` and the columns ``size`` and ``choice``, each combination of the three once
-    or, of its fastest row, counted once.
+    ``n``, ``m`` and ``relative_error``, each combination of variant, n and m once or, of its
+    fastest row, counted once.
     Returns a Series: str, by the index of ``rows``.
     """
     found = pd.Series("", index=rows.index)
     found[repeats_disagree(rows)] = DISAGREE
-    excess = excess_over_neighbours(rows, size, choice)
+    excess = excess_over_neighbours(rows)
     found[(excess > _fence(excess, LEAST_EXCESS)) & (found == "")] = APART
     return found
 
 
-def undisturbed(timed: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
+def undisturbed(timed: pd.DataFrame) -> pd.DataFrame:
     """Rows with repeats that nothing disturbed, of sizes and choices whose best row is one.
 
     ``timed``: rows with a time of one GPU and one kind of problem, those of one launch, too.
     """
     every = repeated(timed)
-    rows = every[disturbance(every, size, choice) == ""]
-    return known_well(rows, timed.drop(rows.index), [size, choice])
+    rows = every[disturbance(every) == ""]
+    return known_well(rows, timed.drop(rows.index), ["n", "m"])
 
 
 def repeats_disagree(rows: pd.DataFrame) -> pd.Series:
@@ -205,7 +205,7 @@ def repeats_disagree(rows: pd.DataFrame) -> pd.Series:
     return errors > _fence(errors, LEAST_ERROR)
 
 
-def excess_over_neighbours(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.Series:
+def excess_over_neighbours(rows: pd.DataFrame) -> pd.Series:
     """Logarithm of each row's time over what its neighbours let expect.
 
     Three kinds of neighbours each give an expectation: two of the other sub-system sizes and two of
@@ -215,13 +215,13 @@ def excess_over_neighbours(rows: pd.DataFrame, size: str = "n", choice: str = "m
     Returns a Series: float64, by the index of ``rows``; NaN where a row has fewer than two kinds of
     neighbours.
     """
-    fastest = rows.sort_values("time_ms").drop_duplicates(["variant", size, choice])
+    fastest = rows.sort_values("time_ms").drop_duplicates(["variant", "n", "m"])
     logs = np.log(fastest["time_ms"])
     by_kind = pd.DataFrame(
         {
-            "choices": logs - _between(fastest, logs, choice, ["variant", size]),
-            "sizes": logs - _between(fastest, logs, size, ["variant", choice]),
-            "variants": logs - _of_others(fastest, logs, [size, choice]),
+            "choices": logs - _between(fastest, logs, "m", ["variant", "n"]),
+            "sizes": logs - _between(fastest, logs, "n", ["variant", "m"]),
+            "variants": logs - _of_others(fastest, logs, ["n", "m"]),
         }
     )
     ordered = np.sort(-by_kind.to_numpy(), axis=1)  # NaN comes last.

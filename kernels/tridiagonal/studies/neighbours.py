@@ -25,6 +25,9 @@ TRAINING, HIT, MISSED, REAL = (
 )
 
 
+OURS, SPLIT = "classification", "published_split"
+
+
 @dataclass(frozen=True)
 class Learnt:
     """Optima to learn from, the measurements that give the cost of a miss, the paper's accuracies.
@@ -55,24 +58,6 @@ class Learnt:
         return as_published(self.table, SEED, self.size, self.choice)
 
 
-def _published(entry: Learnt) -> str | Cell:
-    found = entry.published_split
-    if found is None:
-        return MISSING
-    ends = " to ".join(wording.fixed(each, 2) for each in (found.least, found.largest))
-    return Cell(wording.fixed(found.mean, 2), detail=ends)
-
-
-def _published_neighbours(entry: Learnt) -> str:
-    found = entry.published_split
-    return MISSING if found is None else ", ".join(map(wording.count, found.neighbours))
-
-
-def _published_null(entry: Learnt) -> str:
-    found = entry.published_split
-    return MISSING if found is None else wording.fixed(found.null, 2)
-
-
 def _accuracy(share: float, classes: Classification) -> Cell:
     tested = len(classes.predictions)
     hits = f"{round(share * tested)} of {wording.plural(tested, 'size')}"
@@ -85,13 +70,18 @@ def _loss(classes: Classification) -> Cell:
     return Cell(wording.fixed(classes.loss_percent, 2), detail=detail)
 
 
-def _number(title: str, unit: str, value: Callable[[Classification], str | Cell]) -> Field:
-    """A figure of an entry's classification; a dash where there is none."""
+def _number(title: str, unit: str, value: Callable[[Any], str | Cell], of: str = OURS) -> Field:
+    """A figure of an entry's classification, or of its published split; a dash without one."""
 
     def found(entry: Learnt) -> str | Cell:
-        return MISSING if entry.classification is None else value(entry.classification)
+        return MISSING if (fitted := getattr(entry, of)) is None else value(fitted)
 
     return field(title, found, unit=unit, number=True)
+
+
+def _range(split: PublishedSplit) -> Cell:
+    ends = " to ".join(wording.fixed(each, 2) for each in (split.least, split.largest))
+    return Cell(wording.fixed(split.mean, 2), detail=ends)
 
 
 FIELDS = [
@@ -107,9 +97,9 @@ FIELDS = [
     ),
     *grouped(
         f"ours, as the paper splits and searches ({SPLITS} splits)",
-        field("neighbours", _published_neighbours, unit="found", number=True),
-        field("accuracy", _published, unit="mean, range", number=True),
-        field("majority-class accuracy", _published_null, unit="mean", number=True),
+        _number("neighbours", "found", lambda one: ", ".join(map(str, one.neighbours)), SPLIT),
+        _number("accuracy", "mean, range", _range, SPLIT),
+        _number("majority-class accuracy", "mean", lambda one: wording.fixed(one.null, 2), SPLIT),
     ),
     *grouped(
         "paper",

@@ -44,8 +44,7 @@ def published() -> Published:
 
 
 def test_losses_are_near_the_printed_ones(made: StudyData, published: Published) -> None:
-    for one in predicted_losses(made, published["transfer"]):
-        rows = one.losses
+    for rows in predicted_losses(made, published["transfer"]).values():
         assert len(rows) == 15
         # From 2e7 rows on the rule is the best m of both.
         large = rows[rows["n"] >= 2e7]
@@ -62,9 +61,9 @@ def test_only_the_printed_m_compete(made: StudyData, published: Published) -> No
         {name: "32" if name.startswith("m_") else value for name, value in record.items()}
         for record in published["transfer"]
     ]
-    for one in predicted_losses(made, fewer):
-        assert set(one.losses["best_m"]) == {32}
-        assert (one.losses["loss_percent"] == 0).all()
+    for rows in predicted_losses(made, fewer).values():
+        assert set(rows["best_m"]) == {32}
+        assert (rows["loss_percent"] == 0).all()
 
 
 def test_the_page_says_both(made: StudyData, published: Published) -> None:
@@ -88,7 +87,7 @@ def test_a_card_that_is_not_described_has_no_prediction(
     made: StudyData, published: Published, profiles: dict[str, GpuProfile]
 ) -> None:
     one = dataclasses.replace(made, described={"a5000": profiles["a5000"]})
-    assert [each.card for each in predicted_losses(one, published["transfer"])] == ["a5000"]
+    assert list(predicted_losses(one, published["transfer"])) == ["a5000"]
     assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
     assert predicted_transfer(made, {}) == []
 
@@ -102,7 +101,7 @@ def test_a_smaller_copy_rate_changes_the_prediction(
     losses: list[pd.Series] = []
     for profile in (card, slower):
         study = dataclasses.replace(made, described={"a5000": profile})
-        (found,) = predicted_losses(study, published["transfer"])
-        losses.append(found.losses["loss_percent"])
+        (found,) = predicted_losses(study, published["transfer"]).values()
+        losses.append(found["loss_percent"])
     # Copies that take longer hide what m changes.
     assert losses[1].max() < losses[0].max()

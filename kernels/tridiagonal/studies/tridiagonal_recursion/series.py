@@ -44,30 +44,10 @@ from ..host_runs import (
 
 COPY = "t1_h2d_ms"  # time of the copy of the system to the device
 UNLIKE = 0.05  # relative difference of the copies from which conditions are called different
-
-
 MISSED = 0.05  # loss at a neighbour from which a size lacks choices of that neighbour
 
 
-def copy_ratios(rows: pd.DataFrame, size: str, choice: str) -> pd.Series:
-    """Median copy of rows with recursion over that of rows without, by size (index).
-
-    ``rows``: rows with ``choice`` recursions and, where stages were timed, :data:`COPY`.
-    Returns a Series: float64; NaN where the copies of either were not timed.
-    """
-    if COPY not in rows:
-        return pd.Series(np.nan, index=np.sort(rows[size].unique()))
-    deep = rows[choice] > 0
-    medians = rows.groupby([size, deep])[COPY].median().unstack()
-    return (medians[True] / medians[False]).rename(None)
-
-
-def unlike_sizes(ratios: pd.Series) -> list[int]:
-    """Sizes whose copies differ by more than :data:`UNLIKE`; unknown ones are none of them."""
-    return [int(size) for size in ratios.index[np.abs(np.log(ratios)) > np.log1p(UNLIKE)]]
-
-
-def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
+def lacking_sizes(flat: pd.DataFrame) -> list[int]:
     """Sizes whose best time without recursion is not known.
 
     The nearest smaller and the nearest larger size that tried something else tell: one is enough
@@ -75,7 +55,7 @@ def lacking_sizes(flat: pd.DataFrame, size: str) -> list[int]:
 
     ``flat``: rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
     """
-    best = flat.groupby([size, "variant", "m"])["time_ms"].min().unstack(["variant", "m"])
+    best = flat.groupby([SIZE, "variant", "m"])["time_ms"].min().unstack(["variant", "m"])
     times = best.to_numpy()
     return [int(n) for row, n in enumerate(best.index) if _missed(row, times) > MISSED]
 
@@ -183,18 +163,26 @@ class RecursionSeries(KindOnGpu):
 
     @cached_property
     def copy_ratios(self) -> pd.Series:
-        """What tells of the conditions of each size (:func:`.conditions.copy_ratios`)."""
-        return copy_ratios(self.rows, SIZE, CHOICE)
+        """Median copy of rows with recursion over that of rows without, by size (index).
+
+        float64; NaN where the copies of either were not timed.
+        """
+        if COPY not in self.rows:
+            return pd.Series(np.nan, index=np.sort(self.rows[SIZE].unique()))
+        deep = self.rows[CHOICE] > 0
+        medians = self.rows.groupby([SIZE, deep])[COPY].median().unstack()
+        return (medians[True] / medians[False]).rename(None)
 
     @cached_property
     def busy(self) -> list[int]:
-        """Sizes measured with and without recursion under different conditions."""
-        return unlike_sizes(self.copy_ratios)
+        """Sizes whose copies with and without recursion differ by more than :data:`UNLIKE`."""
+        ratios = self.copy_ratios
+        return [int(size) for size in ratios.index[np.abs(np.log(ratios)) > np.log1p(UNLIKE)]]
 
     @cached_property
     def lacking(self) -> list[int]:
         """Sizes whose time without recursion lacks a variant."""
-        return lacking_sizes(self.rows[self.rows[CHOICE] == 0], SIZE)
+        return lacking_sizes(self.rows[self.rows[CHOICE] == 0])
 
     @cached_property
     def unlike(self) -> list[int]:
@@ -226,7 +214,7 @@ def cases(study: StudyData) -> list[RecursionSeries]:
     measured = host_runs(study, threads=THREADS)
     for gpu in study.gpus:
         flat = everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)]
-        by_kind = {kind: undisturbed(part, SIZE, "m") for kind, part in kinds_of(study, flat)}
+        by_kind = {kind: undisturbed(part) for kind, part in kinds_of(study, flat)}
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
             timed = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
             timed["disagree"] = timed.index.isin(_disagreeing(repeated(timed)))

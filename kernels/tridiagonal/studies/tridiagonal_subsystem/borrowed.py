@@ -7,9 +7,8 @@ from their datasheets; stage 2 is the Thomas algorithm, as in the paper. No meas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -55,26 +54,19 @@ DESIGN: dict[str, list[Value]] = {
 """The published design; m beyond what shared memory holds needs a scratch array here."""
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Predictions for one card at the sizes of table III that are known."""
+def predicted_losses(study: StudyData, theirs: Records) -> dict[str, pd.DataFrame]:
+    """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs.
 
-    card: str
-    losses: pd.DataFrame
-    """One row per size: ``n``, ``rule`` (m of the paper's rule), ``best_m`` and ``loss_percent`` by
-    prediction; ``their_m`` and ``theirs_percent`` (0 where the table says there is no loss, missing
-    where it prints no figure)."""
-
-
-def predicted_losses(study: StudyData, theirs: Records) -> list[Predicted]:
-    """Losses of the paper's rule on each of :data:`CARDS` that is among the described GPUs."""
+    A row per size of table III that is known: ``n``, ``rule`` (m of the paper's rule), ``best_m``
+    and ``loss_percent`` by prediction; ``their_m`` and ``theirs_percent`` (0 where the table says
+    there is no loss, missing where it prints no figure).
+    """
     known = [record for record in theirs if record["n"] and int(record["n"]) >= SMALLEST]
-    found = []
-    for card in CARDS:
-        if known and card in study.described:
-            times = _times(study.spec, card, study.described[card], theirs, known)
-            found.append(Predicted(card, _losses(times, card, known)))
-    return found
+    return {
+        card: _losses(_times(study.spec, card, study.described[card], theirs, known), card, known)
+        for card in CARDS
+        if known and card in study.described
+    }
 
 
 def _times(
@@ -121,34 +113,32 @@ def predicted_transfer(study: StudyData, published: Mapping[str, Records]) -> li
     found = predicted_losses(study, published.get("transfer", []))
     if not found:
         return []
-    return [Bullets([_said(each) for each in found]), Fold(_TITLE, [_table(found)])]
+    title = "The paper's rule on its other cards, by prediction and as printed"
+    return [Bullets([_said(*each) for each in found.items()]), Fold(title, [_table(found)])]
 
 
-_TITLE = "The paper's rule on its other cards, by prediction and as printed"
-
-
-def _said(one: Predicted) -> tuple[str, str]:
-    both = one.losses.dropna(subset=["theirs_percent"])
+def _said(card: str, losses: pd.DataFrame) -> tuple[str, str]:
+    both = losses.dropna(subset=["theirs_percent"])
     above = [int((both[name] > SIGNIFICANT).sum()) for name in ("loss_percent", "theirs_percent")]
     # Sizes at which the rule is best by both say nothing of how well a loss is predicted.
     lossy = both[(both["loss_percent"] > 0) | (both["theirs_percent"] > 0)]
     away = (lossy["loss_percent"] - lossy["theirs_percent"]).abs().median()
-    same = int((one.losses["best_m"] == one.losses["their_m"]).sum())
+    same = int((losses["best_m"] == losses["their_m"]).sum())
     return (
-        f"{CARDS[one.card]}, by the cost model:",
+        f"{CARDS[card]}, by the cost model:",
         f"the paper's rule loses at most {wording.fixed(both['loss_percent'].max(), 2)} % "
         f"(printed: {wording.fixed(both['theirs_percent'].max(), 2)} %) and more than "
         f"{SIGNIFICANT} % at {above[0]} of {len(both)} sizes (printed: {above[1]}). At the "
         f"{wording.plural(len(lossy), 'size')} with a loss the prediction is "
         f"{wording.fixed(away, 1)} percentage points away in the median. The best {CHOICE} is the "
-        f"printed one at {same} of {len(one.losses)} sizes.",
+        f"printed one at {same} of {len(losses)} sizes.",
     )
 
 
-def _table(found: list[Predicted]) -> Table:
-    rules = by_key(found[0].losses, SIZE)
+def _table(found: Mapping[str, pd.DataFrame]) -> Table:
+    rules = by_key(next(iter(found.values())), SIZE)
     parts = [([field("paper's rule", "rule", wording.count, CHOICE)], rules)]
-    for each in found:
+    for card, losses in found.items():
         ours = (
             field(f"best {CHOICE}", "best_m", wording.count, "predicted"),
             field("loses", "loss_percent", decimals(2), "%, predicted"),
@@ -157,9 +147,8 @@ def _table(found: list[Predicted]) -> Table:
             field(f"best {CHOICE}", "their_m", wording.count, "paper"),
             field("loses", "theirs_percent", decimals(2), "%, paper"),
         )
-        name = CARDS[each.card]
-        fields = [*grouped(name, *ours), *grouped(name, *theirs, role=THEIRS)]
-        parts.append((fields, by_key(each.losses, SIZE)))
+        fields = [*grouped(CARDS[card], *ours), *grouped(CARDS[card], *theirs, role=THEIRS)]
+        parts.append((fields, by_key(losses, SIZE)))
     caption = (
         "Times by the cost model from datasheets, stage 2 by the Thomas algorithm on our GPUs' "
         "host; sizes whose number our text of table III has"
@@ -167,42 +156,27 @@ def _table(found: list[Predicted]) -> Table:
     return beside(caption, SIZES, rules, *parts)
 
 
-class Lost(NamedTuple):
-    """A rule used elsewhere, over the sizes that both have.
+def lost(losses: pd.DataFrame) -> dict[str, Any]:
+    """A rule used elsewhere, over the sizes that both have: of :meth:`SubsystemSeries.losses`.
 
     ``sizes`` have a loss; ``one_launch``, ``disturbed`` and ``not_measured`` sizes have none, as
     the rule's m was stopped early, disturbed or never tried there. ``significant`` losses are above
     :data:`SIGNIFICANT`, ``certain`` ones of these beyond the errors of the times.
     """
-
-    sizes: int
-    mean_percent: float
-    worst_percent: float
-    worst_size: int | None
-    significant: int
-    certain: int
-    one_launch: int
-    disturbed: int
-    not_measured: int
-
-
-def lost(losses: pd.DataFrame) -> Lost:
-    """Summary of :meth:`SubsystemSeries.losses`."""
     timed = losses[losses["state"] == ""]
     percent = timed["loss_percent"]
     above = timed[percent > SIGNIFICANT]
-    worst = int(timed[SIZE].iloc[int(percent.argmax())]) if len(timed) else None
-    return Lost(
-        sizes=len(timed),
-        mean_percent=100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
-        worst_percent=float(percent.max()),
-        worst_size=worst,
-        significant=len(above),
-        certain=int((~above["tied"]).sum()),
-        one_launch=int((losses["state"] == ONE_LAUNCH).sum()),
-        disturbed=int((losses["state"] == DISTURBED).sum()),
-        not_measured=int((losses["state"] == NOT_MEASURED).sum()),
-    )
+    return {
+        "sizes": len(timed),
+        "mean_percent": 100 * (geometric_mean(1 + percent.to_numpy() / 100) - 1),
+        "worst_percent": float(percent.max()),
+        "worst_size": int(timed[SIZE].iloc[int(percent.argmax())]) if len(timed) else None,
+        "significant": len(above),
+        "certain": int((~above["tied"]).sum()),
+        "one_launch": int((losses["state"] == ONE_LAUNCH).sum()),
+        "disturbed": int((losses["state"] == DISTURBED).sum()),
+        "not_measured": int((losses["state"] == NOT_MEASURED).sum()),
+    }
 
 
 def transfers(
@@ -245,8 +219,7 @@ LOST = [
     field("disturbed", "disturbed", wording.count, "sizes"),
     field("not measured", "not_measured", wording.count, "sizes"),
 ]
-"""Fields of :class:`Lost`."""
-UNKNOWN = dict.fromkeys(Lost._fields)
+UNKNOWN = dict.fromkeys(str(one.value) for one in LOST)
 
 
 def borrowed(
@@ -277,7 +250,7 @@ def _summary(
     pairs: Mapping[tuple[str, str, str], pd.DataFrame], published: Mapping[str, Records]
 ) -> Table:
     rows = [
-        {"source": f"{source}, {kind}", "target": target, **lost(losses)._asdict()}
+        {"source": f"{source}, {kind}", "target": target, **lost(losses)}
         for (kind, source, target), losses in pairs.items()
     ]
     theirs = published.get("transfer", [])
@@ -383,7 +356,7 @@ def _precision(single: Mapping[str, pd.DataFrame], published: Mapping[str, Recor
     for title, losses in single.items():
         same = f"{(losses[CHOICE] == losses['best_m']).sum()} of {len(losses)}"
         found = {"on": title, "same": same, "untried": losses["untried"].sum()}
-        rows.append({**found, **lost(losses)._asdict()})
+        rows.append({**found, **lost(losses)})
     if theirs := published.get("optima_float32", []):
         double = {one["n"]: one["m_corrected"] for one in published.get("optima_float64", [])}
         both = [one for one in theirs if one["n"] and one["n"] in double]

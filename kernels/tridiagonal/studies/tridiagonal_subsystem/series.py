@@ -118,7 +118,7 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
     for gpu in study.gpus:
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
             every = with_a_choice(repeated(part), SIZE, CHOICE)
-            why = disturbance(every, SIZE, CHOICE)
+            why = disturbance(every)
             disturbed = every[why != ""].assign(why=why[why != ""])
             doubtful = pd.concat([one_launch(part), disturbed])
             rows = known_well(every[why == ""], doubtful, [SIZE, CHOICE])
