@@ -35,7 +35,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     published_stage_table,
     stage_table,
 )
-from launchwise.experiment.published import facts_of, read_tables
+from launchwise.experiment.published import Records, facts_of
 from launchwise.report.blocks import Bullets, Figure, Fold, Section
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData
@@ -44,10 +44,10 @@ from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
 from tests.support.shown import tables, texts, with_sweeps
 
-ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
+STUDY = "tridiagonal_streams"
 SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4, 5, 7.5, 8)]
-Published = dict[str, list[dict[str, str]]]
+Published = dict[str, Records]
 
 
 def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: Any) -> pd.DataFrame:
@@ -74,22 +74,12 @@ def sweep(gpu: str, sizes: list[int] = SIZES, serial: float = 1.0, **problem: An
 
 def study_of(*sweeps: pd.DataFrame) -> StudyData:
     rows = pd.concat(sweeps, ignore_index=True)
-    return sized_study(TRIDIAGONAL, "tridiagonal_streams", "Streams", SIZES, {"one": rows})
+    return sized_study(TRIDIAGONAL, STUDY, "Streams", SIZES, {"one": rows})
 
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     return study_of(sweep("one"))
-
-
-@pytest.fixture(scope="module")
-def published() -> Published:
-    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_streams")
-
-
-@pytest.fixture(scope="module")
-def page(made: StudyData, published: Published) -> list[Section]:
-    return own(made, published)
 
 
 @pytest.fixture(scope="module")
