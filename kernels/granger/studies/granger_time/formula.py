@@ -66,17 +66,13 @@ class Facts:
         return {**sizes, "dtype": "float32"}
 
     @property
-    def counts(self) -> Counts:
+    def flop(self) -> float:
+        return self.flop_a_thread * self.threads
+
+    @property
+    def bytes(self) -> float:
         kilobytes = self.kilobytes_begin + self.kilobytes_gram_schmidt + self.kilobytes_solve
-        return Counts(self.flop_a_thread * self.threads, 1e3 * kilobytes * self.threads)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Inputs of the formula per launch: FLOP and bytes."""
-
-    flop: float
-    bytes: float
+        return 1e3 * kilobytes * self.threads
 
 
 @dataclass(frozen=True)
@@ -102,10 +98,9 @@ class Rates:
         gflops = known.float32_gflops or 2e-3 * profile.cores * profile.clock_mhz
         return cls(1e9 * gflops, 1e9 * known.copy_bandwidth_gbs)
 
-    def times(self, counts: Counts, facts: Facts, share: float = 1.0) -> Times:
-        """The published formula; ``share`` of the peak where not all lanes work."""
-        compute = 1e6 * counts.flop / (share * self.peak)
-        memory = 1e6 * counts.bytes / self.bandwidth
+    def times(self, facts: Facts) -> Times:
+        """The published formula."""
+        compute, memory = 1e6 * facts.flop / self.peak, 1e6 * facts.bytes / self.bandwidth
         return Times(compute, memory, max(compute, memory) + facts.launch_overhead_us)
 
 
@@ -211,7 +206,7 @@ class Known:
             if one.gpu == gpu:
                 return one.times.total
         facts = self.source.facts
-        return Rates.of(self.gpus[gpu]).times(facts.counts, facts).total
+        return Rates.of(self.gpus[gpu]).times(facts).total
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:

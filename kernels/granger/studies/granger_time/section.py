@@ -63,11 +63,11 @@ def _us(row: Row | None) -> str:
 
 def _lead(source: Source) -> Text:
     facts = source.facts
-    again = [one.rates.times(facts.counts, facts).total for one in source.printed]
+    again = [one.rates.times(facts).total for one in source.printed]
     off = [abs(us / one.times.total - 1) for us, one in zip(again, source.printed, strict=True)]
     return Text(
         f"max(FLOP / peak, bytes / bandwidth) + {facts.launch_overhead_us:g} µs, with "
-        f"{wording.number(facts.counts.flop / 1e6)} MFLOP and {size(facts.counts.bytes)}: what the "
+        f"{wording.number(facts.flop / 1e6)} MFLOP and {size(facts.bytes)}: what the "
         f"source counts of {wording.plural(facts.threads, 'thread')}. Computed again, its times "
         f"differ by at most {wording.percent(max(off), 2)} %."
     )
@@ -78,7 +78,7 @@ def _predictions(known: Known) -> Table:
     printed = {one.gpu: one for one in known.source.printed}
     rates = {gpu: one.rates for gpu, one in printed.items()}
     rates |= {gpu: Rates.of(known.gpus[gpu]) for gpu in known.added}
-    computed = {gpu: one.times(facts.counts, facts) for gpu, one in rates.items()}
+    computed = {gpu: one.times(facts) for gpu, one in rates.items()}
 
     def said(gpu: str, name: str) -> float | None:
         return getattr(printed[gpu].times, name) if gpu in printed else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
 from . import gains
 from .fits import fit_blocks, fit_table, judged, optima_blocks, optima_table, published_optima
 from .gains import CHOICE, FIELDS, SIZE, gain_figure, largest_gain
-from .series import FittedLaws, StreamSeries, batch_blocks, series_of
+from .series import StreamSeries, batch_blocks, series_of
 from .stages import PAPER, stage_blocks, stage_table
 
 HOLDS, PARTLY, FAILS = "holds", "holds in part", "does not hold"
@@ -127,16 +128,16 @@ def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
     return Cell(text, detail=within if lost.max() <= most_percent else FAILS)
 
 
-def fit_claim(laws: FittedLaws, model: str) -> Cell:
-    fits = fit_table(laws)
+def fit_claim(series: StreamSeries, model: str) -> Cell:
+    if series.laws is None:
+        return UNFITTED
+    fits = fit_table(series.laws)
     rows = fits[(fits["model"] == model) & (fits["set"] == "test")]
     if rows.empty or not np.isfinite(rows["r2"].iloc[0]):
         return UNFITTED
     r2 = float(rows["r2"].iloc[0])
     return Cell(f"R² {wording.fixed(r2, 5)}", detail=HOLDS if r2 >= LEAST_R2[model] else FAILS)
 
-
-Claim = tuple[str | Cell, ...]  # a claim, the paper's figure, and the figure of each series
 
 FIT_CLAIMS = {
     "sum": "The overlapped time is linear in n",
@@ -160,82 +161,56 @@ def conclusion_blocks(
     if not used or "speed_up_streams" not in facts or theirs.empty:
         return
     yield _answer(used, facts)
-    claims = [
-        *_claims_of_gain(used, facts),
-        *_claims_of_optima(used, optima, facts, theirs),
-        *_claims_of_creation(used, published),
-        *_claims_of_fits(used, published),
-    ]
     titles = ["claim", PAPER, *(series.title for series in used)]
+    claims = [
+        (claim, paper, *map(judge, used))
+        for claim, paper, judge in _claims(optima, facts, theirs, published)
+    ]
     yield of_texts("Claims of the paper on our measurements", titles, claims)
 
 
-def _claims_of_gain(used: Sequence[StreamSeries], facts: Mapping[str, str]) -> Iterator[Claim]:
-    gain, shares = float(facts["speed_up_streams"]), published_shares(facts)
-    at = wording.listed(wording.count(size) for size in shares)
-    yield (
-        "Largest speed-up of streams",
-        f"{facts['speed_up_streams']}x at {SIZE} = {at}",
-        *(gain_claim(series, gain) for series in used),
-    )
-    if shares:
-        yield (
-            f"Speed-up that overlap can give at {SIZE} = {at}",
-            f"about {wording.percent(max(shares.values()), 0)} % of the time can overlap (from its "
-            "laws and its speed-up)",
-            *(bound_claim(series, list(shares), gain) for series in used),
-        )
-
-
-def _claims_of_optima(
-    used: Sequence[StreamSeries],
+def _claims(
     optima: Mapping[str, pd.DataFrame],
     facts: Mapping[str, str],
     theirs: pd.DataFrame,
-) -> Iterator[Claim]:
+    published: Mapping[str, Records],
+) -> Iterator[tuple[str, str, Callable[[StreamSeries], str | Cell]]]:
+    """A claim, the paper's figure, and what a series says of it."""
+    gain, shares = float(facts["speed_up_streams"]), published_shares(facts)
+    at = f"{SIZE} = {wording.listed(wording.count(size) for size in shares)}"
+    paper = f"{facts['speed_up_streams']}x at {at}"
+    yield "Largest speed-up of streams", paper, partial(gain_claim, gain=gain)
+    if shares:
+        yield (
+            f"Speed-up that overlap can give at {at}",
+            f"about {wording.percent(max(shares.values()), 0)} % of the time can overlap (from its "
+            "laws and its speed-up)",
+            partial(bound_claim, sizes=list(shares), gain=gain),
+        )
     for streams in (1, int(facts.get("most_streams", "32"))):
         sizes = theirs.loc[theirs["theirs_measured"] == streams, SIZE]
         number = "1 stream is" if streams == 1 else f"{streams} streams are"
-        yield (
-            f"{number} best for {SIZE} = {wording.count(sizes.min())} to "
-            f"{wording.count(sizes.max())}",
-            wording.plural(len(sizes), "size"),
-            *(optimum_claim(series, theirs, streams) for series in used),
-        )
+        ends = f"{wording.count(sizes.min())} to {wording.count(sizes.max())}"
+        judge = partial(optimum_claim, theirs=theirs, streams=streams)
+        yield f"{number} best for {SIZE} = {ends}", wording.plural(len(sizes), "size"), judge
     right = int((theirs["theirs_measured"] == theirs["theirs_streams"]).sum())
     most = float(theirs["theirs_lost_percent"].max())
     yield (
         "Laws of sum and overhead predict the best number of streams",
         f"{right} of {len(theirs)} right, at most {wording.fixed(most, 2)} % lost",
-        *(
-            prediction_claim(optima[series.title], most) if series.title in optima else UNFITTED
-            for series in used
-        ),
+        lambda one: prediction_claim(optima[one.title], most) if one.laws else UNFITTED,
     )
-
-
-def _claims_of_creation(
-    used: Sequence[StreamSeries], published: Mapping[str, Records]
-) -> Iterator[Claim]:
     table = published.get("stages", [])
     more = sum(float(row["streams_gomez_luna"]) > float(row["streams_measured"]) for row in table)
-    yield (
-        "√(sum / tau) asks for more streams than are best",
-        f"{more} of {wording.plural(len(table), 'size')}",
-        *(creation_claim(series) for series in used),
-    )
-
-
-def _claims_of_fits(
-    used: Sequence[StreamSeries], published: Mapping[str, Records]
-) -> Iterator[Claim]:
-    scores = {(row["model"], row["set"]): row["r_squared"] for row in published.get("models", [])}
-    for model, claim in FIT_CLAIMS.items():
-        if (model, "test") in scores:
+    said = f"{more} of {wording.plural(len(table), 'size')}"
+    yield "√(sum / tau) asks for more streams than are best", said, creation_claim
+    for row in published.get("models", []):
+        if row["set"] == "test":
+            least = LEAST_R2[row["model"]]
             yield (
-                f"{claim} (R² of at least {LEAST_R2[model]} on test sizes)",
-                f"R² {wording.fixed(float(scores[model, 'test']), 5)}",
-                *(fit_claim(series.laws, model) if series.laws else UNFITTED for series in used),
+                f"{FIT_CLAIMS[row['model']]} (R² of at least {least} on test sizes)",
+                f"R² {wording.fixed(float(row['r_squared']), 5)}",
+                partial(fit_claim, model=row["model"]),
             )
 
 
