@@ -205,7 +205,7 @@ class Plan:
             return True
 
     def insist_on_dominance(self, pointers: tuple[int, ...]) -> bool:
-        """See :meth:`.checks.Checks.insist_on_dominance`; False when the plan is closed."""
+        """See :meth:`Checks.insist_on_dominance`; False when the plan is closed."""
         with self._lock:
             if self.closed:
                 return False
@@ -213,7 +213,7 @@ class Plan:
             return True
 
     def backward_error(self, pointers: tuple[int, ...], sample: bool) -> float | None:
-        """See :meth:`.checks.Checks.backward_error`; None when the plan is closed."""
+        """See :meth:`Checks.backward_error`; None when the plan is closed."""
         with self._lock:
             return None if self.closed else self._own_checks().backward_error(pointers, sample)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -120,17 +119,20 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
         ),
     ]
     for each in readings(study):
+        name = each.variant
         fields += grouped(
             each.group,
-            field("best tile", partial(_best_tile, reading=each), unit="z × y × x"),
-            field("speed-up", partial(_best_speed_up, reading=each), decimals(2), "× untiled"),
-            field("their tile", partial(_speed_up, reading=each), unit="× untiled", number=True),
+            field("best tile", f"{name}_tile", unit="z × y × x"),
+            field("speed-up", f"{name}_speed_up", decimals(2), "× untiled"),
+            field("their tile", f"{name}_theirs", unit="× untiled", number=True),
         )
-    rows = [
-        {**record, "rows": of_problem, "tile": tile}
-        for record in published["best_tiles"]
-        for of_problem, tile in [_of_printed(study, record, gpu)]
-    ]
+    rows = []
+    for record in published["best_tiles"]:
+        of_problem, tile = _of_printed(study, record, gpu)
+        row: dict[str, Any] = dict(record)
+        for each in readings(study):
+            row |= _beside_printed(of_problem, tile, each)
+        rows.append(row)
     return table_of(f"Best tiles of the paper (its table 1), and ours on {gpu}", fields, rows)
 
 
@@ -145,14 +147,18 @@ def _best(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
     return None if found.empty else records(found.nsmallest(1, "time_ms"))[0]
 
 
-def _best_tile(row: Mapping[str, Any], reading: Reading) -> str:
-    best = _best(row["rows"], reading)
-    return MISSING if best is None else _shape(best, reading.names)
-
-
-def _best_speed_up(row: Mapping[str, Any], reading: Reading) -> float | None:
-    best = _best(row["rows"], reading)
-    return None if best is None else reading.untiled_ms(row["rows"]) / float(best["time_ms"])
+def _beside_printed(rows: pd.DataFrame, tile: list[int], reading: Reading) -> dict[str, Any]:
+    """Our best tile of a problem and its speed-up, and that of a printed tile."""
+    best, untiled = _best(rows, reading), reading.untiled_ms(rows)
+    theirs = _fastest_of(rows, reading, tile)
+    said = Cell(MISSING, detail="" if theirs.empty else ONCE)
+    if len(theirs) and not of_one_launch(theirs).all():
+        said = Cell(wording.fixed(untiled / theirs["time_ms"].iloc[0], 2))
+    return {
+        f"{reading.variant}_tile": MISSING if best is None else _shape(best, reading.names),
+        f"{reading.variant}_speed_up": None if best is None else untiled / best["time_ms"],
+        f"{reading.variant}_theirs": said,
+    }
 
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
@@ -170,15 +176,6 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
     """The fastest row with one tile; empty where it was not measured."""
     same = (rows[list(reading.names)].to_numpy() == tile).all(axis=1)
     return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
-
-
-def _speed_up(row: Mapping[str, Any], reading: Reading) -> Cell:
-    """Speed-up of the printed tile; none of a single launch that was stopped early."""
-    rows = row["rows"]
-    found = _fastest_of(rows, reading, row["tile"])
-    if found.empty or of_one_launch(found).all():
-        return Cell(MISSING, detail="" if found.empty else ONCE)
-    return Cell(wording.fixed(reading.untiled_ms(rows) / found["time_ms"].iloc[0], 2))
 
 
 @remembered

@@ -154,7 +154,7 @@ def conclusion_blocks(
 ) -> Iterator[Block]:
     """The answer, and a table of claims with one column for each series on a whole GPU.
 
-    ``optima``: title of each series with laws to its :func:`~optima.optima_table`.
+    ``optima``: title of each series with laws to its :func:`~fits.optima_table`.
     """
     used = [series for series in every if series.gpu in study.whole]
     facts, theirs = facts_of(published), published_optima(published)
