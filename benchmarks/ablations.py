@@ -28,8 +28,7 @@ NEW_GPU_STUDIES = (
 )  # fmt: skip
 """Studies that leave GPUs out; only those of the last are different cards, and no slices of one."""
 
-SPLIT = "interpolation"
-"""Split of every study of :data:`STUDIES` that asks about held-out sizes."""
+SPLIT = "interpolation"  # split of every study of `STUDIES` that asks about held-out sizes
 KINDS = ("forest", "learnt")
 SEEDS = 5
 PERCENTS = (1, 2, 5, 10, 20, 50, 100)

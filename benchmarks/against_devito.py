@@ -104,12 +104,8 @@ def steps(
 ) -> float:
     """Run steps in place; seconds of their section.
 
-    Parameters
-    ----------
-    u
-        float32, (3, n + 2 order, ...): the field at three times, with a halo.
-    m
-        float32, (n + 2 order, ...): the squared slowness.
+    ``u``: float32, (3, n + 2 order, ...): the field at three times, with a halo.
+    ``m``: float32, (n + 2 order, ...): the squared slowness.
     """
     n = m.shape[0] - 2 * order
     seconds = ctypes.c_double(0.0)
@@ -169,9 +165,8 @@ def ours(n: int, order: int, few: int, many: int) -> dict[str, Any]:
     from simulation import by_turns, kernel_alone
 
     from kernels.acoustic.simulation import stability_limit
-    from kernels.acoustic.simulation.choices import choice
     from kernels.acoustic.simulation.opening import facts, spec
-    from kernels.acoustic.simulation.problem import Grid
+    from kernels.acoustic.simulation.problem import Grid, choice
     from launchwise.measuring.telemetry import Telemetry, nvml_source
 
     grid = Grid((n, n, n), np.dtype("float32"), order, SPACING)

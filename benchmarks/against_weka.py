@@ -43,8 +43,7 @@ KERNEL = ROOT / "kernels" / "acoustic"
 RECORDED = ROOT / "data" / "recorded"
 GPUS = ("h100", "h200", "h200.sm72", "h200.sm32", "h200.sm16")
 SEED, MADE = 2026, 40
-DEBIAN = Path("/usr/share/java/weka.jar")
-"""Where Debian's package has Weka."""
+DEBIAN = Path("/usr/share/java/weka.jar")  # where Debian's package has Weka
 
 
 def sizes_of(part: str) -> list[int]:

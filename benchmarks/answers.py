@@ -34,8 +34,7 @@ from launchwise.workloads.spec import Spec, load_spec
 
 ANSWERING, ORACLE = "chosen", "oracle"
 SMALLEST = "tridiagonal_streams"
-FEW = "knn, nearest_size, best_on_average"
-"""Members of the answering model of the smallest run."""
+FEW = "knn, nearest_size, best_on_average"  # members of the answering model of the smallest run
 
 FIGURES = (
     *("problems", "fraction_geometric_mean", "fraction_interval", "fraction_p5", "fraction_worst"),
@@ -43,8 +42,7 @@ FIGURES = (
     *("missed", "intervals", "covered", "beside_best_heuristic", "beside_best_model"),
 )
 
-LEAST_GAINS = (0.9, 0.95, 0.98, 1.0)
-"""Gains that a careful person may ask to be sure of."""
+LEAST_GAINS = (0.9, 0.95, 0.98, 1.0)  # gains that a careful person may ask to be sure of
 
 HOW_HARD = ("configurations_median", "needle_index_median")
 

@@ -162,12 +162,8 @@ def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[
 def beside_autotuned(test: Test, known: Mapping[str, Any], answers: pd.DataFrame) -> dict[str, Any]:
     """What ``triton.autotune`` chose for problems of a test, beside the answers to the same ones.
 
-    Parameters
-    ----------
-    known
-        Result of ``autotuned_blind.py``.
-    answers
-        Judged answers that were written down.
+    ``known``: result of ``autotuned_blind.py``.
+    ``answers``: judged answers that were written down.
     """
     columns = test.domain.spec.problem_columns
     found: dict[str, Any] = {}

@@ -29,13 +29,10 @@ from harness.projects import (
 from launchwise.gpus.profile import read_profile, write_profile
 
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
-LOCAL = ("gather", "all")
-"""Rules that run beside Snakemake itself, not in a queue."""
-IMPORTED = "data/public/"
-"""Where GPUs lie that others measured."""
+LOCAL = ("gather", "all")  # rules that run beside Snakemake itself, not in a queue
+IMPORTED = "data/public/"  # where GPUs lie that others measured
 SMALLEST_STUDIES = ["granger_time"]
-FOLDERS = ("export", "report")
-"""Stages of which an output without a suffix is a folder."""
+FOLDERS = ("export", "report")  # stages of which an output without a suffix is a folder
 
 
 def project(folder: Path, gpus: int, studies: list[str]) -> None:
@@ -90,10 +87,7 @@ def submitted(jobs: dict[str, int]) -> int:
 def make_everything(folder: Path, plan: str) -> None:
     """Empty files in place of all that would be made, known to Snakemake as done.
 
-    Parameters
-    ----------
-    plan
-        What a plan from nothing prints.
+    ``plan``: what a plan from nothing prints.
     """
     described = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json")
     for names in re.findall(r"^    output: (.+)$", plan, re.M):

@@ -18,11 +18,8 @@ from harness.command_line import arguments, write_result
 
 from launchwise.base.provenance import commit
 
-OTHERS = (".snakemake", ".venv", "data")
-"""Folders beside ``results`` that take space in a clone."""
-
-BLOCK = 512
-"""Bytes of what ``st_blocks`` counts."""
+OTHERS = (".snakemake", ".venv", "data")  # folders beside ``results`` that take space in a clone
+BLOCK = 512  # bytes of what ``st_blocks`` counts
 
 
 def files(folder: Path) -> Iterator[os.stat_result]:

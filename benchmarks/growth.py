@@ -38,8 +38,7 @@ JOBS = (f"data/{WORKLOAD}", f"learn/{STUDY}", "report")
 THIRD = 3
 SLOWEST = 8.0
 TASTE = 0.1
-NOISE = 0.01
-"""Spread of a single time, as a share of it."""
+NOISE = 0.01  # spread of a single time, as a share of it
 
 
 def rows_of_study(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:

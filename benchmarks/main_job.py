@@ -30,8 +30,7 @@ from launchwise.base.storage import write_json
 from launchwise.learning.one_core import VARIABLES
 from launchwise.workflow.budget import measured
 
-EVERY_S = 20.0
-"""Seconds from the start of one calibration to that of the next."""
+EVERY_S = 20.0  # seconds from the start of one calibration to that of the next
 
 FIRST_PAGE = Path("results/report/index.html")
 SMALLEST = "tridiagonal_streams"

@@ -35,8 +35,7 @@ from launchwise.base.typed import read_yaml
 
 PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "workloads")
 REASONS = Path(__file__).with_name("survivors.yaml")
-SECONDS = 300.0
-"""Time after which tests are stopped: a mutant that hangs is noticed."""
+SECONDS = 300.0  # time after which tests are stopped: a mutant that hangs is noticed
 
 SMALLEST = {"launchwise/base/tukey.py": "tests/measuring/test_timing.py"}
 """A module and tests of it, for the smallest size, which needs no coverage."""

@@ -44,8 +44,7 @@ SPLIT = "interpolation"
 PARTS = 36
 POOLS = 5
 KEPT = 0.8
-ORDERS = 2
-"""Random orders of each pool."""
+ORDERS = 2  # random orders of each pool
 SHARES = tuple(part / PARTS for part in range(1, PARTS // 2 + 1))
 THIRD = 1 / 3
 ENOUGH = 0.98

@@ -42,8 +42,7 @@ with gpu_and_packages():
 FOLDER = ROOT / "kernels" / "sentiment"
 CASES, SMALLEST, TOKENS = 20_000, 512, 256
 REPEATS = 9
-CHECKED = 200
-"""Reviews whose logits are compared with float64."""
+CHECKED = 200  # reviews whose logits are compared with float64
 
 BUDGET_S = 420.0
 MODES = ("eager", "graph", "compiled")

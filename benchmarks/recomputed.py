@@ -44,14 +44,9 @@ UNCOVERED = {
 def recompute(experiment: Experiment, results: Path, project: Path, smallest: bool) -> Ledger:
     """Compare the pages of a report with the results beside it.
 
-    Parameters
-    ----------
-    results
-        Holds the tables and ``report/``.
-    project
-        The repository of the workloads, whose commits the health page counts.
-    smallest
-        The front page alone.
+    ``results``: holds the tables and ``report/``.
+    ``project``: the repository of the workloads, whose commits the health page counts.
+    ``smallest``: the front page alone.
     """
     folder, ledger = results / "report", Ledger()
     materials = [Material.of(experiment, name, results) for name in experiment.studies]
@@ -108,10 +103,7 @@ def summary(ledger: Ledger) -> dict[str, Any]:
 def main() -> None:
     """Compare, write the file, and fail where something differs.
 
-    Raises
-    ------
-    SystemExit
-        Status 1, when figures differ; status 2, where no report was written.
+    Raises SystemExit: status 1, when figures differ; status 2, where no report was written.
     """
     given = arguments(__doc__, results="folder of finished results with their report")
     given.add_argument(

@@ -50,14 +50,12 @@ STRATEGIES = (
 ``nsga2`` and ``nsga3`` are for several objectives; ``skopt`` and ``pyatf_strategies`` end with an
 error of the current versions of scikit-optimize and pyATF."""
 
-BUDGET = 600
-"""Evaluations after which a search has failed."""
+BUDGET = 600  # evaluations after which a search has failed
 
 ORDERS = 15
 """Orders of the candidates in which launchwise's search without other cards runs, at most."""
 
-PART = 20
-"""Seeds that one process runs."""
+PART = 20  # seeds that one process runs
 
 
 def guided(

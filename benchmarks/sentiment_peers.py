@@ -46,19 +46,14 @@ eigen()
 
 FOLDER = ROOT / "kernels" / "sentiment"
 CASES, TOKENS = 20_000, 256
-SMALLEST = 512
-"""Reviews of ``--smallest``."""
+SMALLEST = 512  # reviews of ``--smallest``
 CORES = len(os.sched_getaffinity(0))
-PART = 1000
-"""Cases that NumPy and PyTorch answer at a time on the CPU, and that warm a tool up."""
-PASSES = 3
-"""Repeats of all cases."""
-ONE_CASE_REPEATS = 200
-"""Repeats of one case."""
+PART = 1000  # cases that NumPy and PyTorch answer at a time on the CPU, and that warm a tool up
+PASSES = 3  # repeats of all cases
+ONE_CASE_REPEATS = 200  # repeats of one case
 GIVEN = "nothing: embeddings in memory"
 
-Run = Callable[[slice], Any]
-"""Answers some of the cases, and waits for the end."""
+Run = Callable[[slice], Any]  # answers some of the cases, and waits for the end
 
 
 def timed(whole: Callable[[], Any], run: Run) -> dict[str, Any]:

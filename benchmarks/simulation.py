@@ -23,10 +23,9 @@ from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
 from kernels.acoustic.simulation import propagate, stability_limit
-from kernels.acoustic.simulation.choices import choice
 from kernels.acoustic.simulation.opening import card_with, facts, spec
-from kernels.acoustic.simulation.problem import Grid
-from kernels.acoustic.simulation.wave import Wave, points_build, step_build
+from kernels.acoustic.simulation.problem import Grid, choice
+from kernels.acoustic.simulation.running import Wave, points_build, step_build
 from launchwise.measuring.cards import cards
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 
@@ -34,22 +33,16 @@ RECEIVERS = 1000
 SPACING = 10.0
 ROUNDS = 3
 
-Steps = Callable[[int], Any]
-"""Runs a number of steps and waits for them."""
+Steps = Callable[[int], Any]  # runs a number of steps and waits for them
 
 
 @dataclass(frozen=True)
 class PerStep:
     """Steps by the difference of a long and a short run.
 
-    Parameters
-    ----------
-    step_ms
-        Milliseconds per step.
-    once_ms
-        What the shorter run takes beside its steps, ms.
-    clock_mhz
-        Mean SM clock of the longer run; None where it is unknown.
+    ``step_ms``: milliseconds per step.
+    ``once_ms``: what the shorter run takes beside its steps, ms.
+    ``clock_mhz``: mean SM clock of the longer run; None where it is unknown.
     """
 
     step_ms: float

@@ -35,29 +35,21 @@ with gpu_and_packages():
     import cupy
 
 SIZES = [factor * 10**power for power in range(3, 9) for factor in (1, 3)]
-BUDGET_S = 85.0
-"""Time after which no further size begins, seconds."""
-
-ROUND_S = 0.8
-"""Time after which no further round of a size begins, seconds."""
+BUDGET_S = 85.0  # time after which no further size begins, seconds
+ROUND_S = 0.8  # time after which no further round of a size begins, seconds
 
 MOST_ROUNDS = 9
-EVENTS_A_ROUND = 7
-"""Calls per round that are timed by events, of each side."""
+EVENTS_A_ROUND = 7  # calls per round that are timed by events, of each side
 
 CALLS = 100
 CALLS_OF_LARGE = 20
-LARGE = 10**8
-"""Rows from which fewer calls stand in a row: there the GPU's time is all that counts."""
+LARGE = 10**8  # rows from which fewer calls stand in a row: there the GPU's time is all that counts
 
 ALLOWED_DIFFERENCE = 1000
 """Largest difference of the two solutions, in units of eps times the largest value of x."""
 
-COPIES_BYTES = 8e9
-"""Memory for copies of the right-hand side."""
-
-GRAPH_ROWS = 10**6
-"""Rows up to which the replay of a graph is timed."""
+COPIES_BYTES = 8e9  # memory for copies of the right-hand side
+GRAPH_ROWS = 10**6  # rows up to which the replay of a graph is timed
 
 
 @dataclass

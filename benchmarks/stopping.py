@@ -32,15 +32,13 @@ from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.stopping import LEAST_MEASURED, SURE, least_measured, terms
 
 WITHIN = STATED_PERCENT / 100
-LONGEST = 300
-"""Measurements after which a search ends whatever it says."""
+LONGEST = 300  # measurements after which a search ends whatever it says
 
 SEEDS = 3
 OWN = {"acoustic": 60, "granger": 20, "sentiment": 30, "tridiagonal": 40}
 """Workloads of the project, and of how many problems both cards are searched by turns."""
 
-CAUTION = 0.6
-"""Added to the log odds: where a search ends is where they happened to be small."""
+CAUTION = 0.6  # added to the log odds: where a search ends is where they happened to be small
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,10 @@ class Case:
 class Trace:
     """What a search said after each measurement, and what was true.
 
-    Parameters
-    ----------
-    said
-        Terms of the log odds: float64, shape (measurements, terms).
-    left
-        Whether something faster by more than :data:`WITHIN` was left: bool, (measurements,).
-    candidates
-        How many there were.
-    whole
-        Whether the search came to the end of them.
+    ``said``: terms of the log odds: float64, shape (measurements, terms).
+    ``left``: whether something faster by more than :data:`WITHIN` was left: bool, (measurements,).
+    ``candidates``: how many there were.
+    ``whole``: whether the search came to the end of them.
     """
 
     workload: str

@@ -59,17 +59,10 @@ SMALLEST = {
     }
 }
 WIDTH = 4096
-BACKEND = "NVCUDA"
-"""Kernel Tuner's fastest back-end."""
-
-OF_THEIRS = 1000
-"""Configurations that Kernel Tuner measures."""
-
-ROUNDS = 5
-"""Number of pairs in which the two best configurations are timed."""
-
-REPEATS = 50
-"""Launches of each in a round."""
+BACKEND = "NVCUDA"  # Kernel Tuner's fastest back-end
+OF_THEIRS = 1000  # configurations that Kernel Tuner measures
+ROUNDS = 5  # number of pairs in which the two best configurations are timed
+REPEATS = 50  # launches of each in a round
 
 
 def workload(scratch: Path, sizes: dict[str, list[int]]) -> Path:

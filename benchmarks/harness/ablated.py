@@ -36,20 +36,15 @@ from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
 INTERVAL_SEED = 0
-USUAL = "usual choice"
-"""Kind of a variant that learns nothing and takes what is usual."""
+USUAL = "usual choice"  # kind of a variant that learns nothing and takes what is usual
 
 
 @dataclass(frozen=True)
 class Material:
     """A study with what it is made of.
 
-    Attributes
-    ----------
-    sweeps
-        GPU to its measurements.
-    folds
-        Split to its folds.
+    ``sweeps``: GPU to its measurements.
+    ``folds``: split to its folds.
     """
 
     study: Study
@@ -72,14 +67,9 @@ class Material:
 class Variant:
     """One way to train: the same for every fold.
 
-    Attributes
-    ----------
-    name
-        Tells variants of a table apart.
-    sweeps
-        GPU to the measurements that training may take rows from.
-    seed
-        Of the recommender.
+    ``name``: tells variants of a table apart.
+    ``sweeps``: GPU to the measurements that training may take rows from.
+    ``seed``: of the recommender.
     """
 
     name: str
@@ -93,13 +83,9 @@ class Variant:
 class Trained:
     """First recommendation of a variant for every test case, and what it was trained on.
 
-    Attributes
-    ----------
-    rows, cases, removed
-        Of all folds together: training rows after the filter, (GPU, problem) pairs among them, rows
-        that the filter removed.
-    problems
-        Distinct training problems of a fold, mean over the folds.
+    ``rows``, ``cases``, ``removed``: of all folds together: training rows after the filter, (GPU,
+    problem) pairs among them, rows that the filter removed.
+    ``problems``: distinct training problems of a fold, mean over the folds.
     """
 
     recommendations: pd.DataFrame
@@ -153,10 +139,7 @@ def trained(
 ) -> Trained:
     """Train on every fold and recommend for its test cases.
 
-    Parameters
-    ----------
-    choices
-        Candidates of each fold's test cases, with features.
+    ``choices``: candidates of each fold's test cases, with features.
     """
     cleaned = clean(variant.sweeps, folds, domain.spec, variant.fences)
     tables, problems, cases = [], [], 0
@@ -190,24 +173,15 @@ def compared(
 ) -> dict[str, dict[str, Any]]:
     """Quality of groups of variants, and relative to that of one group.
 
-    Parameters
-    ----------
-    groups
-        Name to the variants that count as one, such as the seeds of a recommender.
-    reference
-        Group that the others are compared with, on the same resampled problems.
-    domains
-        Group to its domain; that of the study where it is left out.
-
-    Returns
-    -------
-    dict
-        Group to ``quality`` (geometric mean over test problems and variants of the group),
-        ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``, ``failed``
-        (recommendations without a time, of all variants together; one makes the quality 0), and
-        means over variants: ``training_rows``, ``training_problems``, ``removed_rows`` and
-        ``rows_per_case`` (a case is a problem on a GPU). Intervals are None where there are too few
-        problems.
+    ``groups``: name to the variants that count as one, such as the seeds of a recommender.
+    ``reference``: group that the others are compared with, on the same resampled problems.
+    ``domains``: group to its domain; that of the study where it is left out.
+    Returns a dictionary: group to ``quality`` (geometric mean over test problems and variants of
+    the group), ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``,
+    ``failed`` (recommendations without a time, of all variants together; one makes the quality 0),
+    and means over variants: ``training_rows``, ``training_problems``, ``removed_rows`` and
+    ``rows_per_case`` (a case is a problem on a GPU). Intervals are None where there are too few
+    problems.
     """
     folds = material.folds[split]
     found = _trained_groups(material, folds, groups, domains or {})

@@ -17,12 +17,8 @@ from launchwise.measuring.cards import cards
 def arguments(description: str | None, **inputs: str) -> argparse.ArgumentParser:
     """Parser with the arguments of every benchmark: the output file and ``--smallest``.
 
-    Parameters
-    ----------
-    description
-        Docstring of the benchmark: its first line is shown.
-    **inputs
-        Paths that stand before the output: name to meaning.
+    ``description``: docstring of the benchmark: its first line is shown.
+    ``**inputs``: paths that stand before the output: name to meaning.
     """
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     for name, meaning in inputs.items():
@@ -39,10 +35,7 @@ def arguments(description: str | None, **inputs: str) -> argparse.ArgumentParser
 def provenance(**peers: str) -> dict[str, Any]:
     """Commit, time, versions and cores of this run.
 
-    Parameters
-    ----------
-    **peers
-        Versions of the tools that launchwise is compared with.
+    ``**peers``: versions of the tools that launchwise is compared with.
     """
     return {
         "commit": commit(ROOT),

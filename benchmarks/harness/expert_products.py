@@ -26,8 +26,7 @@ from launchwise.workloads.spec import load_spec
 
 WORKLOAD = ROOT / "kernels" / "expert_product"
 TUNABLES = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_warps", "num_stages")
-OPTIONS = ("num_warps", "num_stages")
-"""Tunables that Triton takes beside the function's own."""
+OPTIONS = ("num_warps", "num_stages")  # tunables that Triton takes beside the function's own
 
 MOST_EXPERTS = 128
 ROUNDS = 5
@@ -49,11 +48,8 @@ def swept(
 ) -> pd.DataFrame:
     """Rows of a sweep of shapes by Snakemake (:mod:`launchwise.tables.measurements`).
 
-    Parameters
-    ----------
-    values
-        Values of the function's tunables, each combination of which is a configuration; those of
-        the workload, and its constraints, when left out.
+    ``values``: values of the function's tunables, each combination of which is a configuration;
+    those of the workload, and its constraints, when left out.
     """
     folder, project = scratch / "expert_product", scratch / "project"
     _workload(folder, values)
@@ -123,10 +119,7 @@ def function() -> Any:
 def autotuned(fitted: Any, listed: Sequence[Mapping[str, int]]) -> Any:
     """The function under ``triton.autotune``, with configurations to choose from.
 
-    Parameters
-    ----------
-    fitted
-        :func:`function`, possibly with heuristics.
+    ``fitted``: :func:`function`, possibly with heuristics.
     """
     import triton
 
@@ -159,10 +152,7 @@ def routed(shape: Shape) -> np.ndarray:
 def given(shape: Shape, first_rows: np.ndarray | None = None) -> tuple[Any, ...]:
     """Arguments of a launch: random rows, divided evenly among the experts, or as given.
 
-    Parameters
-    ----------
-    first_rows
-        (experts + 1,): the first row of each expert, the last one the number of rows.
+    ``first_rows``: (experts + 1,): the first row of each expert, the last one the number of rows.
     """
     import torch
 

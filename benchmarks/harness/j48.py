@@ -24,16 +24,10 @@ _WRONG = re.compile(
 class Examples:
     """Weighted examples.
 
-    Parameters
-    ----------
-    features
-        float64, shape (examples, features).
-    classes
-        Numbers of the classes from 0, int64, shape (examples,).
-    weights
-        float64, shape (examples,).
-    count
-        Number of classes.
+    ``features``: float64, shape (examples, features).
+    ``classes``: numbers of the classes from 0, int64, shape (examples,).
+    ``weights``: float64, shape (examples,).
+    ``count``: number of classes.
     """
 
     features: np.ndarray
@@ -60,12 +54,8 @@ class Examples:
 class J48:
     """Weka's classifier.
 
-    Parameters
-    ----------
-    java, jar
-        The program and Weka's archive.
-    minimum, confidence
-        Options ``-M`` and ``-C``.
+    ``java``, ``jar``: the program and Weka's archive.
+    ``minimum``, ``confidence``: options ``-M`` and ``-C``.
     """
 
     java: str

@@ -39,27 +39,23 @@ SKIPPED = frozenset({"annotation", "returns", "decorator_list", "bases"})
 """Fields of nodes without logic; of classes the keywords, too."""
 
 Span = tuple[int, int]
-Place = Callable[[ast.expr | ast.stmt], Span]
-"""Begin and end of a node in the text."""
+Place = Callable[[ast.expr | ast.stmt], Span]  # begin and end of a node in the text
 
 
 @dataclass(frozen=True)
 class Mutant:
     """A source with one fault: ``new`` in the place of ``old``."""
 
-    path: str
-    """Relative to the project."""
+    path: str  # relative to the project
 
     line: int
-    lines: tuple[int, int]
-    """First and last line of its statement, or of the head of a compound one."""
+    lines: tuple[int, int]  # first and last line of its statement, or of the head of a compound one
 
     begin: int
     end: int
     old: str
     new: str
-    at_import: bool
-    """Whether the statement runs when the module is imported."""
+    at_import: bool  # whether the statement runs when the module is imported
 
     def of(self, text: str) -> str:
         """The faulty source, of the right one."""

@@ -31,20 +31,12 @@ SEED = 1
 class Simulation:
     """A study on one GPU.
 
-    Attributes
-    ----------
-    pool
-        Problems that may be measured, in the order of the sweep.
-    rows
-        Number of rows of each: int64, shape (pool,).
-    training
-        Rows of all of them, with features.
-    numbers
-        Number of each training row's problem: int64, shape (rows,).
-    choices
-        Candidates of the held-out problems, with features.
-    places
-        Number in ``numbers`` of each problem of the pool.
+    ``pool``: problems that may be measured, in the order of the sweep.
+    ``rows``: number of rows of each: int64, shape (pool,).
+    ``training``: rows of all of them, with features.
+    ``numbers``: number of each training row's problem: int64, shape (rows,).
+    ``choices``: candidates of the held-out problems, with features.
+    ``places``: number in ``numbers`` of each problem of the pool.
     """
 
     domain: Domain
@@ -143,12 +135,8 @@ def _places(rows: pd.DataFrame, pool: Sequence[Case], domain: Domain) -> np.ndar
 def planned(one: Simulation, round_share: float, most: float) -> list[int]:
     """The library's choice, in rounds that each know the rows of those before.
 
-    Parameters
-    ----------
-    round_share
-        Share of the rows that a round may measure; one problem at least.
-    most
-        Share of the rows at which it ends.
+    ``round_share``: share of the rows that a round may measure; one problem at least.
+    ``most``: share of the rows at which it ends.
     """
     distances = Distances.over(one.pool)
     places = {case.key: place for place, case in enumerate(one.pool)}

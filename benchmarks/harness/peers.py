@@ -31,16 +31,10 @@ def numpy_answer(
 ) -> np.ndarray:
     """Logits, float32 (cases, 2), all cases in one product per layer.
 
-    Parameters
-    ----------
-    weights
-        ``w1`` to ``w4`` and ``b1`` to ``b4``, float32.
-    x
-        Embeddings, float32 (cases, tokens, 300).
-    lengths
-        Tokens that count, float32 (cases,).
-    mask
-        1 where a token counts, else 0: float32 (cases, tokens, 1).
+    ``weights``: ``w1`` to ``w4`` and ``b1`` to ``b4``, float32.
+    ``x``: embeddings, float32 (cases, tokens, 300).
+    ``lengths``: tokens that count, float32 (cases,).
+    ``mask``: 1 where a token counts, else 0: float32 (cases, tokens, 1).
     """
     cases, tokens, width = x.shape
     h = np.maximum(x.reshape(cases * tokens, width) @ weights["w1"] + weights["b1"], 0)
@@ -131,12 +125,8 @@ def source_of(result: Mapping[str, Any], file: str) -> str:
 def write_tables(folder: Path, result: Mapping[str, Any], file: str) -> None:
     """Write :func:`peers` and :func:`held_out` as CSV; rows of other GPUs stay.
 
-    Parameters
-    ----------
-    folder
-        That of the study's published tables.
-    file
-        Name of the result's file.
+    ``folder``: that of the study's published tables.
+    ``file``: name of the result's file.
     """
     source = source_of(result, file)
     _replace(folder / "peers.csv", PEERS, peers(result, source))

@@ -17,8 +17,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKING_TREE = "."
-"""Stands for the working tree among commits."""
+WORKING_TREE = "."  # stands for the working tree among commits
 
 POLL_S = 0.1
 COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
@@ -27,10 +26,7 @@ COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels
 def copy_project(folder: Path, commit: str = WORKING_TREE) -> None:
     """Copy the project to ``folder`` without results: the working tree, or a commit.
 
-    Raises
-    ------
-    SystemExit
-        When git does not know the commit.
+    Raises SystemExit when git does not know the commit.
     """
     if commit != WORKING_TREE:
         git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
@@ -74,17 +70,9 @@ def snakemake(
 ) -> Ran:
     """Run Snakemake on a copy, with this Python's packages.
 
-    Parameters
-    ----------
-    watch
-        Called with the seconds so far while it runs.
-    **variables
-        Of the environment.
-
-    Raises
-    ------
-    SystemExit
-        When it fails.
+    ``watch``: called with the seconds so far while it runs.
+    ``**variables``: of the environment.
+    Raises SystemExit when it fails.
     """
     command = [sys.executable, "-m", "snakemake", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(folder), **variables}
@@ -153,15 +141,8 @@ def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
 def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | None = None) -> None:
     """Leave all studies of a copy out but those named.
 
-    Parameters
-    ----------
-    models
-        Models of each study; its own when left out.
-
-    Raises
-    ------
-    SystemExit
-        When the copy has no such study.
+    ``models``: models of each study; its own when left out.
+    Raises SystemExit when the copy has no such study.
     """
     studies, settings = find_studies(folder), read_settings(folder)
     if unknown := sorted(set(names) - set(studies)):

@@ -27,11 +27,8 @@ from launchwise.workloads.spec import load_spec
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
 OF_AMD = frozenset({"mi250x", "w6600", "w7800"})
 PUBLIC = ROOT / "data" / "public"
-WORKLOADS = ("convolution", "pnpoly", "pnpoly_turing")
-"""Public workloads whose cards are searched."""
-
-CARDS = ("h100", "h200")
-"""Whole cards with recorded sweeps."""
+WORKLOADS = ("convolution", "pnpoly", "pnpoly_turing")  # public workloads whose cards are searched
+CARDS = ("h100", "h200")  # whole cards with recorded sweeps
 
 LEAST_TIMED = 20
 
@@ -101,10 +98,7 @@ def search_of(candidates: pd.Index[Any], known: Sequence[pd.Series]) -> Transfer
 def measured(search: TransferSearch, own: np.ndarray) -> Iterator[float | None]:
     """Times in the order in which a search evaluates candidates, None of one that failed.
 
-    Parameters
-    ----------
-    own
-        Time of each candidate, ms: float64, shape (candidates,).
+    ``own``: time of each candidate, ms: float64, shape (candidates,).
     """
     while len(search.tried) < len(own):
         place = search.propose()
@@ -121,10 +115,8 @@ def needle(times: pd.Series, percent: float = 5.0) -> int:
 def evaluations(times: Sequence[float | None], best_ms: float) -> dict[str, int | None]:
     """How many evaluations it took, by the keys of :data:`NEAR`; None where it never got there.
 
-    Parameters
-    ----------
-    times
-        Of the configurations in the order in which they were evaluated, ms; None where one failed.
+    ``times``: of the configurations in the order in which they were evaluated, ms; None where one
+    failed.
     """
     found = {}
     for name, factor in NEAR.items():

@@ -12,12 +12,10 @@ from recomputing.comparing import Ledger, Table
 from recomputing.material import TIMED, Material, records
 from recomputing.pages import read_script
 
-DIGITS = 5
-"""Significant digits of times and gains in the data scripts."""
+DIGITS = 5  # significant digits of times and gains in the data scripts
 
 SUGGESTIONS = 4
-TOLERATED = 1.02
-"""Gain up to which a measured problem is answered by the usual choice."""
+TOLERATED = 1.02  # gain up to which a measured problem is answered by the usual choice
 
 BASES = {
     "measured": "measured on this GPU",
@@ -36,12 +34,8 @@ def compare(
 ) -> None:
     """Compare the lookup's data of every study with its product, and the product with times.
 
-    Parameters
-    ----------
-    folder
-        The report's.
-    least_gain
-        Gain that must be sure, of the settings.
+    ``folder``: the report's.
+    ``least_gain``: gain that must be sure, of the settings.
     """
     for one in materials:
         if one.answers:

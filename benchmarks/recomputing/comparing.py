@@ -9,15 +9,11 @@ from typing import Any
 
 from recomputing.pages import NUMBER, Record, Shown, ShownPage, ShownTable
 
-MOST_LISTED = 50
-"""Most differences of a table that the result lists; all are counted."""
-
-FEW = 5
-"""Values that a difference of long lists names."""
+MOST_LISTED = 50  # most differences of a table that the result lists; all are counted
+FEW = 5  # values that a difference of long lists names
 
 Figure = float | int | None
-Wanted = str | Figure | Sequence[Figure]
-"""What a text must be, or the numbers that it must hold."""
+Wanted = str | Figure | Sequence[Figure]  # what a text must be, or the numbers that it must hold
 
 
 @dataclass(frozen=True)
@@ -32,8 +28,7 @@ class Cell:
     digits: int | None = None
 
 
-Cells = Mapping[str, Wanted | Cell]
-"""Column to what the cell of a row must say."""
+Cells = Mapping[str, Wanted | Cell]  # column to what the cell of a row must say
 
 
 def is_missing(value: Any) -> bool:
@@ -44,12 +39,8 @@ def is_missing(value: Any) -> bool:
 def agrees(shown: str, value: Figure, digits: int | None = None) -> bool:
     """Whether a number rounds to what is shown of it.
 
-    Parameters
-    ----------
-    shown
-        Its text; what stands behind the last digit was rounded away.
-    digits
-        Significant digits, of numbers whose last digits before the point may be rounded.
+    ``shown``: its text; what stands behind the last digit was rounded away.
+    ``digits``: significant digits, of numbers whose last digits before the point may be rounded.
     """
     if is_missing(value):
         return False
@@ -79,12 +70,8 @@ def rounds_to(shown: Figure, value: Figure, digits: int) -> bool:
 class Table:
     """Comparisons of one table or data file of a page.
 
-    Attributes
-    ----------
-    figures
-        Numbers and words compared.
-    uncovered
-        Reason to the number of shown numbers that were not.
+    ``figures``: numbers and words compared.
+    ``uncovered``: reason to the number of shown numbers that were not.
     """
 
     page: str
@@ -196,14 +183,10 @@ class Ledger:
     ) -> None:
         """Compare the rows of some tables, or of those whose caption begins so; and no others.
 
-        Parameters
-        ----------
-        columns
-            Those that tell a row from others.
-        wanted
-            Their texts (of one column a text) to the cells of the row, which may depend on it.
-        name
-            Of the comparison, which then takes place even if the page lacks the table.
+        ``columns``: those that tell a row from others.
+        ``wanted``: their texts (of one column a text) to the cells of the row, which may depend on
+        it.
+        ``name``: of the comparison, which then takes place even if the page lacks the table.
         """
         tables = page.tables_of(tables) if isinstance(tables, str) else tables
         if not tables and not name:
@@ -225,10 +208,7 @@ class Ledger:
     def leave_unseen(self, page: ShownPage, reasons: dict[str, str]) -> None:
         """Count every number of a page that nothing was compared with.
 
-        Parameters
-        ----------
-        reasons
-            Beginning of a table's caption to why; ``""`` for the others.
+        ``reasons``: beginning of a table's caption to why; ``""`` for the others.
         """
         for table in page.tables:
             begins = sorted((one for one in reasons if table.caption.startswith(one)), key=len)

@@ -13,8 +13,7 @@ import pandas as pd
 from launchwise.gpus.machine import Machine, full_tensor_gflops
 from recomputing.material import Material, records
 
-DEFAULT_ERROR = 0.005
-"""Relative standard error of a time that was measured once."""
+DEFAULT_ERROR = 0.005  # relative standard error of a time that was measured once
 
 Z95 = 1.96
 LEAST_PUBLISHED, SHARE = 10, 0.9
@@ -48,10 +47,7 @@ class Entry:
 def entries(one: Material, factor: float | None) -> list[Entry]:
     """Measured problems, then predicted ones.
 
-    Parameters
-    ----------
-    factor
-        Of :func:`spread_of`.
+    ``factor``: of :func:`spread_of`.
     """
     return [*_measured(one), *_predicted(one, factor)]
 

@@ -16,11 +16,8 @@ from recomputing.pages import ShownPage, ShownTable
 INTERVAL_SEED = 0
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
-LEAST_WORTH = 1.02
-"""Gain of the fastest configuration below which tuning does not pay."""
-
-FEWEST_PROBLEMS = 4
-"""Problems that predictions must share with all whole cards to have a place."""
+LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
+FEWEST_PROBLEMS = 4  # problems that predictions must share with all whole cards to have a place
 
 MS_PER_HOUR = 3.6e6
 HARMED, WORTH = 1 / 1.02, 1.05
@@ -36,12 +33,8 @@ def compare(
 ) -> None:
     """Compare every table of the front page.
 
-    Parameters
-    ----------
-    entries
-        Study to the best times of its problems (:mod:`recomputing.entries`).
-    per_hour
-        GPU to euro per hour.
+    ``entries``: study to the best times of its problems (:mod:`recomputing.entries`).
+    ``per_hour``: GPU to euro per hour.
     """
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
@@ -157,8 +150,7 @@ def _best_model(rows: pd.DataFrame) -> str | None:
 
 
 Problems = list[tuple[object, ...]]
-Taking = dict[str, dict[tuple[object, ...], Entry]]
-"""GPU to its problems."""
+Taking = dict[str, dict[tuple[object, ...], Entry]]  # GPU to its problems
 
 
 def column(one: Material, entries: Sequence[Entry]) -> tuple[Taking, Problems, Problems] | None:
@@ -261,10 +253,7 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
     usual choice. Covered: measured gains and times within their expected 90 % intervals; gains of
     answers other than the usual choice.
 
-    Parameters
-    ----------
-    scores
-        In the order of the file of answers: draws follow the order of problems.
+    ``scores``: in the order of the file of answers: draws follow the order of problems.
     """
     fraction, gain = scores["fraction"].to_numpy(), scores["gain"].to_numpy()
     usual = scores["is_usual"].astype(bool).to_numpy()

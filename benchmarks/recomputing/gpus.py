@@ -15,8 +15,7 @@ from recomputing.entries import NUMBERS, Entry
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage, read_script
 
-DIGITS = 4
-"""Significant digits of times and gains in the data of the comparison."""
+DIGITS = 4  # significant digits of times and gains in the data of the comparison
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """End of a ceiling's name to its unit on the page, and its factor to that unit."""
@@ -82,14 +81,9 @@ def compare(
 ) -> None:
     """Compare the tables of GPUs, and the data of the comparison.
 
-    Parameters
-    ----------
-    folder
-        The report's.
-    spread
-        Of :func:`recomputing.entries.spread_of`.
-    power
-        Of :func:`power_of`.
+    ``folder``: the report's.
+    ``spread``: of :func:`recomputing.entries.spread_of`.
+    ``power``: of :func:`power_of`.
     """
     measured = {gpu: one.profiles[gpu] for one in materials for gpu in one.gpus}
     described = {gpu: one.profiles[gpu] for one in materials for gpu in one.described}
@@ -164,10 +158,7 @@ def _comparisons(
 def power_of(materials: Sequence[Material], cards: Path) -> dict[str, float]:
     """GPU to the thermal design power of its card, W: by its name, a slice's before the point.
 
-    Parameters
-    ----------
-    cards
-        Table of datasheets.
+    ``cards``: table of datasheets.
     """
     profiles = {gpu: each for one in materials for gpu, each in one.profiles.items()}
     rows = pd.read_csv(cards)

@@ -20,8 +20,7 @@ WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 """Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
 PLOTTED = ("sm_clock_mhz", "temperature_c", "power_w", "control_ratio")
-MOST_POWER = 1.4
-"""Mean power over the card's thermal design power that a sensor may tell."""
+MOST_POWER = 1.4  # mean power over the card's thermal design power that a sensor may tell
 
 SLACK = 1e-9
 
@@ -29,10 +28,7 @@ SLACK = 1e-9
 def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger) -> None:
     """Compare the table of verdicts, what to measure again, and the plots of conditions.
 
-    Parameters
-    ----------
-    root
-        The repository, whose commits are counted.
+    ``root``: the repository, whose commits are counted.
     """
     run = {row[0].text: row[1].text for each in page.tables_of("This run") for row in each.rows}
     verdicts = {(one.workload, one.gpu): partial(_verdict, one, run, root) for one in known}
@@ -189,10 +185,7 @@ def compare_contradictions(
 ) -> None:
     """Compare the number of figures that contradict others.
 
-    Parameters
-    ----------
-    power
-        GPU to the thermal design power of its card, W.
+    ``power``: GPU to the thermal design power of its card, W.
     """
     found = sum(sum(_contradictions(one, entries[one.name], power)) for one in materials)
     table = ledger.table(page.path, "Contradictions")

@@ -17,24 +17,17 @@ from launchwise.experiment.study import Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.workloads.spec import Spec
 
-TIMED = ("ok", "slow")
-"""Statuses of rows with a verified result and a time."""
+TIMED = ("ok", "slow")  # statuses of rows with a verified result and a time
 
 
 @dataclass(frozen=True)
 class Material:
     """A study of the settings and its files below ``results``.
 
-    Attributes
-    ----------
-    gpus
-        In the order of the settings; those without a row of the study are left out.
-    described
-        Datasheet-only GPUs.
-    committee
-        The model that answers, if it was chosen before the test.
-    titles
-        Model to its name on pages.
+    ``gpus``: in the order of the settings; those without a row of the study are left out.
+    ``described``: datasheet-only GPUs.
+    ``committee``: the model that answers, if it was chosen before the test.
+    ``titles``: model to its name on pages.
     """
 
     name: str
@@ -223,10 +216,7 @@ def bootstrap(values: np.ndarray, seed: int) -> tuple[float, float] | None:
     2000 draws with replacement of as many problems as there are, by their counts (a multinomial
     distribution); speeds below 1e-6 count as that. None of fewer than five problems.
 
-    Parameters
-    ----------
-    values
-        One per problem, by ascending problem: float64, shape (problems,).
+    ``values``: one per problem, by ascending problem: float64, shape (problems,).
     """
     if len(values) < 5:
         return None

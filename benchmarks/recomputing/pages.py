@@ -30,8 +30,7 @@ class Shown:
         return len(NUMBER.findall(self.text)) + len(NUMBER.findall(self.detail))
 
 
-Record = dict[str, Shown]
-"""A row: column to cell."""
+Record = dict[str, Shown]  # a row: column to cell
 
 
 @dataclass

@@ -22,8 +22,7 @@ THROTTLED = {"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_powe
 """Reasons of NVML for lower clocks that are power or heat."""
 
 HUNG = ("timeout", "out_of_memory")
-LONGEST_ROW_S = 120.0
-"""More between two rows is a pause between sessions."""
+LONGEST_ROW_S = 120.0  # more between two rows is a pause between sessions
 
 
 def sweeps(materials: Sequence[Material]) -> list[Sweep]:

@@ -15,11 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-CUDA, CUDA_MANAGED = 2, 13
-"""Kinds of devices (``DLDeviceType``) whose memory a kernel may use."""
-
-KINDS = {0: "i", 1: "u", 2: "f", 5: "c"}
-"""NumPy's letters of DLPack's type codes."""
+CUDA, CUDA_MANAGED = 2, 13  # kinds of devices (``DLDeviceType``) whose memory a kernel may use
+KINDS = {0: "i", 1: "u", 2: "f", 5: "c"}  # NumPy's letters of DLPack's type codes
 
 
 class _Device(ctypes.Structure):
@@ -66,10 +63,7 @@ def read_capsule(capsule: Any) -> Tensor:
 
     The capsule stays the caller's: it is not consumed, so that it gives its memory back itself.
 
-    Raises
-    ------
-    ValueError
-        When it is no capsule of this name.
+    Raises ValueError when it is no capsule of this name.
     """
     tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
     size = tensor.dimensions
@@ -93,8 +87,7 @@ def _dtype(kind: _Type) -> np.dtype[Any] | str:
 Kind = tuple[tuple[int, ...], Any, int]
 """Shape, type (a NumPy type, or the name of one that NumPy lacks) and number of the device."""
 
-LEGACY_STREAM, SAME_LEGACY_STREAM = 0, 1
-"""Handles of the default stream: CUDA knows it by both."""
+LEGACY_STREAM, SAME_LEGACY_STREAM = 0, 1  # handles of the default stream: CUDA knows it by both
 
 
 class Library(Protocol):
@@ -106,10 +99,7 @@ class Library(Protocol):
     def read(self, array: Any, name: str, stream: int) -> tuple[int, Kind]:
         """Address and kind of an array that is about to be used on ``stream``.
 
-        Raises
-        ------
-        ValueError
-            When the array is not contiguous, or no kernel may use it.
+        Raises ValueError when the array is not contiguous, or no kernel may use it.
         """
 
     def empty_like(self, array: Any, stream: int | None) -> Any:
@@ -208,13 +198,9 @@ class TorchTensors:
 class InterfaceArrays:
     """Anything with ``__cuda_array_interface__``, version 2 or 3.
 
-    Parameters
-    ----------
-    locate
-        Number of the device where an address lies.
-    wait
-        Waits for a stream: where an array was written on another stream than the one that it is
-        used on.
+    ``locate``: number of the device where an address lies.
+    ``wait``: waits for a stream: where an array was written on another stream than the one that it
+    is used on.
     """
 
     def __init__(self, locate: Callable[[int], int], wait: Callable[[int, int], None]) -> None:
@@ -313,10 +299,7 @@ class Libraries:
 def stream_handle(stream: Any) -> int:
     """Handle of a stream of CuPy, PyTorch, PyCUDA, Numba or cuda.core, or the handle itself.
 
-    Raises
-    ------
-    ValueError
-        For anything else.
+    Raises ValueError for anything else.
     """
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return one_handle(stream)

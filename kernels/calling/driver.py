@@ -31,17 +31,13 @@ OUT_OF_MEMORY = 2
 NOT_FOR_THIS_DEVICE = (209, 222, 200)
 """No binary for the device, PTX of another version, invalid image."""
 
-DEVICE_ORDINAL = 9
-"""Attribute of a pointer: where it lies."""
+DEVICE_ORDINAL = 9  # attribute of a pointer: where it lies
 
 SMS, MAJOR, MINOR, SHARED_PER_BLOCK = 16, 75, 76, 97
 """Attributes of a device; the last one is what a kernel may opt in to."""
 
-MOST_DYNAMIC_SHARED = 8
-"""Attribute of a function."""
-
-STATIC_LIMIT = 48 * 1024
-"""Dynamic shared memory of a block that needs no opting in, bytes."""
+MOST_DYNAMIC_SHARED = 8  # attribute of a function
+STATIC_LIMIT = 48 * 1024  # dynamic shared memory of a block that needs no opting in, bytes
 
 # Handles and addresses have 64 bits: without these, ctypes would pass 32.
 _PARAMETERS: dict[str, tuple[Any, ...]] = {
@@ -103,7 +99,6 @@ class Driver:
         return int(self._calls[name](*arguments))
 
     def error(self, name: str, code: int) -> CudaError:
-        """The error that a code stands for."""
         text = ctypes.c_char_p()
         self._calls["cuGetErrorName"](code, byref(text))
         return CudaError(f"{name}: {(text.value or b'unknown error').decode()} ({code})")
@@ -113,10 +108,7 @@ class Driver:
 def driver() -> Driver:
     """The driver of this process.
 
-    Raises
-    ------
-    UserError
-        Without a driver, or without a GPU.
+    Raises UserError without a driver, or without a GPU.
     """
     try:
         return Driver()
@@ -133,8 +125,6 @@ def located(pointer: int) -> int:
 
 
 class Memory:
-    """Device memory with its size."""
-
     def __init__(self, allocation: int, nbytes: int) -> None:
         self.allocation = allocation
         self.nbytes = nbytes
@@ -145,10 +135,7 @@ class Card:
 
     Any thread may use it. ``shared_limit``: shared memory that a block may have, bytes.
 
-    Parameters
-    ----------
-    number
-        As the process counts its visible devices.
+    ``number``: as the process counts its visible devices.
     """
 
     def __init__(self, number: int) -> None:
@@ -173,7 +160,6 @@ class Card:
         return found.value
 
     def take_kernels(self, path: Path) -> None:
-        """Kernels come from the bundle at ``path``."""
         self._bundle = Bundle(path)
 
     @contextmanager
@@ -202,11 +188,9 @@ class Card:
             self.driver("cuMemFree_v2", buffer.allocation)  # type: ignore[attr-defined]
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> Memory:
-        """Some bytes of a buffer."""
         return Memory(buffer.allocation + offset, nbytes)  # type: ignore[attr-defined]
 
     def free_memory(self) -> int:
-        """Bytes that can be allocated."""
         free, total = c_size_t(), c_size_t()
         with self.current():
             self.driver("cuMemGetInfo_v2", byref(free), byref(total))
@@ -219,7 +203,6 @@ class Card:
             self.driver("cuMemcpyHtoDAsync_v2", to, values.ctypes.data, values.nbytes, stream)
 
     def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
-        """Fill ``values`` from ``buffer``, after what is queued on the stream."""
         origin: int = buffer.allocation  # type: ignore[attr-defined]
         with self.current():
             self.driver("cuMemcpyDtoHAsync_v2", values.ctypes.data, origin, values.nbytes, stream)
@@ -237,12 +220,10 @@ class Card:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def settle(self) -> None:
-        """Wait for all work on the device."""
         with self.current():
             self.driver("cuCtxSynchronize")
 
     def wait(self, stream: int) -> None:
-        """Wait for what is queued on a stream."""
         with self.current():
             self.driver("cuStreamSynchronize", stream)
 
@@ -341,10 +322,7 @@ class PreparedLaunches:
     def __call__(self, pointers: tuple[int, ...]) -> None:
         """Queue all launches.
 
-        Raises
-        ------
-        CudaError
-            When the driver refuses one, also for an error of earlier work.
+        Raises CudaError when the driver refuses one, also for an error of earlier work.
         """
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)
@@ -374,7 +352,6 @@ class PreparedLaunches:
         return 0
 
     def close(self) -> None:
-        """Release what the driver keeps, once nothing is queued any more."""
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)
         self._graph.close()

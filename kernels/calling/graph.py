@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_int, c_uint, c_void_p
 from typing import Any
 
-RELAXED = 2
-"""Mode of a thread in which making a graph disturbs no capture of another one."""
+RELAXED = 2  # mode of a thread in which making a graph disturbs no capture of another one
 
 
 class KernelNode(ctypes.Structure):
@@ -32,14 +31,9 @@ class ChainGraph:
     Arguments are read when the graph is made or brought up to date; graphs that are queued already
     keep theirs. Every call needs the context to be current, and is for one thread at a time.
 
-    Parameters
-    ----------
-    library
-        The driver, as ctypes loads it.
-    nodes
-        The kernels in their order. What ``arguments`` points to must live as long as this.
-    stream
-        Handle.
+    ``library``: the driver, as ctypes loads it.
+    ``nodes``: the kernels in their order. What ``arguments`` points to must live as long as this.
+    ``stream``: handle.
     """
 
     def __init__(self, library: ctypes.CDLL, nodes: Sequence[KernelNode], stream: int) -> None:
@@ -99,17 +93,14 @@ class ChainGraph:
     def queue(self) -> int | None:
         """Queue the graph.
 
-        Returns
-        -------
-        The driver's code, or None while the stream is being captured: no graph can be queued then,
-        and nothing was.
+        Returns the driver's code, or None while the stream is being captured: no graph can be
+        queued then, and nothing was.
         """
         if self._capturing(self._stream, self._capture_to) or self._capture.value:
             return None
         return int(self._launch(self._ready, self._stream))
 
     def close(self) -> None:
-        """Release the driver's memory, once nothing is queued any more."""
         if self._ready:
             self._library["cuGraphExecDestroy"](self._ready)
         if self._graph:

@@ -55,7 +55,6 @@ rule train_sentiment_as_published:
         code=code(
             f"{FOLDERS['sentiment']}/train_as_published.py",
             f"{FOLDERS['sentiment']}/host/training.py",
-            f"{FOLDERS['sentiment']}/host/imdb.py",
         ),
         folder=lambda wildcards: FOLDERS["sentiment"],
         seed=settings.seed,

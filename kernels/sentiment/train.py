@@ -9,7 +9,6 @@ from launchwise.workloads.declared.own_functions import import_from
 
 
 def main(folder: Path, reviews: Path, seed: int, network: Path, figures: Path) -> None:
-    """Write the network and what its training reached."""
     training = import_from(folder, "host.training")
     read_reviews = import_from(folder, "host.reviews").read_reviews
     write_trained = import_from(folder, "host.network").write_trained

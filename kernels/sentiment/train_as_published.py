@@ -11,14 +11,13 @@ from launchwise.workloads.declared.own_functions import import_from
 def main(
     folder: Path, reviews: Path, vectors: Path, seed: int, network: Path, figures: Path
 ) -> None:
-    """Write the network and what it reached on as many reviews as published."""
-    imdb, training = (import_from(folder, f"host.{name}") for name in ("imdb", "training"))
+    training = import_from(folder, "host.training")
     write_trained = import_from(folder, "host.network").write_trained
-    parts = imdb.read_imdb(reviews)
-    learnt = imdb.subset(parts["train"], imdb.TRAINED, seed)
-    tested = imdb.subset(parts["test"], imdb.TESTED, seed)
+    parts = training.read_imdb(reviews)
+    learnt = training.subset(parts["train"], training.TRAINED, seed)
+    tested = training.subset(parts["test"], training.TESTED, seed)
     words = {word for review in (*learnt, *tested) for word in review.words}
-    known = imdb.read_vectors(vectors, words)
+    known = training.read_vectors(vectors, words)
     trained, found = training.train_as_published(learnt, tested, known, seed)
     write_trained(network, trained)
     write_json(figures, {**found, "seed": seed, "commit": commit(), "trained_at": now()})

@@ -96,7 +96,6 @@ def picture(path: Path, velocity: np.ndarray, shot: Any, kept: list[int]) -> Non
 
 
 def main() -> None:
-    """Shoot on the GPU."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("output", type=Path, help="the picture, a page for a browser")
     parser.add_argument("--points", type=int, default=600, help="along every axis")

@@ -44,56 +44,29 @@ def propagate(
     outermost ``order / 2`` points of each side. The work runs on the caller's current stream, after
     what is queued there, and the call returns when it is done.
 
-    Parameters
-    ----------
-    velocity
-        m/s, float32 or float64, contiguous, shape (nz, ny, nx), each axis longer than ``order``:
-        CuPy, PyTorch, ``__cuda_array_interface__`` or DLPack; NumPy arrays are copied to the first
-        device.
-    source
-        Grid indices (z, y, x), or a sequence of such.
-    steps
-        Time steps.
-    spacing
-        Distance of two points along every axis, m.
-    frequency
-        Peak frequency of a Ricker wavelet at every source, Hz.
-    wavelet
-        Instead of it, f at each step: shape (steps,), or (sources, steps).
-    time_step
-        Seconds; nine tenths of the largest stable one when left out.
-    order
-        Of the differences in space: 2, 8 or 16.
-    receivers
-        Grid indices (z, y, x) where u is kept after each step.
-    snapshots
-        Steps, from 1, after which all of u is kept.
-    absorbing
-        Width of the absorbing layer inside the boundary, points; 0 for none.
-    configuration
-        Kernel and tunables, as ``launchwise recommend acoustic_kernels`` names them; the best of a
-        recorded H200 that the GPU can run when left out.
-    stream
-        Instead of the current one: a stream of CuPy, PyTorch or PyCUDA, or its handle.
-    progress
-        Whether a bar shows the steps that are done; they are waited for in groups of 50.
-
-    Returns
-    -------
-    Traces and snapshots as arrays of the library of ``velocity`` (NumPy for those read by an
-    interface), with the time step and the configuration.
-
-    Raises
-    ------
-    ValueError
-        For anything above that is not so, before anything is allocated; a time step that is not
-        stable raises an error with the limit.
-    TooLittleMemory
-        With what is needed and what is free.
-    UserError
-        Without a driver or nvcc, or on a GPU without a kernel.
-    CudaError
-        When the driver refuses something, also for what went wrong before on the same device.
+    ``velocity``: m/s, float32 or float64, contiguous, shape (nz, ny, nx), each axis longer than
+    ``order``: CuPy, PyTorch, ``__cuda_array_interface__`` or DLPack; NumPy arrays are copied to the
+    first device.
+    ``source``: grid indices (z, y, x), or a sequence of such.
+    ``steps``: time steps.
+    ``spacing``: distance of two points along every axis, m.
+    ``frequency``: peak frequency of a Ricker wavelet at every source, Hz.
+    ``wavelet``: instead of it, f at each step: shape (steps,), or (sources, steps).
+    ``time_step``: seconds; nine tenths of the largest stable one when left out.
+    ``order``: of the differences in space: 2, 8 or 16.
+    ``receivers``: grid indices (z, y, x) where u is kept after each step.
+    ``snapshots``: steps, from 1, after which all of u is kept.
+    ``absorbing``: width of the absorbing layer inside the boundary, points; 0 for none.
+    ``configuration``: kernel and tunables, as ``launchwise recommend acoustic_kernels`` names them;
+    the best of a recorded H200 that the GPU can run when left out.
+    ``stream``: instead of the current one: a stream of CuPy, PyTorch or PyCUDA, or its handle.
+    ``progress``: whether a bar shows the steps that are done; they are waited for in groups of 50.
+    Returns traces and snapshots as arrays of the library of ``velocity`` (NumPy for those read by
+    an interface), with the time step and the configuration.
+    Raises ValueError for anything above that is not so, before anything is allocated; a time step
+    that is not stable raises an error with the limit; TooLittleMemory with what is needed and what
+    is free; UserError without a driver or nvcc, or on a GPU without a kernel; CudaError when the
+    driver refuses something, also for what went wrong before on the same device.
     """
     return _simulator().run(
         velocity,

@@ -20,7 +20,6 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 @functools.cache
 def spec() -> Spec:
-    """The acoustic workload."""
     return load_spec(FOLDER)
 
 
@@ -31,12 +30,10 @@ def plain_card(number: int) -> Card:
 
 
 def wait_for(number: int, stream: int) -> None:
-    """Wait for what is queued on a stream of a device."""
     plain_card(number).wait(stream)
 
 
 def facts(number: int) -> dict[str, Any]:
-    """Attributes of a device that constraints read."""
     card = plain_card(number)
     return {
         "gpu_memory_bytes": card.free_memory(),
@@ -49,10 +46,7 @@ def facts(number: int) -> dict[str, Any]:
 def card_with(number: int, builds: Sequence[Build]) -> Card:
     """A device with these builds, compiled at their first use and kept in the user's cache.
 
-    Raises
-    ------
-    UserError
-        Without a driver or nvcc, or when nvcc does not know the device's architecture.
+    Raises UserError without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
     path = kept_bundle(FOLDER, spec(), builds, plain_card(number).arch)
     return _card_of(number, path)

@@ -1,13 +1,19 @@
-"""Parameters of a simulation, checked before anything is allocated."""
+"""Parameters and configurations of a simulation, checked before anything is allocated."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from launchwise.base.errors import UserError
+from launchwise.workloads.space import feasible
+from launchwise.workloads.spec import Spec
 
 from ..host.stencil import weights
 
@@ -17,8 +23,7 @@ REFLECTION = 1e-3
 """Amplitude that a wave of normal incidence keeps on its way through the absorbing layer and back,
 by the continuous equation."""
 
-Position = tuple[int, int, int]
-"""Grid indices (z, y, x)."""
+Position = tuple[int, int, int]  # grid indices (z, y, x)
 
 
 def stability_limit(order: int) -> float:
@@ -38,14 +43,10 @@ def ricker(
 
     (1 - 2 a) exp(-a) with a = (pi f (t - delay))^2 (Ricker 1953).
 
-    Parameters
-    ----------
-    frequency
-        Peak frequency f, Hz.
-    time_step
-        Seconds from one value to the next.
-    delay
-        Time of the largest value, s; 1.2 / f when left out, where the first value is below 1e-4.
+    ``frequency``: peak frequency f, Hz.
+    ``time_step``: seconds from one value to the next.
+    ``delay``: time of the largest value, s; 1.2 / f when left out, where the first value is below
+    1e-4.
     """
     if not frequency > 0:
         raise ValueError(f"frequency must be above 0, not {frequency}")
@@ -58,12 +59,10 @@ def ricker(
 class Grid:
     """Points of a simulation."""
 
-    shape: tuple[int, int, int]
-    """Points along z, y and x, the boundary included."""
+    shape: tuple[int, int, int]  # points along z, y and x, the boundary included
     dtype: np.dtype
     order: int
-    spacing: float
-    """Distance of two points, m."""
+    spacing: float  # distance of two points, m
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
@@ -96,7 +95,6 @@ class Grid:
 
     @property
     def array_bytes(self) -> int:
-        """Bytes of one array of the simulation."""
         return self.shape[0] * self.shape[1] * self.pitch * self.dtype.itemsize
 
     def at(self, position: Position) -> int:
@@ -107,10 +105,7 @@ class Grid:
     def positions(self, name: str, given: Any) -> list[Position]:
         """Positions inside the boundary: one (z, y, x), or a sequence of such.
 
-        Raises
-        ------
-        ValueError
-            For one that is no such position, or that lies outside.
+        Raises ValueError for one that is no such position, or that lies outside.
         """
         rows = np.asarray(given)
         rows = rows.reshape(1, 3) if rows.shape == (3,) else rows
@@ -129,10 +124,8 @@ class Grid:
     def checked_time_step(self, time_step: float | None, fastest: float) -> float:
         """``time_step`` or, where it is None, nine tenths of the largest stable one, s.
 
-        Raises
-        ------
-        ValueError
-            When it is not stable (Courant, Friedrichs, Lewy 1928); the limit is named.
+        Raises ValueError when it is not stable (Courant, Friedrichs, Lewy 1928); the limit is
+        named.
         """
         limit = stability_limit(self.order) * self.spacing / fastest
         if time_step is None:
@@ -172,10 +165,8 @@ def wavelets_of(
     dt^2 v^2 f(t) / h^3: the source term of a point in the discrete equation, so that far away in a
     homogeneous medium u is f(t - r / v) / (4 pi r).
 
-    Raises
-    ------
-    ValueError
-        When the wavelet's shape fits neither all sources nor each of them, or holds NaN.
+    Raises ValueError when the wavelet's shape fits neither all sources nor each of them, or holds
+    NaN.
     """
     values = np.asarray(given, float)
     if values.shape not in ((steps,), (sources, steps)):
@@ -187,3 +178,45 @@ def wavelets_of(
     speed = np.asarray(velocities, float)[:, None]
     added = (time_step * speed) ** 2 * np.broadcast_to(values, (sources, steps))
     return np.ascontiguousarray(added / grid.spacing**3, grid.dtype)
+
+
+FILE = Path(__file__).with_name("choices.json")  # made from recorded rows by `recorded`
+
+
+def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:
+    """The first listed configuration that the GPU can run.
+
+    ``gpu``: facts of the GPU that constraints read.
+    Raises UserError when it can run none.
+    """
+    listed = json.loads(FILE.read_text(encoding="utf-8"))[f"{grid.dtype.name} {grid.order}"]
+    # Constraints speak of cubes: rows are those of this grid, padded.
+    problem = {"n": grid.pitch, "dtype": grid.dtype.name, "order": grid.order}
+    for values in listed:
+        whole = {**spec.neutral, **values}
+        if feasible(spec, problem, whole, gpu):
+            return values
+    raise UserError("simulation", "device", "its GPU can run no kernel of the acoustic stencil")
+
+
+def checked(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
+    """A configuration that a caller gave.
+
+    Raises ValueError when it is none of a kernel that simulations can use.
+    """
+    variant = configuration.get("variant")
+    if variant not in ("stream", "stream_tensor"):
+        raise ValueError(
+            f"configuration: variant must be stream or stream_tensor, not {variant!r}: others "
+            "have no absorbing layer"
+        )
+    needed = [name for name in spec.variants[str(variant)].tunables if name != "row_padding"]
+    for name in needed:
+        if name not in configuration:
+            raise ValueError(f"configuration: {name} is missing")
+        if configuration[name] not in spec.tunables[name].values:
+            allowed = ", ".join(map(str, spec.tunables[name].values))
+            raise ValueError(
+                f"configuration: {name} = {configuration[name]!r}, allowed are {allowed}"
+            )
+    return {"variant": variant, **{name: configuration[name] for name in needed}}

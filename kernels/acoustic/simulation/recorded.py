@@ -20,7 +20,7 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
-from .choices import FILE
+from .problem import FILE
 
 VARIANTS = ("stream_tensor", "stream")
 COLUMNS = ("tile_x", "tile_y", "stages", "blocks_per_sm", "z_chunks")
@@ -39,7 +39,6 @@ def ranked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def listed(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The best ones of each kernel, then the one with the least shared memory."""
     order = table.groupby("variant")["loss"].min().sort_values().index
     chosen = [
         table[table["variant"] == variant].sort_values("loss", kind="stable").head(LISTED)
@@ -54,7 +53,6 @@ def listed(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def choices() -> dict[str, list[dict[str, Any]]]:
-    """Type and order to configurations."""
     spec = load_spec(shipped("kernels/acoustic"))
     path = shipped("data/recorded/h200/acoustic.parquet")
     rows = read_table(path, measurement_schema(spec))

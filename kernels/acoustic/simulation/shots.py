@@ -15,10 +15,8 @@ from launchwise.workloads.workload import Buffer
 
 from ...calling.arrays import LEGACY_STREAM, Kind, Libraries, not_contiguous, stream_handle
 from ...calling.driver import Argument, Card
-from . import choices
-from .problem import TYPES, Grid
-from .running import Asked, Run, Shot, Told
-from .wave import Wave, points_build, step_build
+from .problem import TYPES, Grid, checked, choice
+from .running import Asked, Run, Shot, Told, Wave, points_build, step_build
 
 Opened = Callable[[int, Sequence[Build]], Card]
 
@@ -26,14 +24,9 @@ Opened = Callable[[int, Sequence[Build]], Card]
 class Simulator:
     """Simulations on the devices of this process.
 
-    Parameters
-    ----------
-    facts
-        Number of a device to what constraints read of it.
-    open_machine
-        Opens a device by its number, with builds at hand.
-    locate, wait
-        See :class:`kernels.calling.arrays.InterfaceArrays`.
+    ``facts``: number of a device to what constraints read of it.
+    ``open_machine``: opens a device by its number, with builds at hand.
+    ``locate``, ``wait``: see :class:`kernels.calling.arrays.InterfaceArrays`.
     """
 
     def __init__(
@@ -57,14 +50,13 @@ class Simulator:
         progress: bool,
         **how: Any,
     ) -> Shot:
-        """See :func:`kernels.acoustic.simulation.propagate`."""
         given = self._given(velocity, how.pop("stream"))
         asked = _asked(given.shape, given.dtype, source, steps, **how)
         facts = self._facts(given.device)
         chosen = (
-            choices.choice(asked.grid, self._spec, facts)
+            choice(asked.grid, self._spec, facts)
             if configuration is None
-            else choices.checked(configuration, self._spec)
+            else checked(configuration, self._spec)
         )
         builds = [
             points_build(asked.grid.dtype.name),
@@ -159,12 +151,10 @@ class HostVelocity:
             run.machine.release(buffer)
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """Keep u as it is now as a snapshot."""
         wave.copy_field(self._room)
         run.machine.read(self._room, self.snapshots[number], wave.stream)
 
     def traces(self, values: np.ndarray) -> np.ndarray:
-        """Traces as an array of the caller's library."""
         return values
 
 
@@ -192,13 +182,11 @@ class DeviceVelocity:
         yield Argument(0, self._nbytes), self._pointer
 
     def keep(self, number: int, run: Run, wave: Wave) -> None:
-        """Keep u as it is now as a snapshot."""
         field = self.snapshots[number]
         pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
         wave.copy_field(Argument(0, self._nbytes), int(pointer))
 
     def traces(self, values: np.ndarray) -> Any:
-        """Traces as an array of the caller's library."""
         if self._library is None:
             return values
         if self._library.__name__ == "torch":

@@ -36,6 +36,5 @@ LINEAR = {"variant": "linear", "time_ms": 2.0}
 
 
 def program(time_ms: float, i: int, j: int, k: int, **more: Any) -> dict[str, Any]:
-    """A row of the paper's program."""
     tile = {"tile_i": i, "tile_j": j, "tile_k": k}
     return {"variant": "openmp", **tile, "time_ms": time_ms, **more}

@@ -38,13 +38,11 @@ SMALL_SPACE = {
 
 @pytest.fixture(scope="session")
 def acoustic_folder() -> Path:
-    """Folder of the acoustic workload."""
     return Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
 def acoustic_spec(acoustic_folder: Path) -> Spec:
-    """Spec of the acoustic workload."""
     return load_spec(acoustic_folder)
 
 
@@ -57,7 +55,6 @@ def domain(acoustic_spec: Spec, root: Path) -> Domain:
 
 @pytest.fixture(scope="module")
 def rows(domain: Domain, root: Path) -> pd.DataFrame:
-    """Its measured times at three sizes."""
     path = root / "data" / "recorded" / GPU / "acoustic.parquet"
     sweep = read_table(path, measurement_schema(domain.spec))
     wanted = sweep["n"].isin([200, 256, 512]) & sweep["time_ms"].notna()
@@ -87,12 +84,10 @@ def acoustic_copy(tmp_path: Path, acoustic_folder: Path) -> Path:
 
 @pytest.fixture
 def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
-    """Spec and workload of the small copy."""
     spec = load_spec(acoustic_copy)
     return spec, load_workload(acoustic_copy, spec)
 
 
 @pytest.fixture
 def published(acoustic_folder: Path) -> dict[str, Records]:
-    """The paper's tables."""
     return read_tables(acoustic_folder / "studies" / "acoustic_tile")

@@ -45,8 +45,6 @@ def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 class TestWithNvcc:
-    """One bundle an architecture."""
-
     pytestmark = kept_nvcc
 
     def test_every_variant_compiles_and_spills_nothing(

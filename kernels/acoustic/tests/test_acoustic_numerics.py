@@ -17,7 +17,6 @@ ORDERS = (2, 8, 16)
 
 @pytest.fixture(scope="module")
 def acoustic() -> ModuleType:
-    """The module beside the kernels."""
     return workload
 
 

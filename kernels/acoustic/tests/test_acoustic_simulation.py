@@ -15,8 +15,7 @@ from absorption import left_by_layer
 from kernels.acoustic.examples import shot
 from kernels.acoustic.host.stencil import weights
 from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
-from kernels.acoustic.simulation.choices import FILE
-from kernels.acoustic.simulation.problem import Grid
+from kernels.acoustic.simulation.problem import FILE, Grid
 from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError
@@ -37,13 +36,11 @@ GPU = {
 
 @pytest.fixture
 def machine(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostMachine:
-    """The CPU as a machine of prepared launches."""
     return HostMachine(HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache))
 
 
 @pytest.fixture
 def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
-    """``propagate`` on the CPU."""
     simulator = Simulator(
         acoustic_spec,
         lambda number: GPU,

@@ -15,9 +15,11 @@ from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import FunctionRun, Workload
+from tests.support.mistakes import Mistake, mistakes, planted
 from tests.support.slow_cases import first_of
 
 ORDERS = (2, 8, 16)
+FOLDER = Path(__file__).resolve().parents[1]
 DTYPES = ("float32", "float64")
 
 
@@ -65,80 +67,34 @@ def test_every_variant_agrees_with_numpy_on_an_odd_grid(
 def test_one_weight_off_by_a_thousandth_is_rejected(
     acoustic_copy: Path, kernel_cache: Path, which: int, dtype: str
 ) -> None:
-    source = acoustic_copy / "host" / "stencil.py"
-    text = source.read_text()
     spot = "    values[0] *= 3.0\n"
-    assert spot in text
-    source.write_text(text.replace(spot, f"{spot}    values[{which}] += 1e-3\n"))
+    planted(acoustic_copy, "host/stencil.py", spot, f"{spot}    values[{which}] += 1e-3\n")
     problem = {"n": 21, "dtype": dtype, "order": 8}
     found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache, {"linear", "openmp"}))
     assert found
     assert all("points off" in wrong for wrong in found.values())
 
 
-MUTANTS = {
-    "one boundary plane of the interior skipped": (
-        "linear.cu",
-        "thread / interior / interior + RADIUS;",
-        "thread / interior / interior + RADIUS;\n    if (z == n - RADIUS - 1) return;",
-    ),
-    "two axes swapped in what is read": (
-        "stencil.cuh",
-        "u_new[at] = Real(2) * centre - u_old[at]",
-        "u_new[at] = Real(2) * centre - u_old[at / plane * plane + at % row * row + "
-        "at % plane / row]",
-    ),
-    "two axes swapped in where it is written": (
-        "stencil.cuh",
-        "    u_new[at] = Real(2)",
-        "    u_new[at / plane * plane + at % row * row + at % plane / row] = Real(2)",
-    ),
-    "the boundary written, too": (
-        "block3d.cu",
-        "const INDEX last = n - RADIUS;",
-        "const INDEX last = n - RADIUS + 1;",
-    ),
-    "the boundary written by OpenMP's loops, too": (
-        "openmp.c",
-        "i < n - RADIUS",
-        "i < n - RADIUS + 1",
-    ),
-    "the velocity forgotten": (
-        "stencil.cuh",
-        "speed * speed * scale * laplacian",
-        "speed * scale * laplacian",
-    ),
-    "the old field read from the new one": (
-        "stencil.cuh",
-        "centre - u_old[at]",
-        "centre - u_new[at]",
-    ),
-}
+MISTAKES = zip(mistakes(FOLDER), 4 * DTYPES, strict=False)
 
 
-@pytest.mark.parametrize(("name", "dtype"), first_of(zip(MUTANTS, 4 * DTYPES, strict=False)))
-def test_a_mutant_is_rejected(
-    acoustic_copy: Path, kernel_cache: Path, name: str, dtype: str
+@pytest.mark.parametrize(("mistake", "dtype"), first_of(MISTAKES), ids=str)
+def test_a_mistake_in_a_kernel_is_found(
+    acoustic_copy: Path, kernel_cache: Path, mistake: Mistake, dtype: str
 ) -> None:
-    file, old, new = MUTANTS[name]
-    source = acoustic_copy / file
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
-    variants = {"linear", "block3d"} if file.endswith(".cuh") else {Path(file).stem}
+    planted(acoustic_copy, mistake.file, mistake.right, mistake.wrong)
+    named = Path(mistake.file)
+    variants = {"linear", "block3d"} if named.suffix == ".cuh" else {named.stem}
     problem = {"n": 13, "dtype": dtype, "order": 2}
     found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache, variants))
     assert found
-    assert all(found.values()), f"{name} passed as right in {found}"
+    assert all(found.values()), f"{mistake} passed as right in {found}"
 
 
 def test_a_broken_reference_is_found_before_anything_is_measured(
     acoustic_copy: Path, kernel_cache: Path
 ) -> None:
-    source = acoustic_copy / "check.cu"
-    text = source.read_text()
-    assert "2.0 * (double)u[at]" in text
-    source.write_text(text.replace("2.0 * (double)u[at]", "2.001 * (double)u[at]"))
+    planted(acoustic_copy, "check.cu", "2.0 * (double)u[at]", "2.001 * (double)u[at]")
     spec = load_spec(acoustic_copy)
     workload = load_workload(acoustic_copy, spec)
     device = HostDevice(acoustic_copy, spec.headers, cache=kernel_cache)

@@ -1,17 +1,30 @@
-"""C4.5 on sets small enough to work out by hand."""
+"""C4.5 on sets small enough to work out by hand, and what a published recipe needs."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from companions import domain as companions
+from companions import measured
 from hypothesis import given
 from hypothesis import strategies as st
+from recommending import Ground, RecommenderProtocol
+from stencil import ASKED, FAR, TRAINED, cases, stencil_domain, training_rows
 
+from kernels.acoustic.recommenders.c45 import C45Recommender
 from kernels.acoustic.recommenders.c45.tree import C45Tree, Node, added_errors
+from launchwise.base.errors import UserError
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders.tree import TreeRecommender
+from launchwise.learning.search import best_of, held_out_time_error, search
+from launchwise.learning.splits import case_numbers
+from launchwise.workloads.spec import Spec
 
 # Each row: features, class.
 Rows = list[tuple[tuple[int, ...], int]]
@@ -247,3 +260,109 @@ def test_a_tree_comes_back_from_json(drawn: list[tuple[tuple[int, int], int, int
 def test_no_examples_are_refused() -> None:
     with pytest.raises(ValueError, match="no examples"):
         C45Tree().fit(np.empty((0, 1)), np.empty(0, dtype=int), np.empty(0))
+
+
+class TestC45(RecommenderProtocol):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ground(cls, stencil_spec: Spec) -> Ground:
+        domain = stencil_domain(stencil_spec)
+        asked = (cases(TRAINED), cases(ASKED), FAR)
+        return Ground(C45Recommender, domain, training_rows(stencil_spec), *asked, timed=False)
+
+
+def test_a_classifier_is_searched_by_regret_all_the_same(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    options: dict[str, Any] = {"fixed": {}, "trials": 2, "folds": 3, "max_rows": 10**6, "seed": 1}
+    by_time = search(C45Recommender, domain, rows, objective="time_error", **options)
+    first = search(C45Recommender, domain, rows, **{**options, "trials": 1})
+    assert by_time.value is not None
+    assert first.value is not None
+    assert by_time.value <= first.value
+
+
+def test_every_row_is_an_example_of_weight_one(domain: Domain, rows: pd.DataFrame) -> None:
+    every = C45Recommender(domain, examples="all").fit(rows).summary()
+    near = C45Recommender(domain).fit(rows).summary()
+    assert every["examples"] == len(rows) > near["examples"]
+    tunables = domain.spec.tunable_columns
+    assert every["classes"] == len(rows[tunables].drop_duplicates()) > near["classes"]
+
+
+def test_classes_that_all_cases_have_alike_make_a_tree_of_one_leaf(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    # Each problem has one row per tile: knowing the problem says nothing of the tile.
+    unpruned: dict[str, Any] = {"examples": "all", "confidence": 1.0}
+    assert C45Recommender(domain, **unpruned).fit(rows).summary()["leaves"] == 1
+    # Where a filter took the small tiles of large grids away, it does.
+    cut = rows[(rows["n"] < 512) | (rows["tx"] > 1)].reset_index(drop=True)
+    assert C45Recommender(domain, **unpruned).fit(cut).summary()["leaves"] > 1
+
+
+def test_unknown_examples_are_refused(domain: Domain) -> None:
+    with pytest.raises(UserError, match="unknown value 'some'"):
+        C45Recommender(domain, examples="some")
+
+
+def test_without_times_their_error_is_unknown(domain: Domain, rows: pd.DataFrame) -> None:
+    assert np.isnan(held_out_time_error(C45Recommender(domain), rows, 3, 0)).all()
+
+
+def test_it_counts_choices_not_their_companions() -> None:
+    fitted = C45Recommender(companions("parts == m")).fit(measured(every=False))
+    first = fitted.recommend("gpu", [{"m": 16}]).iloc[0]
+    assert (first["width"], first["parts"]) == (4, 16)
+
+
+FEATURES = ["tx", "n", "gpu_sms"]
+
+
+def test_models_use_the_named_features_and_no_others(domain: Domain, rows: pd.DataFrame) -> None:
+    few = Domain(domain.spec, domain.profiles, only_features=FEATURES)
+    assert set(few.features(rows)) == set(FEATURES)
+    assert few.problem_features == ["n", "gpu_sms"]
+    assert few.gpu_features == ["gpu_sms"]
+    whole = domain.features(rows)
+    assert few.features(rows).equals(whole[list(few.features(rows))])
+    assert len(whole.columns) > 2 * len(FEATURES)
+    # Beside rows that hold features of a search, too.
+    assert set(few.features(few.keeping_features(rows))) == set(FEATURES)
+
+
+def test_the_error_of_predicted_times_is_of_held_out_cases(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    class Constant(TreeRecommender):
+        def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+            self.low = float(target.min())
+
+        def predict_rows(self, features: np.ndarray) -> np.ndarray:
+            return np.full(len(features), 2 * self.low)
+
+    flat = rows.assign(time_ms=3.0)
+    found = held_out_time_error(Constant(domain, target="time"), flat, 3, 0)
+    assert found == pytest.approx(np.ones(case_numbers(rows, domain.spec).max() + 1))
+
+
+def test_a_search_by_predicted_times_takes_the_best_trial(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    options: dict[str, Any] = {"trials": 6, "folds": 3, "max_rows": 10**6, "seed": 1}
+    fixed = {"target": "time"}
+    found = search(TreeRecommender, domain, rows, fixed=fixed, objective="time_error", **options)
+    options["trials"] = 1
+    first = search(TreeRecommender, domain, rows, fixed=fixed, objective="time_error", **options)
+    options["trials"] = 6
+    assert found.value is not None
+    assert first.value is not None
+    assert found.value <= first.value
+    chosen = TreeRecommender(domain, **{**found.parameters, **fixed, "seed": 1})
+    assert found.value == pytest.approx(held_out_time_error(chosen, rows, 3, 1).mean())
+    # The regret of its recommendations is another figure.
+    assert search(TreeRecommender, domain, rows, fixed=fixed, **options).value != found.value
+
+
+def test_the_first_of_equal_trials_is_the_best() -> None:
+    assert best_of([np.array([2.0, 2.0]), np.array([1.0, 2.0]), np.array([2.0, 1.0])]) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,8 +27,7 @@ from tests.support.host_device import HostDevice
 
 KERNELS = ROOT / "kernels"
 WORKLOADS = ("acoustic", "granger", "sentiment", "tridiagonal")
-ALONE = ("expert_product",)
-"""Declared by their specs: their files are CUDA that stands alone."""
+ALONE = ("expert_product",)  # declared by their specs: their files are CUDA that stands alone
 # compare.cu, compare_half.cu and digest.cu are no headers: they verify every workload that has no
 # host code of its own.
 INCLUDED_BY: dict[str, set[str]] = {
@@ -49,65 +47,6 @@ INCLUDED_BY: dict[str, set[str]] = {
 NOT_OUTSIDE = {"async_copy.cuh", "bulk_copy.cuh"}
 """Copies that a thread does not wait for: the workload outside makes none."""
 
-SOURCES = {
-    "spec.yaml": """\
-workload: outside
-title: Sums
-description: Sums over warps.
-problem:
-  n: {type: integer, minimum: 1, description: values}
-  dtype: {type: category, values: [float32, float64], description: type of the values}
-work:
-  {item: values, items: n, bytes: "8 * n", flop: n, footprint_bytes: "8 * n", precision: dtype}
-headers: [own.cuh]
-tunables:
-  threads: {kind: launch, values: [32, 64], neutral: 32, description: threads per block}
-variants:
-  sums:
-    source: sums.cu
-    title: a sum per warp
-    tunables: [threads]
-    block: ["threads", "1", "1"]
-    grid: ["1", "1", "1"]
-baseline: {variant: sums, threads: 32}
-""",
-    "own.cuh": '#pragma once\n#include "common/dynamic_shared.cuh"\n',
-    # The sum over each warp, from a copy in shared memory.
-    "sums.cu": """\
-#include "common/warp.cuh"
-
-extern "C" __global__ void KERNEL(sums)(const REAL *values, REAL *sums, REAL *firsts) {
-    DYNAMIC_SHARED(REAL, copy);
-    copy[threadIdx.x] = values[threadIdx.x];
-    common::sync_warp();
-    REAL sum = copy[threadIdx.x];
-    for (int mask = 16; mask; mask /= 2) sum += common::shuffle_xor(sum, mask);
-    const REAL first = common::shuffle(copy[threadIdx.x], 0);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
-    firsts[threadIdx.x] = first;
-}
-""",
-    "check.cu": """\
-#include "common/largest.cuh"
-#include "common/uniform.cuh"
-
-extern "C" __global__ void KERNEL(fill)(
-    REAL *values, long long n, unsigned long long seed, double low, double high) {
-    const long long step = gridDim.x * (long long)blockDim.x;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
-        values[i] = (REAL)common::uniform(seed, i, low, high);
-}
-
-extern "C" __global__ void KERNEL(largest)(
-    const REAL *values, long long n, unsigned long long *found) {
-    double largest = 0;
-    const long long step = gridDim.x * (long long)blockDim.x;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
-        largest = common::larger(largest, fabs((double)values[i]));
-    common::raise_to_largest(largest, found);
-}
-""",
-}
 BUILDS = [
     Build.of(source, real_macro(dtype))
     for source in ("check.cu", "sums.cu")
@@ -117,11 +56,8 @@ BUILDS = [
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a workload that lies outside the project."""
     folder = tmp_path_factory.mktemp("elsewhere") / "outside"
-    folder.mkdir()
-    for name, text in SOURCES.items():
-        (folder / name).write_text(text)
+    shutil.copytree(Path(__file__).with_name("outside"), folder)
     return folder
 
 
@@ -134,14 +70,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(folder: Path) -> Path:
-    """A folder that exists."""
     folder.mkdir(exist_ok=True)
     return folder
 
 
 @pytest.fixture
 def device(outside: Path, cache: Path) -> HostDevice:
-    """A device for the outside workload's sources."""
     return HostDevice(outside, load_spec(outside).headers, cache=made(cache / "outside"))
 
 
@@ -250,14 +184,12 @@ def acoustic_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.nd
 
 
 def granger_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
-    """Y on the device and in NumPy."""
     found = session.inputs()[1]
     expected = uniform(found.size, 2 * session.seed + 1)
     return found, expected.reshape(found.shape).astype(found.dtype)
 
 
 def tridiagonal_values(session: Any, device: HostDevice) -> tuple[np.ndarray, np.ndarray]:
-    """The right-hand side on the device and in NumPy."""
     found = np.empty(session.rows, session.dtype)
     device.download(session.system.d, found)
     return found, uniform(session.rows, session.seed + 3).astype(session.dtype)
@@ -311,28 +243,3 @@ def test_a_changed_header_changes_the_fingerprint_of_those_that_include_it(
         file.write("// changed\n")
     changed = {name for name in folders if fingerprint(folders[name], "13.0") != before[name]}
     assert changed == INCLUDED_BY[header] | (set() if header in NOT_OUTSIDE else {"outside"})
-
-
-@pytest.mark.parametrize(
-    ("repeated", "files"),
-    [
-        (
-            "9E3779B97F4A7C15",
-            {"kernels/common/uniform.cuh", "launchwise/workloads/inputs.py"},
-        ),
-        (r"define DYNAMIC_SHARED", {"kernels/common/dynamic_shared.cuh"}),
-        (r"__shfl_(xor_)?sync", {"kernels/common/largest.cuh", "kernels/common/warp.cuh"}),
-        (r"atomicMax", {"kernels/common/largest.cuh"}),
-        (r'"REAL"', {"launchwise/workloads/builds.py"}),
-        (r"self\._checked\b", {"launchwise/workloads/workload.py"}),
-    ],
-)
-def test_shared_code_lies_in_one_place(repeated: str, files: set[str]) -> None:
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("kernels", "launchwise/workloads")
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".cu", ".cuh", ".py") and not {"tests", *ALONE} & set(path.parts)
-        if re.search(repeated, path.read_text())
-    }
-    assert found == files

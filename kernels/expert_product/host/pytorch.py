@@ -11,8 +11,7 @@ import numpy as np
 from launchwise.cuda.shared_objects import address
 from launchwise.workloads.workload import LibraryRun
 
-MODES = ("pytorch", "pytorch_compiled")
-"""Eager, and compiled by ``torch.compile``."""
+MODES = ("pytorch", "pytorch_compiled")  # eager, and compiled by ``torch.compile``
 
 
 def dense(torch: Any, x: Any, weights: Any, bias: Any, scale: Any, ends: Any) -> Any:
@@ -24,10 +23,7 @@ def dense(torch: Any, x: Any, weights: Any, bias: Any, scale: Any, ends: Any) ->
 def grouped(torch: Any, x: Any, weights: Any, bias: Any, scale: Any, ends: Any) -> Any:
     """Products of several experts in one call.
 
-    Parameters
-    ----------
-    ends
-        (experts,) int32: the row behind the last one of each expert.
+    ``ends``: (experts,) int32: the row behind the last one of each expert.
     """
     found = torch.nn.functional.grouped_mm(x, weights.transpose(1, 2), offs=ends)
     rows = torch.arange(len(x), device=x.device, dtype=torch.int32)
@@ -46,22 +42,11 @@ def _function(mode: str, product: Callable[..., Any]) -> Callable[..., Any]:
 class PyTorch(LibraryRun):
     """The products of one problem, by PyTorch.
 
-    Parameters
-    ----------
-    mode
-        One of :data:`MODES`.
-    arrays
-        ``x`` (rows, k), ``weights`` (experts, n, k), ``bias`` (experts, n) of float16 or bfloat16;
-        ``scale`` (rows,) of float32, ``first`` (experts + 1,) of int32.
-    out
-        Where the result goes: device memory of (rows, n).
-
-    Raises
-    ------
-    ImportError
-        Without PyTorch.
-    AttributeError
-        With one that has no grouped products.
+    ``mode``: one of :data:`MODES`.
+    ``arrays``: ``x`` (rows, k), ``weights`` (experts, n, k), ``bias`` (experts, n) of float16 or
+    bfloat16; ``scale`` (rows,) of float32, ``first`` (experts + 1,) of int32.
+    ``out``: where the result goes: device memory of (rows, n).
+    Raises ImportError without PyTorch; AttributeError with one that has no grouped products.
     """
 
     NEEDS = ("x", "weights", "bias", "scale", "first")
@@ -102,6 +87,5 @@ class PyTorch(LibraryRun):
         cuda.memcpy_dtod(address(self._out), found.data_ptr(), found.numel() * found.element_size())
 
     def close(self) -> None:
-        """Give the memory back to the device."""
         self._given = self._found = None
         self._torch.cuda.empty_cache()

@@ -20,23 +20,11 @@ class Cublas(LibraryRun):
     coefficients are copied to their place after it; a kernel of ours reads X where it lies and
     writes coefficients in their place within its time.
 
-    Parameters
-    ----------
-    memory
-        Takes two copies of both sides.
-    x
-        float32 or float64, (county, cols, rows), with intercepts.
-    y
-        The explained series in the same type, (county, rows).
-    coefficients
-        Where they go: device memory of (county, cols).
-
-    Raises
-    ------
-    OSError
-        Without cuBLAS.
-    RuntimeError
-        When cuBLAS refuses.
+    ``memory``: takes two copies of both sides.
+    ``x``: float32 or float64, (county, cols, rows), with intercepts.
+    ``y``: the explained series in the same type, (county, rows).
+    ``coefficients``: where they go: device memory of (county, cols).
+    Raises OSError without cuBLAS; RuntimeError when cuBLAS refuses.
     """
 
     def __init__(
@@ -94,5 +82,4 @@ class Cublas(LibraryRun):
         copy(aligned=False)
 
     def close(self) -> None:
-        """Release cuBLAS's own memory."""
         self._library.cublasDestroy_v2(self._handle)

@@ -10,11 +10,9 @@ from launchwise.experiment.published import Records, read_tables
 
 @pytest.fixture
 def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page reads ``data/cards.csv`` of the project."""
     monkeypatch.chdir(ROOT)
 
 
 @pytest.fixture
 def published() -> dict[str, Records]:
-    """The source's figures; a test may change them."""
     return read_tables(ROOT / "kernels" / "granger" / "studies" / "granger_time")

@@ -31,7 +31,6 @@ TITLES = [
 
 
 def change(published: dict[str, Records], fact: str, value: str) -> None:
-    """Change one fact."""
     (row,) = [row for row in published["facts"] if row["fact"] == fact]
     row["value"] = value
 
@@ -73,13 +72,11 @@ def made(*rows: dict[str, Any], gpus: tuple[str, ...] = ("one",)) -> StudyData:
 
 
 def said(section: Section) -> dict[str, str]:
-    """Statements of a section's list, by their beginning."""
     lists = [block for block in section.blocks if isinstance(block, Bullets)]
     return {str(begin): str(rest) for each in lists for begin, rest in each.items}
 
 
 def words(section: Section) -> str:
-    """Paragraphs of a section."""
     return " ".join(block.text for block in section.blocks if isinstance(block, Text))
 
 

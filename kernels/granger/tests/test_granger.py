@@ -16,6 +16,7 @@ from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.mistakes import Mistake, mistakes, with_mistake
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"
@@ -24,7 +25,6 @@ SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "flo
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    """The workload's."""
     return load_spec(FOLDER)
 
 
@@ -36,7 +36,6 @@ def rows_of(
     method: Method = METHOD,
     kind: type[HostDevice] = HostDevice,
 ) -> list[dict[str, Any]]:
-    """What measuring them says."""
     spec = load_spec(folder)
     device = kind(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, method)
@@ -141,8 +140,6 @@ def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) ->
 
 
 class Refusing(HostDevice):
-    """Refuses what is no one-dimensional block."""
-
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """As usual, but for those."""
         if work.launches[0].block[1] > 1:
@@ -156,7 +153,6 @@ class Instant(HostDevice):
     square_ms = 1e-6
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
-        """Real launches, made-up times."""
         super().timed(work, repeats, flush)
         return [self.square_ms if work.launches[0].block[1] > 1 else 1.0] * repeats
 
@@ -197,43 +193,12 @@ def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
     assert device.free_bytes == free
 
 
-BY_THREAD = ["no_duplicates", "interleaved"]
-MUTANTS = {
-    "return m == 1 ? 0 : 1": ("matrices.cuh", "return 1", [*BY_THREAD, "fused_r", "smem"]),
-    "x.at(0, row) = 1;\n    for (int column": (
-        "by_thread.cuh",
-        "x.at(0, row) += 0;\n    for (int column",
-        [*BY_THREAD, "fused_r"],
-    ),
-    "i < j; ++i) {\n            const REAL sum = dot(q, i, q, j);\n            for": (
-        "by_thread.cuh",
-        "i < j - 1; ++i) {\n            const REAL sum = dot(q, i, q, j);\n            for",
-        BY_THREAD,
-    ),
-    "j > i; --j) sum -= r.at(j, i) * b.at(0, j);\n        b": (
-        "by_thread.cuh",
-        "j > i + 1; --j) sum -= r.at(j, i) * b.at(0, j);\n        b",
-        BY_THREAD,
-    ),
-    "r.at(j, i) = sum;": ("fused_r.cu", "r.at(i, j) = sum;", ["fused_r"]),
-    "const REAL sum = dot(q, i, x, j, lane)": (
-        "by_warp.cuh",
-        "const REAL sum = dot(q, i, q, j, lane)",
-        ["warp_per_fit", "smem"],
-    ),
-    "cols * (rows + cols)": ("smem.cu", "cols * rows", ["smem"]),
-}
-
-
-@pytest.mark.parametrize("text", first_of(MUTANTS))
-def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, kernel_cache: Path, text: str) -> None:
-    file, instead, variants = MUTANTS[text]
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER, folder)
-    path = folder / file
-    assert path.read_text().count(text) == 1
-    path.write_text(path.read_text().replace(text, instead))
-    tried: list[Configuration] = [{"variant": name, "threads": 128} for name in variants]
+@pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
+def test_a_mistake_in_a_kernel_is_found(
+    tmp_path: Path, kernel_cache: Path, mistake: Mistake
+) -> None:
+    folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
+    tried: list[Configuration] = [{"variant": name, "threads": 128} for name in mistake.variants]
     found = rows_of(folder, kernel_cache, SMALL, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
@@ -241,12 +206,7 @@ def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, kernel_cache: Path, text
 def test_intercepts_of_another_kernel_are_not_there_any_more(
     tmp_path: Path, kernel_cache: Path
 ) -> None:
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER, folder)
-    path = folder / "by_warp.cuh"
-    writes = "x.at(0, row) = 1;"
-    assert path.read_text().count(writes) == 1
-    path.write_text(path.read_text().replace(writes, ";"))
+    folder = with_mistake(FOLDER, tmp_path, "by_warp.cuh", "x.at(0, row) = 1;", ";")
     by_warp: list[Configuration] = [
         {"variant": name, "threads": 128} for name in ("warp_per_fit", "smem")
     ]
@@ -255,10 +215,7 @@ def test_intercepts_of_another_kernel_are_not_there_any_more(
 
 
 def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path) -> None:
-    folder = tmp_path / "granger"
-    shutil.copytree(FOLDER, folder)
-    path = folder / "check.cu"
-    path.write_text(path.read_text().replace("column ? of(x", "column > 1 ? of(x"))
+    folder = with_mistake(FOLDER, tmp_path, "check.cu", "column ? of(x", "column > 1 ? of(x")
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, spec).self_check(device, SMALL, 1)

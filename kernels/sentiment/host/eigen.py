@@ -24,8 +24,7 @@ COMPILERS = ("c++", "g++", "clang++")
 FOLDER_VARIABLE = "EIGEN3_INCLUDE_DIR"
 """Environment variable for the folder that holds ``Eigen/Core``, as CMake's modules name it."""
 FOLDERS = ("/usr/include/eigen3", "/usr/local/include/eigen3")
-PACKAGE = "cmeel-eigen"
-"""Package of PyPI that carries the headers."""
+PACKAGE = "cmeel-eigen"  # package of PyPI that carries the headers
 
 
 class NoEigen(RuntimeError):
@@ -35,15 +34,8 @@ class NoEigen(RuntimeError):
 class Eigen:
     """Answers reviews in float32 on some cores.
 
-    Parameters
-    ----------
-    threads
-        Cores; several reviews are shared out among them, a single one is split by Eigen.
-
-    Raises
-    ------
-    NoEigen
-        See :func:`library`.
+    ``threads``: cores; several reviews are shared out among them, a single one is split by Eigen.
+    Raises NoEigen: see :func:`library`.
     """
 
     def __init__(self, network: Network, threads: int) -> None:
@@ -58,17 +50,9 @@ class Eigen:
     def logits(self, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The network's answer, float32 (cases, 2).
 
-        Parameters
-        ----------
-        x
-            Embeddings, float32 (cases, tokens, 300), contiguous.
-        lengths
-            Tokens that count, at least 1 each: int32 (cases,), contiguous.
-
-        Raises
-        ------
-        ValueError
-            When the arrays are not as above.
+        ``x``: embeddings, float32 (cases, tokens, 300), contiguous.
+        ``lengths``: tokens that count, at least 1 each: int32 (cases,), contiguous.
+        Raises ValueError when the arrays are not as above.
         """
         cases, tokens, width = x.shape
         if x.dtype != np.float32 or width != SHAPES["w1"][0] or not x.flags.c_contiguous:
@@ -87,7 +71,6 @@ class Eigen:
 
     @property
     def version(self) -> str:
-        """Release of Eigen, such as 3.4.0."""
         rest, minor = divmod(int(self._library.eigen_version()), 100)
         return f"{rest // 100}.{rest % 100}.{minor}"
 
@@ -96,11 +79,8 @@ class Eigen:
 def library() -> ctypes.CDLL:
     """``eigen.cpp``, compiled once for its content, compiler, processor and Eigen.
 
-    Raises
-    ------
-    NoEigen
-        When Eigen or a C++ compiler (``CXX``, ``c++``, ``g++`` or ``clang++``) is missing, or the
-        compiler fails.
+    Raises NoEigen when Eigen or a C++ compiler (``CXX``, ``c++``, ``g++`` or ``clang++``) is
+    missing, or the compiler fails.
     """
     compiler, headers = _compiler(), _headers()
     command = [*compiler, *FLAGS, "-I", str(headers)]

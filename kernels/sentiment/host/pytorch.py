@@ -12,19 +12,14 @@ from launchwise.workloads.workload import LibraryRun
 
 from .network import SHAPES, Network
 
-MODES = ("pytorch", "pytorch_compiled")
-"""Eager, and compiled by ``torch.compile`` for any size."""
+MODES = ("pytorch", "pytorch_compiled")  # eager, and compiled by ``torch.compile`` for any size
 
 
 def answer(torch: Any, weights: Any, table: Any, given: Any, count: Any) -> Any:
     """Logits of reviews, (cases, 2) float32.
 
-    Parameters
-    ----------
-    given
-        Words, (cases, tokens) int32, or their embeddings, (cases, tokens, 300) float32.
-    count
-        Words of each review, (cases,) float32.
+    ``given``: words, (cases, tokens) int32, or their embeddings, (cases, tokens, 300) float32.
+    ``count``: words of each review, (cases,) float32.
     """
     x = table[given].float() if given.ndim == 2 else given
     x = torch.relu(x @ weights["w1"] + weights["b1"])
@@ -48,17 +43,9 @@ def _function(mode: str) -> Callable[..., Any]:
 class PyTorch(LibraryRun):
     """One batch in device memory, by PyTorch.
 
-    Parameters
-    ----------
-    words, lengths
-        uint16, (cases, tokens); int32, (cases,).
-    embedded
-        Whether embeddings are given instead of words.
-
-    Raises
-    ------
-    ImportError
-        Without PyTorch.
+    ``words``, ``lengths``: uint16, (cases, tokens); int32, (cases,).
+    ``embedded``: whether embeddings are given instead of words.
+    Raises ImportError without PyTorch.
     """
 
     def __init__(
@@ -88,16 +75,13 @@ class PyTorch(LibraryRun):
             self._found = self._run(torch, self._weights, self._table, self._given, self._count)
 
     def answered(self) -> np.ndarray:
-        """Logits of the last run, (cases, 2) float32; waits for it."""
         self._torch.cuda.synchronize()
         found: np.ndarray = self._found.cpu().numpy()
         return found
 
     def forget(self) -> None:
-        """Drop the last answer."""
         self._found = None
 
     def close(self) -> None:
-        """Give the memory back to the device."""
         self._given = self._found = None
         self._torch.cuda.empty_cache()

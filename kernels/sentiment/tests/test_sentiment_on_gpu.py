@@ -17,7 +17,6 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="session")
 def profile() -> GpuProfile:
-    """This machine's first GPU."""
     return described(None)
 
 

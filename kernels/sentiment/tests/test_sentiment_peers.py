@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from harness.peers import held_out, numpy_answer, peers, source_of, write_tables
 from harness.projects import ROOT
 
-from kernels.sentiment.host.network import SHAPES, logits, read_trained
+from kernels.sentiment.host import eigen
+from kernels.sentiment.host.eigen import Eigen, NoEigen, library
+from kernels.sentiment.host.network import SHAPES, Trained, logits, read_trained
 from launchwise.base.storage import read_json
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -65,7 +68,6 @@ def test_recorded_tables_are_those_of_recorded_results(table: str, rows_of: Any)
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Rows of a CSV file."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
@@ -97,3 +99,87 @@ def test_what_a_result_has_is_in_its_tables(tmp_path: Path) -> None:
     naive = next(row for row in read(tmp_path / "held_out.csv") if row["name"] == "naive")
     assert (naive["class_flips"], naive["reviews"], naive["accuracy"]) == ("1", "1056", "0.784")
     assert naive["source"].endswith("sentiment_peers_one.json, 2026-01-02, commit 0123456")
+
+
+NETWORK = Path(__file__).resolve().parents[1] / "network.npz"
+
+
+def is_there() -> bool:
+    try:
+        library()
+    except NoEigen:
+        return False
+    return True
+
+
+needs_eigen = pytest.mark.skipif(not is_there(), reason="needs Eigen and a C++ compiler")
+
+
+@pytest.fixture(scope="module")
+def trained() -> Trained:
+    return read_trained(NETWORK)
+
+
+@needs_eigen
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cases", [1, 7])
+def test_eigen_answers_as_the_reference_does(trained: Trained, cases: int, threads: int) -> None:
+    words, lengths = trained.held_out.tokens[:cases], trained.held_out.lengths[:cases]
+    x = trained.network.embeddings.astype(np.float32)[words]
+    found = Eigen(trained.network, threads).logits(x, lengths)
+    expected = logits(trained.network, words, lengths)
+    assert found.dtype == np.float32
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+@needs_eigen
+def test_arrays_of_another_form_are_refused(trained: Trained) -> None:
+    answer = Eigen(trained.network, 1).logits
+    x, one = np.zeros((2, 3, 300), np.float32), np.ones(2, np.int32)
+    for wrong, lengths in (
+        (x.astype(np.float64), one),
+        (x[:, :, ::2], one),
+        (x[:, ::2], one),
+        (x, one[:1]),
+        (x, one.astype(np.int64)),
+        (x, 4 * one),
+        (x, 0 * one),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            answer(wrong, lengths)
+
+
+@needs_eigen
+def test_eigen_has_a_version(trained: Trained) -> None:
+    assert len(Eigen(trained.network, 1).version.split(".")) == 3
+
+
+def said_without(monkeypatch: pytest.MonkeyPatch, **variables: str) -> str:
+    """What loading says in an environment with these variables, in one line."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(NoEigen) as caught:
+        library.__wrapped__()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_missing_eigen_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(eigen.FOLDER_VARIABLE, raising=False)
+    monkeypatch.setattr(eigen, "FOLDERS", ())
+    monkeypatch.setattr(eigen, "PACKAGE", "no-such-package-of-eigen")
+    said = said_without(monkeypatch, CXX=shutil.which("true") or "true")
+    assert "install libeigen3-dev" in said
+    assert "holds no Eigen/Core" in said_without(monkeypatch, EIGEN3_INCLUDE_DIR=str(tmp_path))
+
+
+def test_a_missing_compiler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    assert "install one of c++, g++, clang++" in said_without(monkeypatch, PATH=str(tmp_path))
+
+
+def test_a_compiler_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "Eigen").mkdir()
+    (tmp_path / "Eigen" / "Core").touch()
+    named = {"EIGEN3_INCLUDE_DIR": str(tmp_path), "CXX": shutil.which("false") or "false"}
+    assert "cannot compile eigen.cpp" in said_without(monkeypatch, **named)

@@ -21,24 +21,10 @@ class Cusparse(LibraryRun):
     cuSPARSE overwrites its right-hand side with the solution; the right-hand side is copied there
     before each run that is timed alone.
 
-    Parameters
-    ----------
-    memory
-        Takes cuSPARSE's buffer.
-    x
-        Where the solution goes: device memory of the size of d.
-
-    Attributes
-    ----------
-    buffer_bytes
-        Memory that it asks for besides the system.
-
-    Raises
-    ------
-    OSError
-        Without cuSPARSE.
-    RuntimeError
-        When cuSPARSE refuses.
+    ``memory``: takes cuSPARSE's buffer.
+    ``x``: where the solution goes: device memory of the size of d.
+    ``buffer_bytes``: memory that it asks for besides the system.
+    Raises OSError without cuSPARSE; RuntimeError when cuSPARSE refuses.
     """
 
     def __init__(
@@ -94,5 +80,4 @@ class Cusparse(LibraryRun):
         self._ask(self._name, self._handle, *self._arguments, self._buffer)
 
     def close(self) -> None:
-        """Release cuSPARSE's own memory."""
         self._library.cusparseDestroy(self._handle)

@@ -13,6 +13,7 @@ ValueError when there is none, or a time or size is not positive.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,7 @@ import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
 
-OPTIMUM_TIE = 1e-9
-"""Smallest relative gain for which a correction leaves an observed optimum."""
+OPTIMUM_TIE = 1e-9  # smallest relative gain for which a correction leaves an observed optimum
 
 
 def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
@@ -37,10 +37,8 @@ def with_a_choice(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.
 def observed_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
     """The fastest choice for each size; of equally fast ones the smallest.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time are left out.
+    Returns a DataFrame: ``size``, ``choice``, ``time_ms``, by ascending size; sizes without a time
+    are left out.
     """
     grid = _grid(rows, size, choice)
     best = {choice: grid.idxmin(axis=1), "time_ms": grid.min(axis=1)}
@@ -53,17 +51,10 @@ def corrected_optima(rows: pd.DataFrame, size: str = "n", choice: str = "m") -> 
     Only measured choices are taken, so each has its time. Where it costs nothing (less than
     :data:`OPTIMUM_TIE`) the observed optimum stays; after that, smaller choices are preferred.
 
-    Returns
-    -------
-    pandas.DataFrame
-        By ascending size: ``size``, ``choice``, ``time_ms``, ``rank`` (int, 1 is the fastest
-        choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
-        ``observed_<choice>`` and ``observed_time_ms``.
-
-    Raises
-    ------
-    ValueError
-        When no measured choices follow a trend.
+    Returns a DataFrame: by ascending size: ``size``, ``choice``, ``time_ms``, ``rank`` (int, 1 is
+    the fastest choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
+    ``observed_<choice>`` and ``observed_time_ms``.
+    Raises ValueError when no measured choices follow a trend.
     """
     grid = _grid(rows, size, choice)
     observed = observed_optima(rows, size, choice)
@@ -119,19 +110,10 @@ def classify_optima(
     asks no least size of a class, and is not shuffled: the only training size of a choice is
     missed by any number of neighbours. Of equal scores the smallest number wins.
 
-    Parameters
-    ----------
-    optima
-        One row per size, observed or corrected.
-    rows
-        Measurements, for the losses.
-    seed
-        Of the shuffle in :func:`split_keeping_classes`.
-
-    Raises
-    ------
-    ValueError
-        When fewer than 2 sizes are left to train on, or none to test.
+    ``optima``: one row per size, observed or corrected.
+    ``rows``: measurements, for the losses.
+    ``seed``: of the shuffle in :func:`split_keeping_classes`.
+    Raises ValueError when fewer than 2 sizes are left to train on, or none to test.
     """
     optima = optima.sort_values(size, ignore_index=True)
     choices, classes = np.unique(optima[choice].to_numpy(), return_inverse=True)
@@ -166,19 +148,10 @@ def voted(
 
     Of equal votes the smallest class wins, of places as near the first.
 
-    Parameters
-    ----------
-    places, classes
-        Of what is known: float64 and int64 from 0, each of shape (known,).
-    asked
-        float64, shape (asked,).
-    leave_out
-        ``asked`` are the known places: each is answered by the others.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, shape (asked, neighbours): from 1 neighbour to all.
+    ``places``, ``classes``: of what is known: float64 and int64 from 0, each of shape (known,).
+    ``asked``: float64, shape (asked,).
+    ``leave_out``: ``asked`` are the known places: each is answered by the others.
+    Returns an array: int64, shape (asked, neighbours): from 1 neighbour to all.
     """
     away = np.abs(asked[:, None] - places)
     if leave_out:
@@ -191,10 +164,8 @@ def voted(
 def split_keeping_classes(classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Shuffle and split; in that order, each row is tested unless it is the last of its class.
 
-    Returns
-    -------
-    train, test
-        int64, ascending places. A quarter to test, rounded up; less where classes are small.
+    Returns train, test: int64, ascending places. A quarter to test, rounded up; less where classes
+    are small.
     """
     codes = np.unique(classes, return_inverse=True)[1]
     left = np.bincount(codes)
@@ -244,3 +215,90 @@ def _losses(grid: pd.DataFrame, sizes: pd.Series | pd.Index, choices: np.ndarray
 
 def _mean_loss(losses: pd.Series) -> float:
     return 100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1)
+
+
+SPLITS = 10  # shuffled splits: a single one of a dozen test sizes says little
+
+TEST_SHARE, FOLDS = 0.25, 3
+MOST_TRIES = 200  # seeds that are tried for splits whose training sizes have every choice
+
+
+@dataclass(frozen=True)
+class PublishedSplit:
+    """Accuracies (0..1) over several splits; ``null`` is that of the most frequent choice.
+
+    ``neighbours`` are the numbers that the grid search found, ascending, each once.
+    """
+
+    splits: int
+    mean: float
+    least: float
+    largest: float
+    null: float
+    neighbours: tuple[int, ...]
+
+
+def split(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the training and of the test part, as ``train_test_split`` of scikit-learn draws.
+
+    Hundreds of seeds may be tried, and its checks of arrays take a hundred times as long.
+    """
+    tested = math.ceil(TEST_SHARE * count)
+    drawn = np.random.RandomState(seed).permutation(count)
+    return drawn[tested:], drawn[:tested]
+
+
+def as_published(
+    optima: pd.DataFrame, seed: int, size: str = "n", choice: str = "m"
+) -> PublishedSplit | None:
+    """Split sizes 3 : 1 at random, search the number of neighbours by cross-validation, and test.
+
+    Sizes are taken as they are, not by their logarithm, and every choice is in the training
+    part, as in the paper; where no split has that, there is none.
+
+    ``optima``: one row per size, observed or corrected.
+    ``seed``: of the first split; the next ones count on.
+    """
+    places = optima[size].to_numpy(dtype=float)
+    _, choices = np.unique(optima[choice].to_numpy(), return_inverse=True)
+    classes = choices.max() + 1
+    found = []
+    for number in range(MOST_TRIES):
+        train, test = split(len(places), seed + number)
+        known, wanted = choices[train], choices[test]
+        counts = np.bincount(known, minlength=classes)
+        if not counts.all() or len(known) < 2 * FOLDS:
+            continue
+        most = min(classes, len(known) * (FOLDS - 1) // FOLDS)
+        best = _searched(places[train], known, most, seed + number)
+        answers = voted(places[train], known, places[test])[:, best - 1]
+        null = float((counts.argmax() == wanted).mean())
+        found.append((float((answers == wanted).mean()), null, best))
+        if len(found) == SPLITS:
+            break
+    if not found:
+        return None
+    accuracies, nulls, neighbours = zip(*found, strict=True)
+    return PublishedSplit(
+        splits=len(found),
+        mean=float(np.mean(accuracies)),
+        least=min(accuracies),
+        largest=max(accuracies),
+        null=float(np.mean(nulls)),
+        neighbours=tuple(sorted(set(neighbours))),
+    )
+
+
+def _searched(places: np.ndarray, classes: np.ndarray, most: int, seed: int) -> int:
+    """Number of neighbours, 1 to ``most``, of the best mean accuracy over shuffled folds.
+
+    The least of equally good ones, as ``GridSearchCV`` with ``KFold`` of scikit-learn finds it.
+    ``places`` (float64) and ``classes`` (int64 from 0) have shape (known,).
+    """
+    rows = np.arange(len(places))
+    accuracies = []
+    for part in np.array_split(np.random.RandomState(seed).permutation(len(places)), FOLDS):
+        held = np.isin(rows, part)
+        answers = voted(places[~held], classes[~held], places[held])[:, :most]
+        accuracies.append((answers == classes[held, None]).mean(axis=0))
+    return int(np.mean(accuracies, axis=0).argmax()) + 1

@@ -25,12 +25,9 @@ from launchwise.workloads.spec import Spec
 class Series:
     """Values that all problems of a series share.
 
-    Parameters
-    ----------
-    gpu, gpu_features
-        The GPU by name and by its attributes (see :attr:`Domain.gpu_features`).
-    others
-        The problem's parameters but the size.
+    ``gpu``, ``gpu_features``: the GPU by name and by its attributes (see
+    :attr:`Domain.gpu_features`).
+    ``others``: the problem's parameters but the size.
     """
 
     gpu: str
@@ -46,25 +43,20 @@ class BySize:
     """Best configuration of each size of a series."""
 
     series: Series
-    sizes: list[int]
-    """Ascending, above 0."""
-    configurations: pd.DataFrame
-    """The tunables' columns, one row per size."""
+    sizes: list[int]  # ascending, above 0
+    configurations: pd.DataFrame  # the tunables' columns, one row per size
 
     @classmethod
     def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:
-        """From rows, one per size."""
         rows = rows.sort_values(size)
         return cls(series, rows[size].tolist(), rows[spec.tunable_columns].reset_index(drop=True))
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
         held = {"series": asdict(self.series), "sizes": self.sizes}
         return {**held, "configurations": self.configurations.to_dict("list")}
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> BySize:
-        """From what :meth:`plain` gave."""
         series, configurations = Series(**plain["series"]), pd.DataFrame(plain["configurations"])
         return cls(series, list(plain["sizes"]), configurations)
 
@@ -72,10 +64,7 @@ class BySize:
 def size_parameter(spec: Spec, name: str | None) -> str:
     """``name``, or the first integer parameter of the problem where there is none.
 
-    Raises
-    ------
-    UserError
-        When it is no integer parameter of the problem.
+    Raises UserError when it is no integer parameter of the problem.
     """
     allowed = [one for one, parameter in spec.problem.items() if parameter.type == "integer"]
     return _named("size", "integer parameter of the problem", name, allowed)
@@ -87,10 +76,7 @@ def integer_choice(spec: Spec, name: str | None) -> str:
     A derived name that depends on tunables alone, such as a number of levels, is a choice as well:
     it sorts configurations into kinds.
 
-    Raises
-    ------
-    UserError
-        When it is neither.
+    Raises UserError when it is neither.
     """
     tunables = [
         one

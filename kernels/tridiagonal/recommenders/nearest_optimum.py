@@ -64,7 +64,6 @@ class NearestOptimumRecommender(Recommender):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Observed or corrected optima, and how many neighbours vote."""
         return {
             "corrected": trial.suggest_categorical("corrected", [True, False]),
             "neighbours": trial.suggest_int("neighbours", 1, 5),
@@ -73,10 +72,7 @@ class NearestOptimumRecommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Find the optimum of each size of each series (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, none of a candidate, or no trend to correct to.
+        Raises UserError when there are no rows, none of a candidate, or no trend to correct to.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
@@ -152,7 +148,6 @@ class NearestOptimumRecommender(Recommender):
         return list(first), self._configurations[number][list(first.values())]
 
     def summary(self) -> dict[str, Any]:
-        """Parameters, and numbers of series, optima and corrected optima."""
         return {
             "features": ["gpu", *self.domain.spec.problem_columns],
             "features_dropped": [],
@@ -164,11 +159,9 @@ class NearestOptimumRecommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """Optima by series and size as JSON values."""
         return {"corrections": self._corrections, "known": [one.plain() for one in self._known]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
         self._corrections = int(state["corrections"])
         self._known = [BySize.read(one) for one in state["known"]]
         self._prepare()

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...calling.driver import CudaError
 from ..host.accuracy import InaccurateSolution
-from .checks import NotDominant
-from .plans import MOST_BYTES, MOST_PLANS, TooLittleMemory
+from .plans import MOST_BYTES, MOST_PLANS, NotDominant, TooLittleMemory
 from .solving import Check, DeviceSolver
 
 __all__ = [
@@ -42,46 +41,26 @@ def solve(
     Arrays on a device are solved there, on the caller's current stream, without waiting. The first
     call of a shape prepares a plan, which later calls reuse; any thread may call.
 
-    Parameters
-    ----------
-    a, b, c, d
-        Below, on and above the diagonal, and the right-hand side: float32 or float64, contiguous,
-        shape (n,) or (batch, n), n >= 2, all alike. CuPy, PyTorch, ``__cuda_array_interface__`` or
-        DLPack; NumPy arrays are copied to the first device and back. a[..., 0] and c[..., -1] do
-        not count, except in a batch on the device, where they must be zero.
-    x
-        Where the solution goes; made when left out. It may be ``d`` itself.
-    stream
-        A stream, or its handle, instead of the current one of the library that ``b`` belongs to.
-    interleaved
-        Arrays have the shape (n, batch): row i of all systems lies together. Their a[0] and c[-1]
-        do not count.
-    check
-        Compute the backward error and hold it to 10 eps: True looks at all rows, ``"sample"`` at
-        one of 16. Waits for the solution.
-    check_dominance
-        Hold the system to |b| >= |a| + |c| and b != 0 in every row before it is solved. Waits.
-    how
-        Fields of :class:`..host.plan.Choice` that are not to be chosen.
-
-    Returns
-    -------
-    x, of the kind and shape of ``b``.
-
-    Raises
-    ------
-    ValueError
-        When the arrays do not fit each other, or a named choice does not fit the system or device.
-    NotDominant
-        When ``check_dominance`` finds a row.
-    InaccurateSolution
-        When ``check`` finds the error too large.
-    TooLittleMemory
-        With the memory that solving needs beside the arrays.
-    UserError
-        Without a GPU, without nvcc, or for an architecture that nvcc does not know.
-    CudaError
-        When the driver reports an error, also of earlier work on the device.
+    ``a``, ``b``, ``c``, ``d``: below, on and above the diagonal, and the right-hand side: float32
+    or float64, contiguous, shape (n,) or (batch, n), n >= 2, all alike. CuPy, PyTorch,
+    ``__cuda_array_interface__`` or DLPack; NumPy arrays are copied to the first device and back.
+    a[..., 0] and c[..., -1] do not count, except in a batch on the device, where they must be zero.
+    ``x``: where the solution goes; made when left out. It may be ``d`` itself.
+    ``stream``: a stream, or its handle, instead of the current one of the library that ``b``
+    belongs to.
+    ``interleaved``: arrays have the shape (n, batch): row i of all systems lies together. Their
+    a[0] and c[-1] do not count.
+    ``check``: compute the backward error and hold it to 10 eps: True looks at all rows,
+    ``"sample"`` at one of 16. Waits for the solution.
+    ``check_dominance``: hold the system to |b| >= |a| + |c| and b != 0 in every row before it is
+    solved. Waits.
+    ``how``: fields of :class:`..host.plan.Choice` that are not to be chosen.
+    Returns x, of the kind and shape of ``b``.
+    Raises ValueError when the arrays do not fit each other, or a named choice does not fit the
+    system or device; NotDominant when ``check_dominance`` finds a row; InaccurateSolution when
+    ``check`` finds the error too large; TooLittleMemory with the memory that solving needs beside
+    the arrays; UserError without a GPU, without nvcc, or for an architecture that nvcc does not
+    know; CudaError when the driver reports an error, also of earlier work on the device.
     """
     solver = _solver()
     if solver.libraries.of(b) is solver.libraries.host:

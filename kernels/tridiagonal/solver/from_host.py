@@ -15,20 +15,15 @@ from ..host.accuracy import backward_error
 from ..host.host_solution import HostArrays, solution_with_host
 from ..host.launches import Arrays, DeviceSolution
 from ..host.plan import Choice
-from .checks import NotDominant, Shape, insist_on_accuracy
-from .choices import chosen, insist_on_fit
-from .solving import shape_of
+from .plans import NotDominant, Shape, insist_on_accuracy
+from .solving import chosen, insist_on_fit, shape_of
 
 
 class HostSolver:
     """Solves systems in host memory; keeps device memory of the last one for the next of its kind.
 
-    Parameters
-    ----------
-    device
-        With the workload's kernels at hand.
-    shared_limit
-        Shared memory that a block may have, bytes.
+    ``device``: with the workload's kernels at hand.
+    ``shared_limit``: shared memory that a block may have, bytes.
     """
 
     def __init__(self, device: Device, shared_limit: int = 48 * 1024) -> None:
@@ -63,10 +58,7 @@ class HostSolver:
     def solution(self, shape: Shape, choice: Choice) -> DeviceSolution:
         """Solver for such problems and choices: the kept one if it fits, else a new one.
 
-        Raises
-        ------
-        ValueError
-            When a block would need more than the device gives.
+        Raises ValueError when a block would need more than the device gives.
         """
         key = (shape.dtype.name, shape.rows, choice)
         if self._kept is None or self._kept[0] != key:
@@ -77,7 +69,6 @@ class HostSolver:
         return self._kept[1]
 
     def close(self) -> None:
-        """Give the memory that is kept for the next call back."""
         if self._kept is not None:
             self.device.synchronize()
             self._kept[1].close()
@@ -133,10 +124,7 @@ def solve_host_arrays(
 ) -> Any:
     """See :func:`.solve`; a sample is no cheaper here, so all rows are checked.
 
-    Raises
-    ------
-    ValueError
-        When an array is no array of the host, or the arrays do not fit each other.
+    Raises ValueError when an array is no array of the host, or the arrays do not fit each other.
     """
     arrays = [_on_host(name, each) for name, each in zip("abcd", system, strict=True)]
     shape_of(arrays[1].shape, arrays[1].dtype, interleaved)
@@ -165,10 +153,7 @@ def _on_host(name: str, array: Any) -> np.ndarray:
 def insist_on_dominance(system: Sequence[np.ndarray], interleaved: bool) -> None:
     """Raise NotDominant when |b| < |a| + |c| or b = 0 in a row.
 
-    Parameters
-    ----------
-    system
-        a, b, c and d, shape (n,) or (batch, n), or (n, batch) where interleaved.
+    ``system``: a, b, c and d, shape (n,) or (batch, n), or (n, batch) where interleaved.
     """
     a, b, c = (abs(each.astype(float)) for each in system[:3])
     rows = 0 if interleaved else -1

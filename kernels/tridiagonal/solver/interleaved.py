@@ -20,8 +20,7 @@ THREADS = 128
 ENOUGH_SYSTEMS = 16384
 """Systems of which one thread each fills a large GPU: then none is cut into parts."""
 
-SHORT = 64
-"""Rows of a system that one thread solves fast enough, however few systems there are."""
+SHORT = 64  # rows of a system that one thread solves fast enough, however few systems there are
 
 PART_ROWS = 32
 
@@ -34,7 +33,6 @@ class Cut:
 
     @property
     def parts(self) -> int:
-        """Parts per system."""
         return self.n // PART_ROWS
 
     @property
@@ -60,10 +58,7 @@ def interleaved_words(n: int, batch: int) -> int:
 class InterleavedSolution:
     """Everything that solving a batch of interleaved systems needs, allocated once.
 
-    Raises
-    ------
-    OutOfMemory
-        When the memory of :func:`interleaved_words` cannot be had.
+    Raises OutOfMemory when the memory of :func:`interleaved_words` cannot be had.
     """
 
     def __init__(self, machine: Card, dtype: np.dtype[Any], n: int, batch: int) -> None:
@@ -102,5 +97,4 @@ class InterleavedSolution:
         return Launch(build, kernel, (-(-threads // THREADS), 1, 1), (THREADS, 1, 1), arguments)
 
     def close(self) -> None:
-        """Give the memory back."""
         self._memory.release()

@@ -13,8 +13,8 @@ from launchwise.workloads.spec import load_spec
 from ...calling.driver import Card, located
 from ...calling.kept_kernels import kept_bundle
 from ..host.launches import LAYOUTS, build
-from .checks import SOURCE as CHECKS
 from .interleaved import SOURCE as INTERLEAVED
+from .plans import SOURCE as CHECKS
 
 __all__ = ["kernels", "located", "open_card", "wait_for"]
 
@@ -24,10 +24,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 def kernels(arch: str) -> Path:
     """A bundle of all kernels for an architecture, compiled when it is not in the user's cache.
 
-    Raises
-    ------
-    UserError
-        Without nvcc, or when it knows no such architecture.
+    Raises UserError without nvcc, or when it knows no such architecture.
     """
     types = [np.dtype(name) for name in ("float32", "float64")]
     builds = [build(layout, dtype) for layout in (*LAYOUTS, "finish") for dtype in types]
@@ -43,10 +40,7 @@ def kernels(arch: str) -> Path:
 def open_card(number: int) -> Card:
     """A device by its number among the visible ones; its kernels are compiled at the first use.
 
-    Raises
-    ------
-    UserError
-        Without a driver or nvcc, or when nvcc does not know the device's architecture.
+    Raises UserError without a driver or nvcc, or when nvcc does not know the device's architecture.
     """
     card = Card(number)
     card.take_kernels(kernels(card.arch))
@@ -54,5 +48,4 @@ def open_card(number: int) -> Card:
 
 
 def wait_for(number: int, stream: int) -> None:
-    """Wait for what is queued on a stream of a device."""
     open_card(number).wait(stream)

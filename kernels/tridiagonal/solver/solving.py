@@ -1,9 +1,10 @@
-"""Solves tridiagonal systems in device memory: finds the plan of a call and queues it."""
+"""Solves tridiagonal systems in device memory: choices, and the plan of a call, which it queues."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,13 +12,83 @@ import numpy as np
 from ...calling.arrays import Kind, Libraries, stream_handle
 from ...calling.driver import Card
 from ..host.accuracy import allowed_error
-from ..host.plan import Choice
-from .checks import Shape, insist_on_accuracy
-from .choices import chosen, insist_on_fit
-from .plans import Plan, PlanCache
+from ..host.interface_solvers import HOST_SOLVERS
+from ..host.launches import LAYOUTS, MOST_FINISHING, most_shared_bytes, reduced_first
+from ..host.plan import Choice, remaining_rows
+from .plans import Plan, PlanCache, Shape, insist_on_accuracy
 
-PER_THREAD_STREAM = 2
-"""Handle that stands for another stream in every thread."""
+INNERMOST, ALONE, LAST_M = 2048, 1024, 8
+"""Rows that are left to one block, unless somebody knows better; above ``ALONE`` each of its
+threads reduces ``LAST_M`` of them first. That takes 48 KB of shared memory in float64, which all
+cards have."""
+
+INNER_M = 16
+
+TYPES = ("float32", "float64")
+USUAL = (
+    (200_000, TYPES, 8, Choice("blockwise", (), threads=64)),
+    (700_000, TYPES, 10, Choice("blockwise", (), threads=128)),
+    (1_400_000, ("float32",), 20, Choice("blockwise", (), threads=128)),
+    (None, TYPES, 20, Choice("staged", (), threads=64)),
+)
+"""Rows up to which it is used and types, m of the outermost level, and the rest."""
+
+
+Problem = Mapping[str, Any]  # n, dtype, memory and batch, as the workload's spec names them
+
+
+def usual_choice(problem: Problem) -> Choice:
+    """A choice where nothing was measured: what an H200 wants, and m = 16 on inner levels.
+
+    Levels are added until one block can finish.
+    """
+    rows = int(problem["n"]) * int(problem["batch"])
+    choice, first = next(
+        (choice, m)
+        for most, types, m, choice in USUAL
+        if (most is None or rows <= most) and str(problem["dtype"]) in types
+    )
+    while (left := remaining_rows(rows, choice.levels(rows))) > INNERMOST:
+        choice = replace(choice, sizes=(*choice.sizes, INNER_M) if choice.sizes else (first,))
+    return replace(choice, last_m=LAST_M if left > ALONE else 0)
+
+
+def chosen(problem: Problem, how: Mapping[str, Any]) -> Choice:
+    """The usual choice for a problem, but for the fields that a caller names in ``how``.
+
+    Raises ValueError for a field or a value that does not exist, or does not fit the problem's
+    memory.
+    """
+    if strange := sorted(set(how) - {each.name for each in fields(Choice)}):
+        known = ", ".join(each.name for each in fields(Choice))
+        raise ValueError(f"unknown argument {strange[0]!r} (a choice has: {known})")
+    choice = replace(usual_choice(problem), **how)
+    if choice.layout not in LAYOUTS:
+        raise ValueError(f"unknown layout {choice.layout!r} (allowed: {', '.join(LAYOUTS)})")
+    if choice.host_solver not in HOST_SOLVERS:
+        known = ", ".join(HOST_SOLVERS)
+        raise ValueError(f"unknown host_solver {choice.host_solver!r} (allowed: {known})")
+    if choice.layout == "interleaved" and problem["memory"] != "device":
+        raise ValueError("interleaved systems are solved where they lie, on the device")
+    if choice.threads < 1 or choice.streams < 1:
+        raise ValueError("threads and streams must be positive")
+    return choice
+
+
+def insist_on_fit(choice: Choice, rows: int, itemsize: int, shared_limit: int) -> None:
+    """Raise ValueError when a block would need more threads or shared memory than it can have."""
+    cuts = choice.levels(rows)
+    left = remaining_rows(rows, cuts)
+    m = reduced_first(left, choice.last_m)
+    if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):
+        raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
+    needed = most_shared_bytes(rows, choice, itemsize)
+    if needed > shared_limit:
+        message = f"needs {needed} bytes of shared memory a block, {shared_limit} are"
+        raise ValueError(f"{choice} {message} there: take smaller or more sizes")
+
+
+PER_THREAD_STREAM = 2  # handle that stands for another stream in every thread
 
 Check = bool | Literal["sample"]
 
@@ -25,13 +96,9 @@ Check = bool | Literal["sample"]
 class DeviceSolver:
     """Solves systems whose arrays lie in device memory, from any thread.
 
-    Parameters
-    ----------
-    open_machine
-        Opens a device by its number, with the kernels at hand.
-    locate, wait
-        See :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
-        a stream.
+    ``open_machine``: opens a device by its number, with the kernels at hand.
+    ``locate``, ``wait``: see :class:`kernels.calling.arrays.InterfaceArrays`; ``wait`` takes a
+    device's number and a stream.
     """
 
     def __init__(
@@ -110,10 +177,8 @@ class DeviceSolver:
     ) -> tuple[Shape, Choice | None]:
         """Shape and choice of a problem.
 
-        Raises
-        ------
-        ValueError
-            When there is no such problem, or a named choice does not fit it or the device.
+        Raises ValueError when there is no such problem, or a named choice does not fit it or the
+        device.
         """
         sizes, dtype, device = kind
         shape = shape_of(sizes, dtype, interleaved)
@@ -151,7 +216,6 @@ class DeviceSolver:
             return insist_on_accuracy(error, plan.shape.dtype)
 
     def clear(self) -> None:
-        """Give the memory of all plans back."""
         for cache in list(self.plans.values()):
             cache.clear()
 
@@ -159,10 +223,7 @@ class DeviceSolver:
 def shape_of(sizes: tuple[int, ...], dtype: Any, interleaved: bool) -> Shape:
     """Shape of a problem from that of its arrays.
 
-    Raises
-    ------
-    ValueError
-        When no system has it.
+    Raises ValueError when no system has it.
     """
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"float32 or float64, not {dtype}")

@@ -3,6 +3,12 @@
 A row with status ``slow`` has the time of one launch, stopped early. It bounds how good a
 configuration can be, but it is no loss, no gain and no optimum: what is compared are rows with
 repeats.
+
+A disturbance of the host lasts from one repeat to all rows of a problem. If it ends within a row,
+the row's repeats disagree. If it does not, the row takes longer than its neighbours do: the next
+smaller and larger sub-systems at its size, the next smaller and larger sizes with its sub-system,
+and the other variant with the same sub-systems. Both figures are held against Tukey's outer fence
+over the rows of one GPU and one kind of problem.
 """
 
 from __future__ import annotations
@@ -14,7 +20,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.paired import EQUAL
+from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.base.vectors import Columns
+from launchwise.experiment.method import Method, Repeats
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
@@ -30,8 +38,7 @@ VARIANTS = ("strided", "strided_scratch")
 LEVELS = ("m", "m1", "m2", "m3", "m4")
 """Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
 
-ERRORS_OF_A_TIE = 2.0
-"""Standard errors of the ratio of two medians within which they tie."""
+ERRORS_OF_A_TIE = 2.0  # standard errors of the ratio of two medians within which they tie
 
 
 def host_runs(
@@ -41,13 +48,9 @@ def host_runs(
 
     Whatever the study's candidates are: rows with any m per level.
 
-    Parameters
-    ----------
-    threads
-        Threads per block; any number if None.
-    every_size
-        Sizes that no split of the study names, too; of the other problem parameters only the
-        combinations that the study asks about.
+    ``threads``: threads per block; any number if None.
+    ``every_size``: sizes that no split of the study names, too; of the other problem parameters
+    only the combinations that the study asks about.
     """
     parts = []
     for table in study.sweeps.values():
@@ -115,17 +118,10 @@ def known_well(rows: pd.DataFrame, doubtful: pd.DataFrame, columns: Sequence[str
 def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
     """Choices per size that are as fast as the fastest, within the errors of both.
 
-    Parameters
-    ----------
-    best
-        One row per size and choice, with ``time_ms`` and ``relative_error`` (of the median; where
-        it is not known, the error of a median measured once only is taken).
-
-    Returns
-    -------
-    dict
-        Size -> ascending choices, the fastest among them. Two times tie where they differ by at
-        most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
+    ``best``: one row per size and choice, with ``time_ms`` and ``relative_error`` (of the median;
+    where it is not known, the error of a median measured once only is taken).
+    Returns a dictionary: size -> ascending choices, the fastest among them. Two times tie where
+    they differ by at most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
     """
     found = {}
     for value, rows in best.groupby(size, sort=True):
@@ -141,16 +137,10 @@ def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
     """Cost of one value at every problem.
 
-    Parameters
-    ----------
-    fractions
-        Best time of a problem over the least time with a value; the last level of the index is the
-        value.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``value`` and :data:`launchwise.report.answer.tunables.LOSSES`, by ascending value.
+    ``fractions``: best time of a problem over the least time with a value; the last level of the
+    index is the value.
+    Returns a DataFrame: ``value`` and :data:`launchwise.report.answer.tunables.LOSSES`, by
+    ascending value.
     """
     found = [
         (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)
@@ -167,5 +157,96 @@ class KindOnGpu:
 
     @property
     def title(self) -> str:
-        """For people."""
         return f"{self.gpu}, {self.kind}"
+
+
+OUTER = 3.0  # interquartile ranges beyond the third quartile: Tukey's outer fence
+
+LEAST_ERROR = float(Repeats().coarse)
+"""Relative error that a sweep asks of rows that are not near the best: no smaller one disagrees."""
+
+LEAST_EXCESS = float(np.log1p(Method.model_fields["disturbed"].default))
+"""Logarithm of the excess above which a sweep measures a row again: no smaller one counts."""
+
+DISAGREE, APART = "repeats disagree", "longer than its neighbours"
+
+
+def disturbance(rows: pd.DataFrame) -> pd.Series:
+    """Why each row counts as disturbed; empty where it does not.
+
+    ``rows``: rows with repeats of one GPU and one kind of problem: ``variant``, ``time_ms``,
+    ``n``, ``m`` and ``relative_error``, each combination of variant, n and m once or, of its
+    fastest row, counted once.
+    Returns a Series: str, by the index of ``rows``.
+    """
+    found = pd.Series("", index=rows.index)
+    found[repeats_disagree(rows)] = DISAGREE
+    excess = excess_over_neighbours(rows)
+    found[(excess > _fence(excess, LEAST_EXCESS)) & (found == "")] = APART
+    return found
+
+
+def undisturbed(timed: pd.DataFrame) -> pd.DataFrame:
+    """Rows with repeats that nothing disturbed, of sizes and choices whose best row is one.
+
+    ``timed``: rows with a time of one GPU and one kind of problem, those of one launch, too.
+    """
+    every = repeated(timed)
+    rows = every[disturbance(every) == ""]
+    return known_well(rows, timed.drop(rows.index), ["n", "m"])
+
+
+def repeats_disagree(rows: pd.DataFrame) -> pd.Series:
+    """Whether the repeats of each row disagree: bool, by the index of ``rows``.
+
+    ``rows``: rows with repeats of one GPU and one kind of problem: ``relative_error``.
+    """
+    errors = rows["relative_error"]
+    return errors > _fence(errors, LEAST_ERROR)
+
+
+def excess_over_neighbours(rows: pd.DataFrame) -> pd.Series:
+    """Logarithm of each row's time over what its neighbours let expect.
+
+    Three kinds of neighbours each give an expectation: two of the other sub-system sizes and two of
+    the other sizes by interpolation of logarithms, other variants by their mean logarithm. The
+    excess is the second largest over the kinds that a row has, so that two must agree.
+
+    Returns a Series: float64, by the index of ``rows``; NaN where a row has fewer than two kinds of
+    neighbours.
+    """
+    fastest = rows.sort_values("time_ms").drop_duplicates(["variant", "n", "m"])
+    logs = np.log(fastest["time_ms"])
+    by_kind = pd.DataFrame(
+        {
+            "choices": logs - _between(fastest, logs, "m", ["variant", "n"]),
+            "sizes": logs - _between(fastest, logs, "n", ["variant", "m"]),
+            "variants": logs - _of_others(fastest, logs, ["n", "m"]),
+        }
+    )
+    ordered = np.sort(-by_kind.to_numpy(), axis=1)  # NaN comes last.
+    return pd.Series(-ordered[:, 1], index=by_kind.index).reindex(rows.index)
+
+
+def _between(rows: pd.DataFrame, logs: pd.Series, along: str, same: Sequence[str]) -> pd.Series:
+    """Interpolated between the nearest rows on both sides that differ in ``along`` alone."""
+    ordered = rows.assign(_x=np.log(rows[along]), _y=logs).sort_values([*same, along])
+    groups = ordered.groupby(list(same))
+    before, after = groups[["_x", "_y"]].shift(1), groups[["_x", "_y"]].shift(-1)
+    share = (ordered["_x"] - before["_x"]) / (after["_x"] - before["_x"])
+    return before["_y"] + share * (after["_y"] - before["_y"])
+
+
+def _of_others(rows: pd.DataFrame, logs: pd.Series, same: Sequence[str]) -> pd.Series:
+    """Mean over the other rows of each group; NaN where there is none."""
+    groups = logs.groupby([rows[name] for name in same])
+    others = groups.transform("size") - 1
+    return (groups.transform("sum") - logs) / others.where(others > 0)
+
+
+def _fence(values: pd.Series, least: float) -> float:
+    """Tukey's outer fence, no lower than ``least``; none for a sample without quartiles."""
+    known = values[np.isfinite(values)]
+    if len(known) < MIN_SAMPLE_SIZE:
+        return float("inf")
+    return max(least, quartile_fences(known.to_numpy(), OUTER)[1])

@@ -13,8 +13,7 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Cell, Figure, Key, Panel
 from launchwise.report.fields import THEIRS, Field, field, grouped
 
-from ..learning.optima import Classification, classify_optima
-from ..learning.published_split import SPLITS, PublishedSplit, as_published
+from ..learning.optima import SPLITS, Classification, PublishedSplit, as_published, classify_optima
 
 SEED = 2026
 
@@ -24,6 +23,9 @@ TRAINING, HIT, MISSED, REAL = (
     "predicted, wrong",
     "real, missed",
 )
+
+
+OURS, SPLIT = "classification", "published_split"
 
 
 @dataclass(frozen=True)
@@ -56,24 +58,6 @@ class Learnt:
         return as_published(self.table, SEED, self.size, self.choice)
 
 
-def _published(entry: Learnt) -> str | Cell:
-    found = entry.published_split
-    if found is None:
-        return MISSING
-    ends = " to ".join(wording.fixed(each, 2) for each in (found.least, found.largest))
-    return Cell(wording.fixed(found.mean, 2), detail=ends)
-
-
-def _published_neighbours(entry: Learnt) -> str:
-    found = entry.published_split
-    return MISSING if found is None else ", ".join(map(wording.count, found.neighbours))
-
-
-def _published_null(entry: Learnt) -> str:
-    found = entry.published_split
-    return MISSING if found is None else wording.fixed(found.null, 2)
-
-
 def _accuracy(share: float, classes: Classification) -> Cell:
     tested = len(classes.predictions)
     hits = f"{round(share * tested)} of {wording.plural(tested, 'size')}"
@@ -86,13 +70,18 @@ def _loss(classes: Classification) -> Cell:
     return Cell(wording.fixed(classes.loss_percent, 2), detail=detail)
 
 
-def _number(title: str, unit: str, value: Callable[[Classification], str | Cell]) -> Field:
-    """A figure of an entry's classification; a dash where there is none."""
+def _number(title: str, unit: str, value: Callable[[Any], str | Cell], of: str = OURS) -> Field:
+    """A figure of an entry's classification, or of its published split; a dash without one."""
 
     def found(entry: Learnt) -> str | Cell:
-        return MISSING if entry.classification is None else value(entry.classification)
+        return MISSING if (fitted := getattr(entry, of)) is None else value(fitted)
 
     return field(title, found, unit=unit, number=True)
+
+
+def _range(split: PublishedSplit) -> Cell:
+    ends = " to ".join(wording.fixed(each, 2) for each in (split.least, split.largest))
+    return Cell(wording.fixed(split.mean, 2), detail=ends)
 
 
 FIELDS = [
@@ -108,9 +97,9 @@ FIELDS = [
     ),
     *grouped(
         f"ours, as the paper splits and searches ({SPLITS} splits)",
-        field("neighbours", _published_neighbours, unit="found", number=True),
-        field("accuracy", _published, unit="mean, range", number=True),
-        field("majority-class accuracy", _published_null, unit="mean", number=True),
+        _number("neighbours", "found", lambda one: ", ".join(map(str, one.neighbours)), SPLIT),
+        _number("accuracy", "mean, range", _range, SPLIT),
+        _number("majority-class accuracy", "mean", lambda one: wording.fixed(one.null, 2), SPLIT),
     ),
     *grouped(
         "paper",
@@ -127,10 +116,7 @@ def neighbours_figure(
 ) -> Figure:
     """Real and predicted choices against size, a panel per entry.
 
-    Parameters
-    ----------
-    x, y
-        Axes that all panels share.
+    ``x``, ``y``: axes that all panels share.
     """
     panels = [
         Panel(f"{entry.title}, {entry.optima}", _traces(entry, classes), theme.layout(x, y))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
+from samples import profile
 
 from kernels.tridiagonal.recommenders.stream_law.choice import OVERLAPPED
 from kernels.tridiagonal.recommenders.stream_law.laws import STREAMS, Law, SmoothOverheadLaw, SumLaw
@@ -13,6 +14,11 @@ from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 1000, "dtype": "float64", "memory": "pinned", "batch": 1}
+PROFILES = {
+    "large": profile("large"),
+    "small": profile("small", sms=16, l2_bytes=10_000_000, memory_bytes=18_000_000_000),
+    "unseen": profile("unseen", sms=20, l2_bytes=12_000_000, memory_bytes=20_000_000_000),
+}
 CANDIDATES: dict[str, list[Any]] = {
     "variant": ["strided"],
     **{f"m{level}": [0] for level in range(1, 5)},
@@ -46,12 +52,8 @@ def stream_sweep(
 ) -> pd.DataFrame:
     """Training rows of every feasible number of streams for each size, with the stages' times.
 
-    Parameters
-    ----------
-    slower
-        Factor of all times.
-    values
-        Tunables that differ from the baseline.
+    ``slower``: factor of all times.
+    ``values``: tunables that differ from the baseline.
     """
     rows = []
     for n in sizes:

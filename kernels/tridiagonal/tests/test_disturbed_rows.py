@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.tridiagonal.studies.disturbed import (
+from kernels.tridiagonal.studies.host_runs import (
     APART,
     DISAGREE,
     LEAST_ERROR,
@@ -35,7 +35,6 @@ def table(seed: int = 1, noise: float = 0.01) -> pd.DataFrame:
 
 
 def at(rows: pd.DataFrame, n: int, m: int, variant: str = "strided") -> int:
-    """Index of one row."""
     (place,) = rows.index[(rows["n"] == n) & (rows["m"] == m) & (rows["variant"] == variant)]
     return int(place)
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from samples import profile
 from sklearn.neighbors import KNeighborsClassifier
-from streams import CANDIDATES, PROBLEM, row
+from streams import CANDIDATES, PROBLEM, PROFILES, row
 
 from kernels.tridiagonal.learning.optima import corrected_optima, observed_optima
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender as Nearest
@@ -20,11 +19,6 @@ from launchwise.learning.splits import Case
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
-PROFILES = {
-    "large": profile("large"),
-    "small": profile("small", sms=16, l2_bytes=10_000_000, memory_bytes=18_000_000_000),
-    "unseen": profile("unseen", sms=20, l2_bytes=12_000_000, memory_bytes=20_000_000_000),
-}
 SIZES = [200, 500, 1300, 4000, 9000, 30_000, 80_000, 300_000]
 CHOICES = [4, 10, 20, 32, 64]
 
@@ -56,7 +50,6 @@ def sweep(
 
 
 def first(recommender: Nearest, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
-    """What is recommended for each size."""
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)

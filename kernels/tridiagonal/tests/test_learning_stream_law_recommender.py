@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from samples import profile
-from streams import CANDIDATES, OVERHEAD, PROBLEM, SHARES, SIZES, SUM, row, stream_sweep
+from streams import CANDIDATES, OVERHEAD, PROBLEM, PROFILES, SHARES, SIZES, SUM, row, stream_sweep
 
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender as StreamLaw
 from kernels.tridiagonal.recommenders.stream_law.choice import (
@@ -38,11 +37,6 @@ from launchwise.learning.training_rows import TrainingRows
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
-PROFILES = {
-    "large": profile("large"),
-    "small": profile("small", sms=16, l2_bytes=10_000_000, memory_bytes=18_000_000_000),
-    "unseen": profile("unseen", sms=20, l2_bytes=12_000_000, memory_bytes=20_000_000_000),
-}
 UNSEEN = [2000, 20_000, 200_000, 600_000, 2_000_000, 20_000_000, 60_000_000]
 COSTLY = LinearOverheadLaw(per_stream=0.2, share=1e-8, constant=0.05)
 """An overhead that makes few streams best."""
@@ -64,14 +58,12 @@ def noisy(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def first(recommender: StreamLaw, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
-    """What is recommended for each size."""
     asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
     table = recommender.recommend(gpu, asked)
     return table[table["rank"] == 1].reset_index(drop=True)
 
 
 def direct(rows: pd.DataFrame) -> pd.DataFrame:
-    """Overheads without a recommender."""
     renamed = rows.rename(columns={f"{name}_ms": name for name in SHARES})
     return overhead_rows(renamed[renamed["streams"] == 1], renamed)
 

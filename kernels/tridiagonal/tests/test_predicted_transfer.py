@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kernels.tridiagonal.studies.tridiagonal_subsystem.predicted import (
+from kernels.tridiagonal.studies.tridiagonal_subsystem.borrowed import (
     CARDS,
     predicted_losses,
     predicted_transfer,
@@ -27,7 +27,6 @@ Published = dict[str, list[dict[str, str]]]
 
 @pytest.fixture(scope="module")
 def profiles() -> dict[str, GpuProfile]:
-    """Both cards from their datasheets."""
     cards = read_cards(ROOT / "data" / "cards.csv")
     efficiency = reference_efficiency(cards, ROOT / "data" / "recorded" / "h200" / "profile.json")
     return {card: described_profile(card, cards, efficiency) for card in CARDS}
@@ -35,20 +34,17 @@ def profiles() -> dict[str, GpuProfile]:
 
 @pytest.fixture(scope="module")
 def made(profiles: dict[str, GpuProfile]) -> StudyData:
-    """A study without any measurement that describes both cards."""
     bare = sized_study(TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", [100, 1000], {})
     return dataclasses.replace(bare, described=profiles)
 
 
 @pytest.fixture
 def published() -> Published:
-    """The paper's tables; a test may change them."""
     return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
 def test_losses_are_near_the_printed_ones(made: StudyData, published: Published) -> None:
-    for one in predicted_losses(made, published["transfer"]):
-        rows = one.losses
+    for rows in predicted_losses(made, published["transfer"]).values():
         assert len(rows) == 15
         # From 2e7 rows on the rule is the best m of both.
         large = rows[rows["n"] >= 2e7]
@@ -65,9 +61,9 @@ def test_only_the_printed_m_compete(made: StudyData, published: Published) -> No
         {name: "32" if name.startswith("m_") else value for name, value in record.items()}
         for record in published["transfer"]
     ]
-    for one in predicted_losses(made, fewer):
-        assert set(one.losses["best_m"]) == {32}
-        assert (one.losses["loss_percent"] == 0).all()
+    for rows in predicted_losses(made, fewer).values():
+        assert set(rows["best_m"]) == {32}
+        assert (rows["loss_percent"] == 0).all()
 
 
 def test_the_page_says_both(made: StudyData, published: Published) -> None:
@@ -91,7 +87,7 @@ def test_a_card_that_is_not_described_has_no_prediction(
     made: StudyData, published: Published, profiles: dict[str, GpuProfile]
 ) -> None:
     one = dataclasses.replace(made, described={"a5000": profiles["a5000"]})
-    assert [each.card for each in predicted_losses(one, published["transfer"])] == ["a5000"]
+    assert list(predicted_losses(one, published["transfer"])) == ["a5000"]
     assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
     assert predicted_transfer(made, {}) == []
 
@@ -105,7 +101,7 @@ def test_a_smaller_copy_rate_changes_the_prediction(
     losses: list[pd.Series] = []
     for profile in (card, slower):
         study = dataclasses.replace(made, described={"a5000": profile})
-        (found,) = predicted_losses(study, published["transfer"])
-        losses.append(found.losses["loss_percent"])
+        (found,) = predicted_losses(study, published["transfer"]).values()
+        losses.append(found["loss_percent"])
     # Copies that take longer hide what m changes.
     assert losses[1].max() < losses[0].max()

@@ -26,36 +26,16 @@ from tests.support.samples import ROOT
 
 STREAMS = np.array([1, 2, 4, 8, 16, 32])
 
-# Problem size: observed m, streams, ms, corrected m, ms (rounded; NaN where nothing was corrected).
-NONE = float("nan")
-KNOWN_SIZES = {
-    200_000: (64, 2, 1.8577, 32, 1.9313),
-    400_000: (64, 4, 3.2702, 32, 3.3390),
-    500_000: (40, 8, 4.0433, 32, 4.0890),
-    800_000: (64, 8, 6.0557, 32, 6.2379),
-    1_000_000: (32, 8, 7.6350, 32, NONE),
-    2_000_000: (32, 16, 14.495, 32, NONE),
-    4_000_000: (32, 32, 27.836, 32, NONE),
-    5_000_000: (32, 32, 34.518, 32, NONE),
-    8_000_000: (64, 32, 53.920, 32, 54.369),
-    10_000_000: (32, 32, 66.713, 32, NONE),
-    20_000_000: (64, 32, 131.01, 64, NONE),
-    40_000_000: (64, 32, 259.83, 64, NONE),
-    50_000_000: (64, 32, 323.74, 64, NONE),
-    80_000_000: (64, 32, 516.15, 64, NONE),
-    100_000_000: (64, 32, 643.11, 64, NONE),
-}
+KNOWN_SIZES = [*(n * 10**i for i in (5, 6, 7) for n in (1, 2, 4, 5, 8) if n * 10**i > 10**5), 10**8]
 
 
 @pytest.fixture(scope="module")
 def float64() -> pd.DataFrame:
-    """Optima of the sub-system size in double precision."""
     return table("tridiagonal_subsystem", "optima_float64")
 
 
 @pytest.fixture(scope="module")
 def float32() -> pd.DataFrame:
-    """Optima of the sub-system size in single precision."""
     return table("tridiagonal_subsystem", "optima_float32")
 
 
@@ -86,13 +66,6 @@ def test_double_precision_has_37_sizes_of_which_22_lie_before_200_000(
     assert list(float64["row"]) == list(range(1, 38))
     assert list(float64["n"]) == [*SERIES, *KNOWN_SIZES]
     assert_restored_sizes_say_so(float64)
-
-
-def test_rows_of_known_size_have_their_figures(float64: pd.DataFrame) -> None:
-    columns = ["m_observed", "streams", "time_observed_ms", "m_corrected", "time_corrected_ms"]
-    found = float64[float64["n"] >= min(KNOWN_SIZES)][columns].to_numpy()
-    expected = np.array(list(KNOWN_SIZES.values()))
-    assert np.allclose(found, expected, rtol=5e-5, atol=0, equal_nan=True)
 
 
 def test_larger_systems_take_longer_once_the_size_is_known(float64: pd.DataFrame) -> None:

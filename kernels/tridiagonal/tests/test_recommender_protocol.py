@@ -23,8 +23,6 @@ PROFILES = {"large": profile("large"), "small": profile("small", sms=16)}
 
 
 class TestOwnKinds(RecommenderProtocol):
-    """With made-up times of two configurations, one slower."""
-
     @pytest.fixture(scope="class", params=[NearestOptimumRecommender, StreamLawRecommender])
     @classmethod
     def ground(cls, request: pytest.FixtureRequest, tridiagonal_spec: Spec) -> Ground:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from kernels.tridiagonal.studies.host_runs import LEVELS
-from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
+from kernels.tridiagonal.studies.tridiagonal_recursion.conclusions import (
     SizeRule,
     chosen_levels,
     looked_up,
@@ -21,7 +21,7 @@ from kernels.tridiagonal.studies.tridiagonal_recursion.rule import (
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import cases
 from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections as own
 from kernels.tridiagonal.studies.tridiagonal_recursion.series import fixed_size_losses
-from launchwise.experiment.published import Records, read_tables
+from launchwise.experiment.published import Records
 from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Fold, Section, Table, Text
 from launchwise.report.site.rendering import render
@@ -33,11 +33,10 @@ from tests.support.shown import rows_of, with_sweeps
 
 Published = dict[str, Records]
 
-ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
+STUDY = "tridiagonal_recursion"
 SIZES = [10**5, 10**6, 2 * 10**6, 5 * 10**6, 10**7, 10**8]
-ERROR = 0.01
-"""Relative standard error of each time: two differ by 2.8 % beyond error."""
+ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond error
 
 CASE = "one, float64, pinned, batch=1"
 
@@ -47,7 +46,6 @@ GAIN = {0: 1.0, 1: 1.1, 2: 1.25}
 
 @functools.cache
 def known_spec() -> Spec:
-    """The solver's, which every row asks."""
     return load_spec(TRIDIAGONAL)
 
 
@@ -82,7 +80,6 @@ def row(n: int, levels: tuple[int, ...], time: float, status: str = "ok") -> dic
 
 
 def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
-    """The study with more rows in its sweep."""
     more = pd.DataFrame(rows).assign(gpu="one", workload="tridiagonal", reason="")
     table = pd.concat([sweep(), more], ignore_index=True)
     return with_sweeps(made, one=table)
@@ -90,20 +87,7 @@ def with_rows(made: StudyData, rows: list[dict[str, Any]]) -> StudyData:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """The study of one GPU."""
-    return sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, {"one": sweep()})
-
-
-@pytest.fixture(scope="module")
-def published() -> Published:
-    """The paper's figures."""
-    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
-
-
-@pytest.fixture(scope="module")
-def page(made: StudyData, published: Published) -> list[Section]:
-    """The sections of the study."""
-    return own(made, published)
+    return sized_study(TRIDIAGONAL, STUDY, "Depth", SIZES, {"one": sweep()})
 
 
 def test_recursion_is_held_against_none(made: StudyData) -> None:
@@ -408,7 +392,7 @@ def test_without_stage_times_conditions_are_not_known(made: StudyData) -> None:
 
 def test_conclusions_name_what_they_were_measured_on(made: StudyData, published: Published) -> None:
     both = {gpu: sweep().assign(gpu=gpu) for gpu in ("one", "two")}
-    study = sized_study(TRIDIAGONAL, "tridiagonal_recursion", "Depth", SIZES, both)
+    study = sized_study(TRIDIAGONAL, STUDY, "Depth", SIZES, both)
     lines = rows_of(own(study, published), "Conclusions")
     pairs = [(line[0], line[2].partition(",")[0]) for line in lines]
     assert [gpu for _, gpu in pairs] == ["one", "two"] * (len(pairs) // 2)

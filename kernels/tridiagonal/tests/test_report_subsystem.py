@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from kernels.tridiagonal.studies.disturbed import APART, DISAGREE
+from kernels.tridiagonal.studies.host_runs import APART, DISAGREE
 from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
     block_losses,
     chosen_by_occupancy,
@@ -18,7 +18,7 @@ from kernels.tridiagonal.studies.tridiagonal_subsystem.resources import (
 )
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases, learnt
 from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
-from launchwise.experiment.published import read_tables
+from launchwise.experiment.published import Records
 from launchwise.measuring.extension import named
 from launchwise.report.blocks import Figure, Fold, Section, Table, Text
 from launchwise.report.site.rendering import render
@@ -28,17 +28,16 @@ from launchwise.workloads.spec import load_spec
 from tests.support.report_study import sized_study
 from tests.support.shown import rows_of, with_sweeps
 
-ROOT = Path(__file__).resolve().parents[3]
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
+STUDY = "tridiagonal_subsystem"
 SIZES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
 CHOICES = [4, 8, 16, 32, 64, 128]
 BEST = {"one": [4, 8, 8, 16, 32, 64, 64], "two": [4, 4, 8, 16, 16, 32, 64]}
 """Best m of each size on each GPU; any other loses 10 % for each step away."""
 
-ERROR = 0.01
-"""Relative standard error of each time: two differ by 2.8 % beyond error."""
+ERROR = 0.01  # relative standard error of each time: two differ by 2.8 % beyond error
 
-Published = dict[str, list[dict[str, str]]]
+Published = dict[str, Records]
 
 
 def sweep(gpu: str) -> pd.DataFrame:
@@ -59,7 +58,6 @@ def sweep(gpu: str) -> pd.DataFrame:
 
 
 def published_streams(sizes: pd.Series) -> list[int]:
-    """Streams of the published table for each size."""
     formulas = load_spec(TRIDIAGONAL).formulas
     return [int(formulas.value("published_streams", {"n": int(size)})) for size in sizes]
 
@@ -77,22 +75,7 @@ def stopped(rows: pd.DataFrame, n: int, m: int, factor: float) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def made() -> StudyData:
-    """A study of two GPUs."""
-    return sized_study(
-        TRIDIAGONAL, "tridiagonal_subsystem", "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST}
-    )
-
-
-@pytest.fixture(scope="module")
-def published() -> Published:
-    """The paper's tables."""
-    return read_tables(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
-
-
-@pytest.fixture(scope="module")
-def page(made: StudyData, published: dict[str, list[dict[str, str]]]) -> list[Section]:
-    """The sections of the study."""
-    return own(made, published)
+    return sized_study(TRIDIAGONAL, STUDY, "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST})
 
 
 def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:

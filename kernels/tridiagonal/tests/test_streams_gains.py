@@ -16,8 +16,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
     sentence,
 )
 
-Line = tuple[int, int, float, str, float]
-"""n, streams, time (ms), status, relative error."""
+Line = tuple[int, int, float, str, float]  # n, streams, time (ms), status, relative error
 
 
 def runs(*lines: Line, stage_ms: float = 0.5) -> pd.DataFrame:

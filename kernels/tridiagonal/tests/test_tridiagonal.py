@@ -6,7 +6,6 @@ import itertools
 import random
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.host_device import METHOD, HostDevice, measured_rows, memory_of
+from tests.support.mistakes import Mistake, mistakes, with_mistake
 from tests.support.slow_cases import first_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
@@ -71,7 +71,6 @@ def expected(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
-    """Largest error by the largest value."""
     right = expected(arrays)
     return float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
 
@@ -84,7 +83,6 @@ def on_device(
     threads: int,
     last_m: int = 0,
 ) -> np.ndarray:
-    """What the kernels find, all levels on the device."""
     dtype, rows = arrays[0].dtype, len(arrays[0])
     choice = Choice(layout, tuple(sizes), last_m, threads)
     solution = DeviceSolution(device, dtype, rows, choice)
@@ -276,7 +274,6 @@ def test_offsets_of_large_systems(
 def rows_of(
     device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
 ) -> list[dict[str, Any]]:
-    """What a measuring process says of some configurations."""
     return measured_rows(device, folder, spec, problem, some, METHOD)
 
 
@@ -308,8 +305,6 @@ def test_drawn_configurations_are_right_and_say_their_stages(
 
 
 class Losing(HostDevice):
-    """Solutions do not arrive in host memory."""
-
     def download(self, buffer: Any, array: np.ndarray, stream: Any = None) -> None:
         """All but what takes the place of a poisoned solution."""
         if array.size != SMALL["n"] * SMALL["batch"] or not np.isnan(array).all():
@@ -357,49 +352,15 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
         assert len(runs) == 2
 
 
-MUTANTS = {
-    "up.d -= t * down.d": ("tridiagonal.cuh", "up.d -= t * down.d * Real(1.001)"),
-    "down.c = next.c": ("tridiagonal.cuh", "down.c = 0"),
-    "put(0, x_first)": ("tridiagonal.cuh", "put(0, x_last)"),
-    "for (int k = count - 2; k > 0; --k)": (
-        "tridiagonal.cuh",
-        "for (int k = count - 2; k > 1; --k)",
-    ),
-    "Real c = 0, d = x_first": ("tridiagonal.cuh", "Real c = 0, d = 0"),
-    "rows - first": ("tridiagonal.cuh", "rows - first - 1"),
-    "a *= -left.a": ("separate.cuh", "a *= left.a"),
-    "if (i + far < rows)": ("separate.cuh", "if (i + far < rows - 1)"),
-    "last.d - last.a * next.d": ("blockwise.cu", "last.d + last.a * next.d"),
-    "row.d - row.a * x_first": ("blockwise.cu", "row.d - row.a * x_last"),
-}
-
-
-@pytest.mark.parametrize("text", first_of(MUTANTS))
+@pytest.mark.parametrize("mistake", first_of(mistakes(FOLDER)), ids=str)
 def test_a_mistake_in_the_method_is_found(
-    kernel_cache: Path, make_mutant: Callable[[str, str, str], Path], text: str
+    tmp_path: Path, kernel_cache: Path, mistake: Mistake
 ) -> None:
-    file, instead = MUTANTS[text]
-    folder = make_mutant(file, text, instead)
+    folder = with_mistake(FOLDER, tmp_path, mistake.file, mistake.right, mistake.wrong)
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=kernel_cache)
     problem = {**SMALL, "n": 335}
     wide = {"variant": "blockwise", "threads": 32, "stage2": "device"}
-    tried = {**baseline(spec), **({} if file == "tridiagonal.cuh" else wide)}
+    tried = {**baseline(spec), **({} if mistake.file == "tridiagonal.cuh" else wide)}
     (row,) = rows_of(device, folder, spec, problem, [tried])
     assert row["status"] == "wrong", row
-
-
-@pytest.fixture
-def make_mutant(tmp_path: Path) -> Callable[[str, str, str], Path]:
-    """A copy of the workload with one text of a file replaced."""
-
-    def make(file: str, old: str, new: str) -> Path:
-        folder = tmp_path / "tridiagonal"
-        shutil.copytree(FOLDER, folder)
-        header = folder / file
-        content = header.read_text()
-        assert content.count(old) == 1
-        header.write_text(content.replace(old, new))
-        return folder
-
-    return make

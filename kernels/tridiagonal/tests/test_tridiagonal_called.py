@@ -14,12 +14,10 @@ from test_tridiagonal import error, system
 from kernels.calling.arrays import read_capsule, stream_handle
 from kernels.tridiagonal.host.accuracy import InaccurateSolution
 from kernels.tridiagonal.solver import NotDominant, TooLittleMemory, solve
-from kernels.tridiagonal.solver.checks import Shape
-from kernels.tridiagonal.solver.choices import usual_choice
 from kernels.tridiagonal.solver.from_host import insist_on_dominance
 from kernels.tridiagonal.solver.interleaved import cuts_of
-from kernels.tridiagonal.solver.plans import Plan, PlanCache
-from kernels.tridiagonal.solver.solving import DeviceSolver
+from kernels.tridiagonal.solver.plans import Plan, PlanCache, Shape
+from kernels.tridiagonal.solver.solving import DeviceSolver, usual_choice
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
@@ -28,18 +26,15 @@ FITS = {"float64": 1e-14, "float32": 1e-5}
 
 @pytest.fixture
 def machine(device: HostDevice) -> HostMachine:
-    """A machine on it."""
     return HostMachine(device)
 
 
 @pytest.fixture
 def solver(machine: HostMachine) -> DeviceSolver:
-    """A solver whose devices are all this one."""
     return DeviceSolver(lambda number: machine, lambda pointer: 0, lambda device, stream: None)
 
 
 def on_device(array: np.ndarray, **facts: Any) -> Any:
-    """An array as libraries for GPUs show theirs."""
     return SimpleNamespace(
         __cuda_array_interface__={
             "shape": array.shape,
@@ -54,7 +49,6 @@ def on_device(array: np.ndarray, **facts: Any) -> Any:
 
 
 def batch_of(n: int, batch: int, dtype: str) -> list[np.ndarray]:
-    """Systems of n rows, shape (batch, n) each array."""
     systems = [system(n, dtype, number) for number in range(batch)]
     stacked = [np.stack(each) for each in zip(*systems, strict=True)]
     stacked[0][:, 0] = stacked[2][:, -1] = 0
@@ -62,7 +56,6 @@ def batch_of(n: int, batch: int, dtype: str) -> list[np.ndarray]:
 
 
 def interleaved_of(stacked: list[np.ndarray]) -> list[np.ndarray]:
-    """The same systems, shape (n, batch) each array."""
     return [np.ascontiguousarray(each.T) for each in stacked]
 
 

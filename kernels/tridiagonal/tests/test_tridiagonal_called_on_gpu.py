@@ -41,8 +41,6 @@ def fits(arrays: list[np.ndarray], x: np.ndarray) -> bool:
 
 
 class Cupy:
-    """CuPy, as the tests use it."""
-
     def __init__(self) -> None:
         self.module = pytest.importorskip("cupy")
 
@@ -66,8 +64,6 @@ class Cupy:
 
 
 class Torch:
-    """PyTorch, as the tests use it."""
-
     def __init__(self) -> None:
         self.module = pytest.importorskip("torch")
 
@@ -92,7 +88,6 @@ class Torch:
 
 @pytest.fixture(params=[Cupy, Torch])
 def gpu(request: pytest.FixtureRequest) -> Any:
-    """A library with arrays on the GPU."""
     return request.param()
 
 
@@ -235,8 +230,6 @@ def test_more_shapes_than_plans(gpu: Any) -> None:
 
 
 class ByDlpack:
-    """An array that has DLPack alone."""
-
     def __init__(self, array: Any) -> None:
         self._array = array
 

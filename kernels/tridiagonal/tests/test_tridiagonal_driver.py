@@ -13,15 +13,14 @@ import pytest
 from samples import ROOT
 
 from kernels.tridiagonal.host.launches import LAYOUTS, build
-from kernels.tridiagonal.solver.checks import SOURCE
 from kernels.tridiagonal.solver.interleaved import interleaved_words
+from kernels.tridiagonal.solver.plans import SOURCE
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, real_macro
 
 ADDRESSES = [0x7F8000000000 + 0x10000 * number for number in range(5)]
 STREAM = 0x5566778899AA
-CAPTURED = 0xCA97
-"""The stub says of this stream that it is being captured."""
+CAPTURED = 0xCA97  # the stub says of this stream that it is being captured
 
 CHILD = """
 import sys, threading
@@ -65,7 +64,6 @@ solver.clear()
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """A bundle of empty kernels."""
     dtype = np.dtype("float64")
     named = {build(layout, dtype): ("reduce", "substitute") for layout in LAYOUTS}
     named[build("finish", dtype)] = ("finish",)

@@ -1,4 +1,4 @@
-"""Levels of the partition method: what each leaves, and what it takes."""
+"""Levels of the partition method: what each leaves and takes; files that decide rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from samples import ROOT
 
 from kernels.tridiagonal.host.host_solution import chunks
 from kernels.tridiagonal.host.interface_solvers import SingularSystem, solve_on_host
 from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes
 from kernels.tridiagonal.host.plan import Choice, Level, extra_words, levels, remaining_rows
+from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.spec import load_spec
 
 SPEC = load_spec(Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal")
@@ -118,3 +120,18 @@ def test_the_host_says_where_a_system_has_no_solution() -> None:
         solve_on_host(*zeros, np.ones(4))
     with pytest.raises(SingularSystem, match="row 1 of 1"):
         solve_on_host(*(np.zeros(1) for _ in range(3)), np.ones(1))
+
+
+def test_host_code_that_the_workload_imports_decides_as_well() -> None:
+    found = deciding_files(ROOT / "kernels" / "tridiagonal")
+    host = "kernels/tridiagonal/host"
+    # How streams are driven is half of what is measured; calling the solver from Python is not.
+    wanted = (
+        *("plan", "launches", "host_solution", "interface_solvers", "stage_times"),
+        *("thomas", "cores", "compiling", "accuracy", "workload"),
+    )
+    own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
+    python = {path.relative_to(ROOT).as_posix() for path in found if path.suffix == ".py"}
+    assert python == {*own, "launchwise/workloads/inputs.py"}
+    # The compiled part of the host's code decides, too.
+    assert {ROOT / host / "thomas.c", ROOT / host / "partition.c"} <= set(found)

@@ -14,8 +14,8 @@ from docs.generator.recorded_answers import device_choices
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
-from kernels.tridiagonal.solver.choices import TYPES, Choice, usual_choice
 from kernels.tridiagonal.solver.from_host import HostSolver
+from kernels.tridiagonal.solver.solving import TYPES, Choice, usual_choice
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import usual_configuration
 from tests.support.host_device import HostDevice
@@ -23,7 +23,6 @@ from tests.support.host_device import HostDevice
 
 @pytest.fixture
 def solver(device: HostDevice) -> HostSolver:
-    """A solver on it."""
     return HostSolver(device, shared_limit=232448)
 
 
@@ -171,6 +170,5 @@ def test_the_backward_error_sees_a_wrong_row() -> None:
 
 
 def dense(arrays: list[np.ndarray]) -> np.ndarray:
-    """The matrix."""
     a, b, c, _ = arrays
     return np.diag(b) + np.diag(c[:-1], 1) + np.diag(a[1:], -1)

@@ -29,29 +29,23 @@ from tests.support.host_device import HostDevice
 
 
 class Recorder(HostDevice):
-    """A device that writes down what is asked of it, in order."""
-
     def __init__(self, *args: Any, **how: Any) -> None:
         super().__init__(*args, **how)
         self.calls: list[str] = []
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See HostDevice."""
         self.calls.append("upload")
         super().upload(buffer, array, stream)
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See HostDevice."""
         self.calls.append("download")
         super().download(buffer, array, stream)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """See HostDevice."""
         self.calls.append(launch.kernel)
         super().launch(launch, stream)
 
     def synchronize(self) -> None:
-        """See HostDevice."""
         self.calls.append("wait")
 
     def event(self, stream: Any = None) -> float:
@@ -63,13 +57,11 @@ class Recorder(HostDevice):
 
 @pytest.fixture
 def recorder(kernel_cache: Path) -> Recorder:
-    """A device for the workload's own sources."""
     return Recorder(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @contextmanager
 def opened(device: HostDevice, choice: Choice) -> Iterator[tuple[HostSolution, HostArrays]]:
-    """A system in host memory."""
     arrays = system(20_011, "float64", 1)
     solution = DeviceSolution(device, arrays[0].dtype, len(arrays[0]), choice)
     each = [device.allocate(array.nbytes) for array in (*arrays, arrays[0])]

@@ -15,8 +15,7 @@ from launchwise.learning.splits import case_numbers
 from .tree import C45Tree
 
 EXAMPLES = ("near_best", "all")
-RARE_BELOW = 3
-"""Classes with fewer examples than this are named in the report."""
+RARE_BELOW = 3  # classes with fewer examples than this are named in the report
 
 
 class C45Recommender(Recommender):
@@ -47,7 +46,6 @@ class C45Recommender(Recommender):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Least examples of a branch, and confidence of the pruning."""
         return {
             "minimum": trial.suggest_float("minimum", 1.0, 5.0),
             "confidence": trial.suggest_float("confidence", 0.05, 0.5),
@@ -56,10 +54,7 @@ class C45Recommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows.
+        Raises UserError when there are no rows.
         """
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
@@ -118,7 +113,6 @@ class C45Recommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """The tree and its classes as JSON values."""
         return {
             "columns": self.columns,
             "constant": self.constant,
@@ -130,7 +124,6 @@ class C45Recommender(Recommender):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
         self.columns, self.constant = list(state["columns"]), list(state["constant"])
         self.classes = np.asarray(state["classes"], dtype=np.int64)
         self._configurations = pd.DataFrame(state["configurations"])

@@ -16,11 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-_EQUAL = 1e-6
-"""Difference up to which J48 takes two figures for equal."""
-
-_MARGIN = 0.1
-"""Pruning takes the smaller tree when it is at most this many estimated errors worse."""
+_EQUAL = 1e-6  # difference up to which J48 takes two figures for equal
+_MARGIN = 0.1  # pruning takes the smaller tree when it is at most this many estimated errors worse
 
 
 @dataclass
@@ -38,16 +35,13 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no split follows."""
         return self.left is None
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """Both branches, or nothing."""
         return () if self.left is None or self.right is None else (self.left, self.right)
 
     def become_leaf(self) -> None:
-        """Remove the split."""
         self.feature, self.left, self.right = -1, None, None
 
     def errors(self) -> float:
@@ -66,14 +60,11 @@ class _Split:
 class C45Tree:
     """The tree.
 
-    Parameters
-    ----------
-    minimum
-        Least weight of examples on either side of a split (2, as published). Release 8 raises it
-        to a tenth of a node's examples per class of the whole table, at most 25; so does this.
-    confidence
-        Confidence of the error estimates that prune (.25, as published); smaller prunes more, 1
-        and above not at all.
+    ``minimum``: least weight of examples on either side of a split (2, as published). Release 8
+    raises it to a tenth of a node's examples per class of the whole table, at most 25; so does
+    this.
+    ``confidence``: confidence of the error estimates that prune (.25, as published); smaller prunes
+    more, 1 and above not at all.
     """
 
     def __init__(self, minimum: float = 2.0, confidence: float = 0.25) -> None:
@@ -83,19 +74,10 @@ class C45Tree:
     def fit(self, features: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Self:
         """Grow the tree on weighted examples, then prune it.
 
-        Parameters
-        ----------
-        features
-            float64, shape (examples, features), finite.
-        classes
-            Numbers of the classes from 0, int64, shape (examples,).
-        weights
-            Positive, shape (examples,).
-
-        Raises
-        ------
-        ValueError
-            When there are no examples.
+        ``features``: float64, shape (examples, features), finite.
+        ``classes``: numbers of the classes from 0, int64, shape (examples,).
+        ``weights``: positive, shape (examples,).
+        Raises ValueError when there are no examples.
         """
         if not len(classes):
             raise ValueError("no examples")
@@ -245,15 +227,12 @@ class C45Tree:
 
     @property
     def leaves(self) -> int:
-        """Number of leaves."""
         return _leaves(self.root)
 
     def plain(self) -> dict[str, Any]:
-        """The tree as JSON values."""
         return {"classes": self._count, "root": _plain(self.root)}
 
     def restore(self, plain: dict[str, Any]) -> Self:
-        """Restore the tree from the result of :meth:`plain`."""
         self._count = int(plain["classes"])
         self.root = _node(plain["root"], self._count)
         return self
@@ -275,14 +254,9 @@ def added_errors(total: float, errors: float, confidence: float) -> float:
     continuity correction; exact without errors, and interpolated below one error (Quinlan 1993,
     chapter 4).
 
-    Parameters
-    ----------
-    total
-        Weight of the examples at a leaf.
-    errors
-        Weight of those that it gets wrong.
-    confidence
-        Between 0 and .5; above, nothing is added.
+    ``total``: weight of the examples at a leaf.
+    ``errors``: weight of those that it gets wrong.
+    ``confidence``: between 0 and .5; above, nothing is added.
     """
     if confidence > 0.5 or total <= 0:
         return 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -30,33 +29,25 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import selected
 from launchwise.tables.times import by_sweep
 
-LIMIT = "best candidate of each problem"
-"""Row of tables 4 and 5 that no model can exceed."""
-
-ONCE = "one launch"
-"""Detail of a cell without a figure, as its row was stopped early."""
+LIMIT = "best candidate of each problem"  # row of tables 4 and 5 that no model can exceed
+ONCE = "one launch"  # detail of a cell without a figure, as its row was stopped early
 
 WALKED, BLOCK, PROGRAM = "omp_tile", "block3d", "openmp"
 
-PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
-"""Columns of a printed tile in the order x, y, z."""
+PRINTED_TILE = ("tile_3", "tile_2", "tile_1")  # columns of a printed tile in the order x, y, z
 
 
 @dataclass(frozen=True)
 class Reading:
     """What a printed tile is measured as."""
 
-    group: str
-    """Title of its columns."""
-    variant: str
-    """Variant that has such tiles."""
-    names: tuple[str, str, str]
-    """Tunables of its tile along x, y and z."""
+    group: str  # title of its columns
+    variant: str  # variant that has such tiles
+    names: tuple[str, str, str]  # tunables of its tile along x, y and z
     untiled: str = "linear"
     """Variant that its gains are relative to; of the variant itself, loops without tiles."""
 
     def tiled(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of the variant with a tile."""
         return rows[(rows["variant"] == self.variant) & (rows[self.names[0]] > 0)]
 
     def untiled_ms(self, rows: pd.DataFrame) -> float:
@@ -106,7 +97,6 @@ def _of_printed(
 
 
 def title_of(published: Mapping[str, Records], gpu: str) -> str:
-    """Name of a GPU of the paper for people."""
     known = {record["gpu"]: record["title"] for record in published["results"]}
     return known.get(gpu, gpu.upper())
 
@@ -129,17 +119,20 @@ def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> 
         ),
     ]
     for each in readings(study):
+        name = each.variant
         fields += grouped(
             each.group,
-            field("best tile", partial(_best_tile, reading=each), unit="z × y × x"),
-            field("speed-up", partial(_best_speed_up, reading=each), decimals(2), "× untiled"),
-            field("their tile", partial(_speed_up, reading=each), unit="× untiled", number=True),
+            field("best tile", f"{name}_tile", unit="z × y × x"),
+            field("speed-up", f"{name}_speed_up", decimals(2), "× untiled"),
+            field("their tile", f"{name}_theirs", unit="× untiled", number=True),
         )
-    rows = [
-        {**record, "rows": of_problem, "tile": tile}
-        for record in published["best_tiles"]
-        for of_problem, tile in [_of_printed(study, record, gpu)]
-    ]
+    rows = []
+    for record in published["best_tiles"]:
+        of_problem, tile = _of_printed(study, record, gpu)
+        row: dict[str, Any] = dict(record)
+        for each in readings(study):
+            row |= _beside_printed(of_problem, tile, each)
+        rows.append(row)
     return table_of(f"Best tiles of the paper (its table 1), and ours on {gpu}", fields, rows)
 
 
@@ -154,14 +147,18 @@ def _best(rows: pd.DataFrame, reading: Reading) -> dict[str, Any] | None:
     return None if found.empty else records(found.nsmallest(1, "time_ms"))[0]
 
 
-def _best_tile(row: Mapping[str, Any], reading: Reading) -> str:
-    best = _best(row["rows"], reading)
-    return MISSING if best is None else _shape(best, reading.names)
-
-
-def _best_speed_up(row: Mapping[str, Any], reading: Reading) -> float | None:
-    best = _best(row["rows"], reading)
-    return None if best is None else reading.untiled_ms(row["rows"]) / float(best["time_ms"])
+def _beside_printed(rows: pd.DataFrame, tile: list[int], reading: Reading) -> dict[str, Any]:
+    """Our best tile of a problem and its speed-up, and that of a printed tile."""
+    best, untiled = _best(rows, reading), reading.untiled_ms(rows)
+    theirs = _fastest_of(rows, reading, tile)
+    said = Cell(MISSING, detail="" if theirs.empty else ONCE)
+    if len(theirs) and not of_one_launch(theirs).all():
+        said = Cell(wording.fixed(untiled / theirs["time_ms"].iloc[0], 2))
+    return {
+        f"{reading.variant}_tile": MISSING if best is None else _shape(best, reading.names),
+        f"{reading.variant}_speed_up": None if best is None else untiled / best["time_ms"],
+        f"{reading.variant}_theirs": said,
+    }
 
 
 def tiles_once(study: StudyData, published: Mapping[str, Records], gpu: str) -> pd.DataFrame:
@@ -179,15 +176,6 @@ def _fastest_of(rows: pd.DataFrame, reading: Reading, tile: list[int]) -> pd.Dat
     """The fastest row with one tile; empty where it was not measured."""
     same = (rows[list(reading.names)].to_numpy() == tile).all(axis=1)
     return reading.tiled(rows[same]).sort_values("time_ms", kind="stable").head(1)
-
-
-def _speed_up(row: Mapping[str, Any], reading: Reading) -> Cell:
-    """Speed-up of the printed tile; none of a single launch that was stopped early."""
-    rows = row["rows"]
-    found = _fastest_of(rows, reading, row["tile"])
-    if found.empty or of_one_launch(found).all():
-        return Cell(MISSING, detail="" if found.empty else ONCE)
-    return Cell(wording.fixed(reading.untiled_ms(rows) / found["time_ms"].iloc[0], 2))
 
 
 @remembered
@@ -302,7 +290,6 @@ def unvaried(study: StudyData, published: Mapping[str, Records]) -> str:
 
 
 def hardware(published: Mapping[str, Records]) -> Table:
-    """Table 3."""
     fields = [
         field(
             "attribute",
@@ -315,7 +302,6 @@ def hardware(published: Mapping[str, Records]) -> Table:
 
 
 def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
-    """Compiler, flags and libraries of both sides."""
     theirs = {record["item"]: record["value"] for record in published.get("environment", [])}
     toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
     ours = _versions(study)
@@ -356,12 +342,9 @@ def recorded_gpu(study: StudyData) -> str:
 def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     """Speed-up of the best walked tile of each test problem, untiled where none is faster.
 
-    Returns
-    -------
-    dict
-        ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without untiled among the
-        candidates; ``blocks``, the mean with thread blocks among them, where there are any. All by
-        the times of the sweep (:func:`by_sweep`). Empty without measurements.
+    Returns a dictionary: ``coefficient`` (mean speed-up over untiled); ``forced``, the mean without
+    untiled among the candidates; ``blocks``, the mean with thread blocks among them, where there
+    are any. All by the times of the sweep (:func:`by_sweep`). Empty without measurements.
     """
     rows = study.timed
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, BLOCK, "linear"])]
@@ -387,12 +370,10 @@ def with_problems(part: str, problems: int | str | None) -> str:
 
 
 def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Figures of the evaluation by model."""
     return {record["model"]: record for record in records(scores)}
 
 
-PRINTED_SPEED = "improvement_coefficient"
-"""Column of the published results."""
+PRINTED_SPEED = "improvement_coefficient"  # column of the published results
 
 
 def printed_results(results: Records, speed: Field) -> Iterator[Part]:

@@ -22,28 +22,25 @@ from launchwise.report.measure_again import settings_to_repeat
 from launchwise.report.scores import scores_on
 from launchwise.report.study import StudyData
 
-from . import paper_tables, recipe
-from .claims import differences, judged
+from . import claims, paper_tables
 from .paper_tables import PRINTED_SPEED
 
-NEEDED = {"results", "facts", "gpus", "best_tiles"}
-"""Published tables that the section needs."""
+NEEDED = {"results", "facts", "gpus", "best_tiles"}  # published tables that the section needs
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """The study's own sections; none if a table is missing."""
     if not published.keys() >= NEEDED:
         return []
-    recorded = recipe.read_recipe(study)
+    recorded = claims.read_recipe(study)
     found = [paper(study, published, recorded)]
     if recorded is not None:
-        blocks = recipe.blocks(recorded, published["results"], facts_of(published))
+        blocks = claims.blocks(recorded, published["results"], facts_of(published))
         found.append(Section(f"{study.name}-recipe", "The paper's recipe on our sweeps", blocks))
     return found
 
 
 def paper(
-    study: StudyData, published: Mapping[str, Records], recorded: recipe.Recipe | None
+    study: StudyData, published: Mapping[str, Records], recorded: claims.Recipe | None
 ) -> Section:
     """The paper's tables beside ours, its conclusions, and its inconsistencies."""
     results = published["results"]
@@ -67,21 +64,21 @@ def paper(
             "note",
         ),
         *_program(study, results),
-        Bullets(judged(study, published, recorded)),
+        Bullets(claims.judged(study, published, recorded)),
         _leaves(study, facts, recorded),
         Text(
             "The paper's tree learns from every run that its filter leaves, with the run's tile as "
             "class. Our default learns only from rows within "
             f"{study.settings.near_best_percent:g} % of the best of their problem. The last column "
             "counts as the paper does: every training row is an example, with Weka's defaults and "
-            f"the paper's tiles alone.{_examples(recipe.classifier(recorded))} The paper does not "
+            f"the paper's tiles alone.{_examples(claims.classifier(recorded))} The paper does not "
             "print the tree, its inputs or its accuracy.",
             "note",
         ),
         Text("Inconsistencies in the paper:"),
         Bullets([row["conflict"] for row in published.get("contradictions", [])]),
         Text("Differences in measurement:"),
-        Bullets(differences(study, published)),
+        Bullets(claims.differences(study, published)),
         Fold("Best tiles, features, hardware and environment", _tables(study, published, gpu)),
     ]
     return Section(f"{study.name}-paper", "Comparison with the paper", found)
@@ -199,11 +196,11 @@ def _examples(found: Mapping[str, Any]) -> str:
     )
 
 
-def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | None) -> Table:
+def _leaves(study: StudyData, facts: dict[str, str], recorded: claims.Recipe | None) -> Table:
     split = scores.first_split(study)
     folds = scores.folds_of(study, "c45", split)
     ours: Mapping[str, Any] = folds[0] if folds else {}
-    counted = recipe.classifier(recorded)
+    counted = claims.classifier(recorded)
     rare = ours.get("rare_classes")
     cross = f"{facts['cross_validation_folds']}-fold cross-validation"
     left = wording.count(int(facts["runs_left_as_printed"]))

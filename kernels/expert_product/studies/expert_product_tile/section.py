@@ -21,12 +21,10 @@ LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}
 def languages(study: StudyData, gpu: str) -> pd.DataFrame:
     """Times of one GPU's problems, those of most rows an expert last.
 
-    Returns
-    -------
-    DataFrame
-        Problem columns; ``rows_an_expert``; fastest time of each language and of the usual choice,
-        ms, NaN where it has none; ``first``, the language of the fastest; ``ratio``, time of the
-        other language over that of the first; ``usual_ratio``, time of the usual choice over it.
+    Returns a DataFrame: problem columns; ``rows_an_expert``; fastest time of each language and of
+    the usual choice, ms, NaN where it has none; ``first``, the language of the fastest; ``ratio``,
+    time of the other language over that of the first; ``usual_ratio``, time of the usual choice
+    over it.
     """
     columns = study.spec.problem_columns
     domain = Domain(study.spec, study.profiles)
@@ -52,7 +50,6 @@ NOTE = (
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """One section: languages, GPU by GPU."""
     tables = {gpu: languages(study, gpu) for gpu in study.gpus}
     bullets = [(f"{gpu}:", said) for gpu, rows in tables.items() for said in _statements(rows)]
     found: list[Block] = [Text(NOTE, "note"), Bullets(bullets)]

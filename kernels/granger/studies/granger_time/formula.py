@@ -1,25 +1,34 @@
-"""A published prediction of a kernel's time: its counts, its formula, and the launch behind it."""
+"""A published prediction of a kernel's time, and what was measured and estimated of its launch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
+from launchwise.gpus.datasheets import Datasheet, described_profile, reference_efficiency
 from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.analytical import PARTS, CostModel
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case
 from launchwise.report import wording
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.metrics import TIMED
+from launchwise.workloads.space import baseline
 
 
 def size(count: float) -> str:
-    """Bytes to four digits."""
     unit, factor = ("MB", 1e6) if count >= 1e6 else ("kB", 1e3)
     return f"{wording.number(count / factor, 4)} {unit}"
 
 
 def span(values: Sequence[float] | pd.Series, places: int = 2) -> str:
-    """Least to most of some numbers."""
     if not len(values):
         return "–"
     ends = [wording.fixed(value, places) for value in (min(values), max(values))]
@@ -53,23 +62,17 @@ class Facts:
 
     @property
     def problem(self) -> dict[str, int | str]:
-        """The problem as the workload names it."""
         sizes = {name: getattr(self, name) for name in ("county", "countx", "rows", "cols")}
         return {**sizes, "dtype": "float32"}
 
     @property
-    def counts(self) -> Counts:
-        """Inputs of the formula, from the printed parts."""
+    def flop(self) -> float:
+        return self.flop_a_thread * self.threads
+
+    @property
+    def bytes(self) -> float:
         kilobytes = self.kilobytes_begin + self.kilobytes_gram_schmidt + self.kilobytes_solve
-        return Counts(self.flop_a_thread * self.threads, 1e3 * kilobytes * self.threads)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Inputs of the formula per launch: FLOP and bytes."""
-
-    flop: float
-    bytes: float
+        return 1e3 * kilobytes * self.threads
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,9 @@ class Rates:
         gflops = known.float32_gflops or 2e-3 * profile.cores * profile.clock_mhz
         return cls(1e9 * gflops, 1e9 * known.copy_bandwidth_gbs)
 
-    def times(self, counts: Counts, facts: Facts, share: float = 1.0) -> Times:
-        """The published formula; ``share`` of the peak where not all lanes work."""
-        compute = 1e6 * counts.flop / (share * self.peak)
-        memory = 1e6 * counts.bytes / self.bandwidth
+    def times(self, facts: Facts) -> Times:
+        """The published formula."""
+        compute, memory = 1e6 * facts.flop / self.peak, 1e6 * facts.bytes / self.bandwidth
         return Times(compute, memory, max(compute, memory) + facts.launch_overhead_us)
 
 
@@ -135,3 +137,85 @@ class Source:
         """None where a fact is missing."""
         facts = Facts.of(facts_of(published))
         return None if facts is None else cls(facts, list(printed_of(published)))
+
+
+PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
+"""Rows shown per GPU: two variants, and the fastest verified one."""
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Known:
+    """The study, the source, and the datasheets of the cards that the source predicts for."""
+
+    study: StudyData
+    source: Source
+    cards: Mapping[str, Datasheet]
+
+    @cached_property
+    def gpus(self) -> dict[str, GpuProfile]:
+        """Profiles: GPUs of the source with a complete datasheet, then those of the study."""
+        named = [one.gpu for one in self.source.printed]
+        known = [gpu for gpu in named if gpu in self.cards and not self.cards[gpu].missing]
+        measured = {gpu: self.study.profiles[gpu] for gpu in self.study.gpus}
+        if not known:
+            return measured
+        efficiency = reference_efficiency(self.cards)
+        described = {gpu: described_profile(gpu, self.cards, efficiency) for gpu in known}
+        return {**described, **measured}
+
+    @property
+    def added(self) -> list[str]:
+        """GPUs of the study that are whole cards and no GPUs of the source."""
+        named = {one.gpu for one in self.source.printed}
+        profiles = self.study.profiles
+        return [gpu for gpu in self.study.gpus if gpu not in named and not profiles[gpu].is_slice]
+
+    @cached_property
+    def measured(self) -> dict[str, dict[str, Row]]:
+        """GPU of the study to :func:`chosen` of its sweep at the published size.
+
+        Of the whole sweep: splits and candidates of the study may have less.
+        """
+        found = {}
+        for gpu, rows in self.study.sweeps.items():
+            here = rows["status"].isin(TIMED)
+            for name, value in self.source.facts.problem.items():
+                here &= rows[name] == value
+            found[gpu] = chosen(rows[here], self.study)
+        return found
+
+    @cached_property
+    def estimated(self) -> dict[str, dict[str, Row]]:
+        """GPU to :func:`chosen` of the cost model's estimates, with parts (µs) and bounds."""
+        spec, problem = self.study.spec, self.source.facts.problem
+        verified = Domain(spec, self.gpus).choices([Case(gpu, problem) for gpu in self.gpus])
+        launched = {**problem, **baseline(spec), "variant": PUBLISHED}
+        unverified = pd.DataFrame([{"gpu": gpu, **launched} for gpu in self.gpus])
+        rows = pd.concat([unverified, verified], ignore_index=True)
+        estimate = CostModel(spec, self.gpus).estimate(rows)
+        parts = {name: 1e3 * estimate.parts[name] for name in PARTS}
+        rows = rows.assign(time_ms=estimate.time_ms, bound_by=estimate.bound_by(), **parts)
+        by_gpu = rows.groupby("gpu", sort=False)
+        return {str(gpu): chosen(part, self.study) for gpu, part in by_gpu}
+
+    def formula_us(self, gpu: str) -> float:
+        """The printed prediction; of a GPU that the source does not have by its formula."""
+        for one in self.source.printed:
+            if one.gpu == gpu:
+                return one.times.total
+        facts = self.source.facts
+        return Rates.of(self.gpus[gpu]).times(facts).total
+
+
+def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
+    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`.
+
+    Adds ``time_us``.
+    """
+    rows = rows.assign(time_us=1e3 * rows["time_ms"])
+    parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
+    parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]
+    fastest = {name: fastest_rows(part, ["gpu"], study.spec) for name, part in parts.items()}
+    return {name: records(part)[0] for name, part in fastest.items() if len(part)}

@@ -18,7 +18,7 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline
 
-from .formula import Facts, span
+from .formula import ONCE, PUBLISHED, Facts, span
 
 FOLDER = Path("recorded")
 METRICS = {
@@ -36,10 +36,7 @@ METRICS = {
 def read_counted(folder: Path | None) -> pd.DataFrame | None:
     """Device, problem, variant and :data:`METRICS` of every recorded run; None without a record.
 
-    Raises
-    ------
-    UserError
-        If the file has another number of launches than runs, or lacks a counter.
+    Raises UserError if the file has another number of launches than runs, or lacks a counter.
     """
     if folder is None or not (path := folder / FOLDER / "counters.csv").is_file():
         return None
@@ -129,7 +126,6 @@ def _each(values: pd.Series) -> str:
     return wording.listed([wording.fixed(value, 2) for value in values])
 
 
-PUBLISHED, ONCE = "published", "no_duplicates"
 TYPES = ("float32", "float64")
 
 

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
-import pandas as pd
+import numpy as np
 
 from launchwise.experiment.published import Records
-from launchwise.gpus.datasheets import (
-    Datasheet,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
-from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.analytical import PARTS, CostModel
-from launchwise.learning.features import Domain
-from launchwise.learning.splits import Case
+from launchwise.gpus.datasheets import read_cards
+from launchwise.learning.analytical import PARTS
+from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Section, Table, Text
 from launchwise.report.fields import (
@@ -27,103 +18,17 @@ from launchwise.report.fields import (
     decimals,
     field,
     grouped,
+    of_texts,
     percents,
     significant,
     table_of,
 )
-from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
-from launchwise.workloads.metrics import TIMED
-from launchwise.workloads.space import baseline
 
-from .formula import Rates, Source, size
+from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size, span
 from .launches import launches
-from .verdict import verdict
 
-PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
-"""Rows shown per GPU: two variants, and the fastest verified one."""
-
-NOTABLE = 0.01
-"""Part by which figures of a card may differ without being shown."""
-
-Row = dict[str, Any]
-
-
-@dataclass
-class Known:
-    """The study, the source, and the datasheets of the cards that the source predicts for."""
-
-    study: StudyData
-    source: Source
-    cards: Mapping[str, Datasheet]
-
-    @cached_property
-    def gpus(self) -> dict[str, GpuProfile]:
-        """Profiles: GPUs of the source with a complete datasheet, then those of the study."""
-        named = [one.gpu for one in self.source.printed]
-        known = [gpu for gpu in named if gpu in self.cards and not self.cards[gpu].missing]
-        measured = {gpu: self.study.profiles[gpu] for gpu in self.study.gpus}
-        if not known:
-            return measured
-        efficiency = reference_efficiency(self.cards)
-        described = {gpu: described_profile(gpu, self.cards, efficiency) for gpu in known}
-        return {**described, **measured}
-
-    @property
-    def added(self) -> list[str]:
-        """GPUs of the study that are whole cards and no GPUs of the source."""
-        named = {one.gpu for one in self.source.printed}
-        profiles = self.study.profiles
-        return [gpu for gpu in self.study.gpus if gpu not in named and not profiles[gpu].is_slice]
-
-    @cached_property
-    def measured(self) -> dict[str, dict[str, Row]]:
-        """GPU of the study to :func:`chosen` of its sweep at the published size.
-
-        Of the whole sweep: splits and candidates of the study may have less.
-        """
-        found = {}
-        for gpu, rows in self.study.sweeps.items():
-            here = rows["status"].isin(TIMED)
-            for name, value in self.source.facts.problem.items():
-                here &= rows[name] == value
-            found[gpu] = chosen(rows[here], self.study)
-        return found
-
-    @cached_property
-    def estimated(self) -> dict[str, dict[str, Row]]:
-        """GPU to :func:`chosen` of the cost model's estimates, with parts (µs) and bounds."""
-        spec, problem = self.study.spec, self.source.facts.problem
-        verified = Domain(spec, self.gpus).choices([Case(gpu, problem) for gpu in self.gpus])
-        launched = {**problem, **baseline(spec), "variant": PUBLISHED}
-        unverified = pd.DataFrame([{"gpu": gpu, **launched} for gpu in self.gpus])
-        rows = pd.concat([unverified, verified], ignore_index=True)
-        estimate = CostModel(spec, self.gpus).estimate(rows)
-        parts = {name: 1e3 * estimate.parts[name] for name in PARTS}
-        rows = rows.assign(time_ms=estimate.time_ms, bound_by=estimate.bound_by(), **parts)
-        by_gpu = rows.groupby("gpu", sort=False)
-        return {str(gpu): chosen(part, self.study) for gpu, part in by_gpu}
-
-    def formula_us(self, gpu: str) -> float:
-        """The printed prediction; of a GPU that the source does not have by its formula."""
-        for one in self.source.printed:
-            if one.gpu == gpu:
-                return one.times.total
-        facts = self.source.facts
-        return Rates.of(self.gpus[gpu]).times(facts.counts, facts).total
-
-
-def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
-    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`.
-
-    Adds ``time_us``.
-    """
-    rows = rows.assign(time_us=1e3 * rows["time_ms"])
-    parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
-    parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]
-    fastest = {name: fastest_rows(part, ["gpu"], study.spec) for name, part in parts.items()}
-    return {name: records(part)[0] for name, part in fastest.items() if len(part)}
+NOTABLE = 0.01  # part by which figures of a card may differ without being shown
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -158,11 +63,11 @@ def _us(row: Row | None) -> str:
 
 def _lead(source: Source) -> Text:
     facts = source.facts
-    again = [one.rates.times(facts.counts, facts).total for one in source.printed]
+    again = [one.rates.times(facts).total for one in source.printed]
     off = [abs(us / one.times.total - 1) for us, one in zip(again, source.printed, strict=True)]
     return Text(
         f"max(FLOP / peak, bytes / bandwidth) + {facts.launch_overhead_us:g} µs, with "
-        f"{wording.number(facts.counts.flop / 1e6)} MFLOP and {size(facts.counts.bytes)}: what the "
+        f"{wording.number(facts.flop / 1e6)} MFLOP and {size(facts.bytes)}: what the "
         f"source counts of {wording.plural(facts.threads, 'thread')}. Computed again, its times "
         f"differ by at most {wording.percent(max(off), 2)} %."
     )
@@ -173,7 +78,7 @@ def _predictions(known: Known) -> Table:
     printed = {one.gpu: one for one in known.source.printed}
     rates = {gpu: one.rates for gpu, one in printed.items()}
     rates |= {gpu: Rates.of(known.gpus[gpu]) for gpu in known.added}
-    computed = {gpu: one.times(facts.counts, facts) for gpu, one in rates.items()}
+    computed = {gpu: one.times(facts) for gpu, one in rates.items()}
 
     def said(gpu: str, name: str) -> float | None:
         return getattr(printed[gpu].times, name) if gpu in printed else None
@@ -353,3 +258,106 @@ def _parts(known: Known) -> Iterator[Block]:
     if described:
         note += f" {wording.listed(described)}: estimated from datasheets."
     yield Text(note, "note")
+
+
+# Which claims hold
+
+NEAR = 1.1  # ratio up to which a printed figure holds
+SMALL = 0.1  # part of the whole up to which a term is small
+MEMORY = "dram"  # part of the cost model that is device memory
+
+FEWEST_FOR_ORDER = 3
+TITLES = ("claim", "printed", "here", "holds")
+
+
+def verdict(known: Known, counted: Records) -> Section:
+    """One row per claim; ``counted`` are those on its counts."""
+    told = [[row[name] for name in TITLES] for row in counted]
+    rows = [*told, *_launch(known), *_bound(known), *_times(known), *_order(known)]
+    text = (
+        f"A figure holds if it is within {100 * (NEAR - 1):.0f} % of what is counted or measured; "
+        f"a term is small below {100 * SMALL:.0f} % of the whole."
+    )
+    claims = of_texts("Claims of the source and what became of them", TITLES, rows)
+    blocks: list[Block] = [claims, Text(text, "note")]
+    study = known.study
+    return Section(f"{study.name}-verdict", "Which claims hold", blocks)
+
+
+def _holds(said: float, follows: float) -> str:
+    return "yes" if max(said, follows) <= NEAR * min(said, follows) else "no"
+
+
+def _launch(known: Known) -> Iterator[list[str]]:
+    said = known.source.facts.launch_overhead_us
+    for gpu in known.study.whole:
+        reached = known.study.profiles[gpu].ceilings
+        told = f"{wording.number(reached.launch_overhead_us)} µs on {gpu}, launched by the host"
+        if reached.graph_launch_us is not None:
+            told += f"; {wording.number(reached.graph_launch_us)} µs in a CUDA graph"
+        yield ["time of a launch", f"{said:g} µs", told, _holds(said, reached.launch_overhead_us)]
+        row = known.measured.get(gpu, {}).get(PUBLISHED)
+        if row is not None:
+            part = reached.launch_overhead_us / row["time_us"]
+            printed = [said / one.times.total for one in known.source.printed]
+            shown = span([100 * each for each in printed], 1)
+            yield [
+                "a launch is small beside the rest",
+                f"{shown} % of the predicted times",
+                f"{wording.percent(part, 2)} % of the measured time on {gpu}",
+                "yes" if part < SMALL else "no",
+            ]
+
+
+def _bound(known: Known) -> Iterator[list[str]]:
+    bounds = [str(rows[PUBLISHED]["bound_by"]) for rows in known.estimated.values()]
+    by_memory = bounds.count(MEMORY)
+    others = wording.listed(dict.fromkeys(bound for bound in bounds if bound != MEMORY))
+    told = f"device memory on {by_memory} of {wording.plural(len(bounds), 'GPU')} by the cost model"
+    yield [
+        "bound by device memory",
+        "on all GPUs",
+        told + (f", else {others}" if others else ""),
+        "yes" if by_memory == len(bounds) else "no",
+    ]
+
+
+def _times(known: Known) -> Iterator[list[str]]:
+    for gpu, rows in known.measured.items():
+        if PUBLISHED in rows and not known.study.profiles[gpu].is_slice:
+            row = rows[PUBLISHED]
+            launches = wording.plural(int(row["repeats"]), "launch", "launches")
+            said, time = known.formula_us(gpu), row["time_us"]
+            yield [
+                f"time on {gpu} by the formula",
+                f"{wording.number(said)} µs",
+                f"{wording.number(time)} µs measured ({launches})",
+                _holds(said, time),
+            ]
+    named = [one for one in known.source.printed if one.gpu in known.estimated]
+    if named:
+        ratios = [known.estimated[one.gpu][PUBLISHED]["time_us"] / one.times.total for one in named]
+        yield [
+            "times on the source's GPUs",
+            f"{span([one.times.total for one in named])} µs",
+            f"{span(ratios, 1)} times as much by the cost model; not measured",
+            "not by the cost model" if min(ratios) > NEAR else "yes, by the cost model",
+        ]
+
+
+def _order(known: Known) -> Iterator[list[str]]:
+    named = [one for one in known.source.printed if one.gpu in known.estimated]
+    if len(named) < FEWEST_FOR_ORDER:
+        return
+    printed = np.array([one.times.total for one in named])
+    ours = np.array([known.estimated[one.gpu][PUBLISHED]["time_us"] for one in named])
+    whole = np.zeros(len(named), dtype=np.int64)
+    ranks = [group_ranks(whole, values) for values in (printed, ours)]
+    rho = float(correlations(whole, *ranks)[0])
+    order = sorted(zip(ours, (one.gpu for one in named), strict=True))
+    yield [
+        "order of the source's GPUs",
+        ", ".join(gpu for _, gpu in sorted((one.times.total, one.gpu) for one in named)),
+        f"{', '.join(gpu for _, gpu in order)} by the cost model (rank correlation {rho:.2f})",
+        "yes" if rho == 1 else "in part" if rho > 0.5 else "no",
+    ]

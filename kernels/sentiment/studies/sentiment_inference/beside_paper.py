@@ -17,7 +17,6 @@ from .measured import (
     TOKENS,
     Measured,
     Row,
-    bytes_per_review,
     first_of,
     repeats_of,
     time_of,
@@ -31,19 +30,11 @@ SHARED = ("separate_tiled", "tiled")
 CPUS = {"eigen_one_core": "C++ with Eigen on one core", "pytorch_cpu": "PyTorch on all cores"}
 """Rows of ``peers.csv`` that speed-ups over the CPU are relative to, in words: the paper's, or what
 was measured instead."""
-CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")
-"""Rows below that of the paper's program."""
-ON_HOST = {
-    "eigen_one_core": "C++ with Eigen on one core",
-    "eigen_all_cores": "C++ with Eigen on all cores",
-    "numpy_cpu": "NumPy",
-    "pytorch_cpu": "PyTorch",
-}
-"""What may have been measured on a GPU's host, in words."""
+CPUS_BESIDE = ("eigen_all_cores", "numpy_cpu")  # rows below that of the paper's program
+CPP = "CPU (C++ with Eigen)"  # the paper's program on the CPU, as its tables name it
+PUBLISHED_INPUT = "embeddings"  # form of the input in the paper: another one is named
 
-
-CPP = "CPU (C++ with Eigen)"
-"""The paper's program on the CPU, as its tables name it."""
+Way = tuple[Row | None, Row | None]  # an implementation: all reviews from host memory, and one
 
 
 @dataclass(frozen=True)
@@ -52,12 +43,9 @@ class Ours:
 
     name: str
     what: str = MISSING
-    all_s: float | None = None
-    """Seconds for all reviews; None without such a measurement."""
-    one_ms: float | None = None
-    """Milliseconds for one review; None without such a measurement."""
-    repeats: str = MISSING
-    """Repeats of all reviews, and of one."""
+    all_s: float | None = None  # seconds for all reviews; None without such a measurement
+    one_ms: float | None = None  # milliseconds for one review; None without such a measurement
+    repeats: str = MISSING  # repeats of all reviews, and of one
 
 
 def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
@@ -75,8 +63,8 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
         "Theirs: initialisation, allocation, transfers and inference; of one review the inference "
         "alone. Ours: from the first copy to the last answer, everything allocated before; "
         "medians, without rows of one launch. Variants separate and separate_tiled have a kernel "
-        "per step, as published. A review has "
-        f"{_bytes('embeddings')} of embeddings or {_bytes('tokens')} of word numbers.",
+        f"per step, as published. A review has {1.2 * TOKENS:.0f} kB of embeddings or {2 * TOKENS} "
+        "B of word numbers.",
         "note",
     )
     yield _steps(case, times, facts, published_ways, cases)
@@ -90,90 +78,64 @@ def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[B
 
 
 def _recorded(gpu: str, peers: Mapping[str, Mapping[str, str]]) -> str:
-    """Which programs of the host have times, which have none, and what a speed-up is over."""
-    there = [name for key, name in ON_HOST.items() if key in peers]
-    missing = [name for key, name in ON_HOST.items() if key not in peers]
-    if not there:
+    """What speed-ups are over, and which results the times of the host's programs come from."""
+    base = _base(peers)
+    if base is None:
         return f"No program was timed on the host of {gpu}: speed-ups over its CPU are missing."
-    sources = sorted({row["source"] for key, row in peers.items() if key in ON_HOST})
-    said = f"Recorded on the host of {gpu}: {wording.listed(there)} ({'; '.join(sources)})."
-    if missing:
-        said += f" Not recorded: {wording.listed(missing)}."
-    if base := _base(peers):
-        said += f" Speed-ups of {gpu} are over {CPUS[base]}."
-    return said
+    sources = sorted({peers[key]["source"] for key in (*CPUS, *CPUS_BESIDE) if key in peers})
+    return f"Speed-ups of {gpu} are over {CPUS[base]}; its host's times: {wording.listed(sources)}."
 
 
 def _base(peers: Mapping[str, Mapping[str, str]]) -> str | None:
     return next((name for name in CPUS if name in peers), None)
 
 
-def _bytes(given: str) -> str:
-    size = bytes_per_review({"tokens": TOKENS, "given": given})
-    return f"{wording.number(size / 1e3)} kB" if size >= 1e3 else f"{size:.0f} B"
-
-
-@dataclass(frozen=True)
-class Way:
-    """A published implementation, measured: all reviews from host memory, and one."""
-
-    many: Row | None
-    one: Row | None
-
-
 def _published_ways(case: Measured, cases: int) -> dict[str, Way]:
-    single = {"tokens": TOKENS, "batch": 1, "memory": "pinned", "graph": 0}
+    def one_by_one(names: Sequence[str], several: bool) -> Row | None:
+        """All reviews one by one over one stream, or over the best number of several."""
+        counts = case.spec.tunables["streams"].values
+        streams = tuple(count for count in counts if (int(str(count)) > 1) == several)
+        named = {"batch": cases, "chunk": 1, "graph": 0, "streams": streams}
+        return _of_variants(case, names, memory="pinned", **named)
+
     naive, shared = (
-        Way(_one_by_one(case, names, cases, False), _of_variants(case, names, **single))
+        (one_by_one(names, False), _of_variants(case, names, memory="pinned", batch=1, graph=0))
         for names in (NAIVE, SHARED)
     )
-    streams = _one_by_one(case, SHARED, cases, True) or _one_by_one(case, NAIVE, cases, True)
     return {
         "CUDA naive": naive,
         "CUDA shared memory": shared,
-        "CUDA streams": Way(streams, None),
+        "CUDA streams": (one_by_one(SHARED, True) or one_by_one(NAIVE, True), None),
     }
 
 
-def _one_by_one(case: Measured, names: Sequence[str], cases: int, several: bool) -> Row | None:
-    """All reviews one by one over one stream, or over the best number of several."""
-    counts = case.spec.tunables["streams"].values
-    streams = tuple(count for count in counts if (int(str(count)) > 1) == several)
-    named = {"tokens": TOKENS, "batch": cases, "memory": "pinned", "chunk": 1, "graph": 0}
-    return _of_variants(case, names, **named, streams=streams)
+def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
+    best = [case.fastest(given=given, tokens=TOKENS, **named) for given in GIVEN]
+    return first_of(rows.get(name) for rows in best for name in names)
 
 
 def _queued(case: Measured, cases: int) -> Ours:
-    named = {"tokens": TOKENS, "memory": "pinned"}
-    many, one = (_of_variants(case, (PERSISTENT,), batch=n, **named) for n in (cases, 1))
-    return _ours("one launch: ", Way(many, one))
-
-
-def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
-    found = []
-    for given in ("embeddings", "tokens"):
-        best = case.fastest(given=given, **named)
-        found += [best.get(name) for name in names]
-    return first_of(found)
+    many, one = (_of_variants(case, (PERSISTENT,), memory="pinned", batch=n) for n in (cases, 1))
+    return _ours("one launch: ", (many, one))
 
 
 def _best(case: Measured, cases: int, given: str) -> Ours:
     named = {"tokens": TOKENS, "given": given, "memory": "pinned", "variant": tuple(case.exact)}
-    many = first_of(case.fastest_by("given", batch=cases, **named).values())
-    one = first_of(case.fastest_by("given", batch=1, **named).values())
-    return _ours("fastest: ", Way(many, one))
+    many, one = (first_of(case.fastest_by("given", batch=n, **named).values()) for n in (cases, 1))
+    return _ours("fastest: ", (many, one))
 
 
 def _ours(title: str, way: Way) -> Ours:
-    rows = [row for row in (way.many, way.one) if row is not None]
-    if not rows:
+    many, one = way
+    row = many or one
+    if row is None:
         return Ours(MISSING)
     return Ours(
-        f"{title}{rows[0]['variant']}",
-        transfer_of(rows[0]),
-        None if way.many is None else time_of(way.many) / 1e3,
-        None if way.one is None else time_of(way.one),
-        "; ".join(MISSING if row is None else repeats_of(row) for row in (way.many, way.one)),
+        f"{title}{row['variant']}",
+        transfer_of(row),
+        None if many is None else time_of(many) / 1e3,
+        None if one is None else time_of(one),
+        "; ".join(MISSING if each is None else repeats_of(each) for each in way),
     )
 
 
@@ -277,27 +239,32 @@ def _steps(
     cases: int,
 ) -> Table:
     naive, shared, streams = ways.values()
-    device = {count: _device_pair(case, count) for count in (cases, 1)}
+    device = {
+        count: [
+            _of_variants(case, (name,), batch=count, memory="device") for name in ("naive", "tiled")
+        ]
+        for count in (cases, 1)
+    }
     lines: list[tuple[str, str, str, Saved | None, Saved | None]] = [
         (
             "shared memory, all reviews",
             f"{facts['gain_shared_all_percent']} %; {facts['gain_shared_conclusions_percent']} %",
             _saved_in(times, "naive", "shared memory", "total_s"),
-            _saved(naive.many, shared.many),
+            _saved(naive[0], shared[0]),
             _saved(*device[cases]),
         ),
         (
             "shared memory, one review",
             f"{facts['gain_shared_one_percent']} %",
             _saved_in(times, "naive", "shared memory", "one_case_ms"),
-            _saved(naive.one, shared.one),
+            _saved(naive[1], shared[1]),
             _saved(*device[1]),
         ),
         (
             "streams, all reviews",
             "slight",
             _saved_in(times, "shared memory", "streams", "total_s"),
-            _saved(shared.many, streams.many),
+            _saved(shared[0], streams[0]),
             None,
         ),
         (
@@ -326,18 +293,9 @@ def _steps(
     return table_of(f"Gain by each step, {case.gpu}", fields, lines)
 
 
-def _device_pair(case: Measured, cases: int) -> tuple[Row | None, Row | None]:
-    named = {"tokens": TOKENS, "batch": cases, "memory": "device"}
-    return _of_variants(case, ("naive",), **named), _of_variants(case, ("tiled",), **named)
-
-
 def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, column: str) -> str:
     first, second = (float(times[f"CUDA {name}"][column]) for name in (before, after))
     return f"{wording.percent(1 - second / first)} %"
-
-
-PUBLISHED_INPUT = "embeddings"
-"""Form of the input in the paper: another one is named."""
 
 
 @dataclass(frozen=True)

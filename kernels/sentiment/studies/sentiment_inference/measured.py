@@ -18,20 +18,13 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec
 
-TOKENS = 256
-"""Tokens of the published reviews."""
+TOKENS = 256  # tokens of the published reviews
 
 GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
 """Form of the input, in words."""
 
-MEMORY = {"pinned": "page-locked", "pageable": "pageable"}
-"""Kinds of host memory, in words."""
-
-ONCE = "1, stopped early"
-"""Repeats of a row of one launch, in words."""
-
-Row = Mapping[str, object]
-"""A measurement, column to value."""
+ONCE = "1, stopped early"  # repeats of a row of one launch, in words
+Row = Mapping[str, object]  # a measurement, column to value
 
 
 @dataclass(frozen=True)
@@ -40,12 +33,9 @@ class Measured:
 
     gpu: str
     spec: Spec
-    rows: pd.DataFrame
-    """Rows with a time."""
-    every: pd.DataFrame
-    """All rows."""
-    exact: frozenset[str]
-    """Variants that answer as float32 does: the study's candidates."""
+    rows: pd.DataFrame  # rows with a time
+    every: pd.DataFrame  # all rows
+    exact: frozenset[str]  # variants that answer as float32 does: the study's candidates
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values; a tuple lists several."""
@@ -65,12 +55,9 @@ class Measured:
         :data:`launchwise.base.paired.EQUAL`: what the value takes is not known then.
         """
         rows = self.of(**named)
-        once = of_one_launch(rows)
-        known = self._best(rows[~once], by)
-        found = dict(known)
-        for value, row in self._best(rows[once], by).items():
-            if value not in known or time_of(row) * (1 + EQUAL) < time_of(known[value]):
-                found[value] = row
+        repeated = fastest_rows(rows[~of_one_launch(rows)], [by], self.spec)
+        found = {str(row[by]): row for row in records(repeated)}
+        found |= {str(row[by]): row for row in records(self._once_of(rows, [by]))}
         return dict(sorted(found.items(), key=lambda entry: time_of(entry[1])))
 
     def once(self) -> pd.DataFrame:
@@ -97,23 +84,17 @@ class Measured:
         limit = first[list(keys)].join(known, on=list(keys))["_known"]
         return first[~(first["time_ms"] * (1 + EQUAL) >= limit)]
 
-    def _best(self, rows: pd.DataFrame, by: str) -> dict[str, Row]:
-        return {str(row[by]): row for row in records(fastest_rows(rows, [by], self.spec))}
-
 
 def measured(study: StudyData) -> list[Measured]:
-    """Whole GPUs with their sweeps."""
-    found = []
     exact = frozenset(study.rows["variant"].unique())
-    for gpu in study.whole:
-        rows = study.swept[gpu]
-        timed = rows[rows["status"].isin(MEASURED)]
-        found.append(Measured(gpu, study.spec, timed, rows, exact))
-    return found
+    return [
+        Measured(gpu, study.spec, rows[rows["status"].isin(MEASURED)], rows, exact)
+        for gpu in study.whole
+        for rows in [study.swept[gpu]]
+    ]
 
 
 def time_of(row: Row) -> float:
-    """Milliseconds of a row."""
     return float(str(row["time_ms"]))
 
 
@@ -136,12 +117,6 @@ def repeats_of(row: Row) -> str:
     return wording.count(row["repeats"])
 
 
-def bytes_per_review(row: Row) -> float:
-    """Bytes of one review's input."""
-    tokens = int(str(row["tokens"]))
-    return tokens * (2 if row["given"] == "tokens" else 1200)
-
-
 def transfer_of(row: Row) -> str:
     """Data transferred per run from host memory, and its chunks."""
     if int(str(row["batch"])) == 1:
@@ -152,7 +127,7 @@ def transfer_of(row: Row) -> str:
     streams = int(str(row["streams"]))
     parts = [
         "embeddings" if row["given"] == "embeddings" else "word numbers",
-        MEMORY[str(row["memory"])],
+        "page-locked" if row["memory"] == "pinned" else "pageable",
         how,
         *([wording.plural(streams, "stream")] if int(str(row["batch"])) > 1 else []),
         *(["graph"] if row["graph"] else []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from launchwise.workloads.metrics import MEASURED
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 from ...host.workload import LOOSER
 from .beside_paper import beside_paper
-from .from_host import from_host, held_out
 from .measured import (
     TOKENS,
     Measured,
@@ -30,8 +29,7 @@ from .measured import (
     time_of,
 )
 
-TRAINED = Path(__file__).resolve().parents[2] / "network.json"
-"""Figures of the training."""
+TRAINED = Path(__file__).resolve().parents[2] / "network.json"  # figures of the training
 
 WORDS = {
     "naive": "every element of a product reads its whole row and column from global memory",
@@ -50,12 +48,10 @@ WORDS = {
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order."""
     every = measured(study)
     ladders = [part for case in every for part in _ladder(study, case)]
     times = [part for case in every for part in beside_paper(case, published)]
     times += contradictions(published)
-    times += [part for case in every for part in from_host(case)]
     found = []
     ladders += [part for case in every for part in _again(case)]
     if ladders:
@@ -198,6 +194,51 @@ def _data(published: Mapping[str, Records]) -> Iterator[Block]:
         ),
     ]
     yield of_texts("Data and accuracy", ("", "paper", "ours"), rows)
+
+
+REFERENCE = "float64"  # row of the reference in ``published/held_out.csv``
+
+
+def held_out(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
+    """A sentence on one GPU, and a table with a row per variant and tool that was compared."""
+    rows = [row for row in published.get("held_out", []) if row["gpu"] == case.gpu]
+    compared = [row for row in rows if row["name"] != REFERENCE]
+    yield Text(sentence(case.gpu, compared, list(case.spec.variants)))
+    if compared:
+        yield table_of(f"Held-out reviews on {case.gpu}", HELD_OUT, rows)
+
+
+def sentence(gpu: str, compared: Sequence[Mapping[str, str]], variants: Sequence[str]) -> str:
+    """How many variants were compared, which of them flip a class, and which are missing."""
+    own = [row for row in compared if row["name"] in variants]
+    if not own:
+        return f"No variant was compared with float64 on held-out reviews on {gpu}."
+    flips = {row["name"]: int(row["class_flips"]) for row in own}
+    flipped = [
+        f"{name} ({wording.plural(count, 'review')})" for name, count in flips.items() if count
+    ]
+    said = (
+        f"On {gpu}, {len(own)} of {wording.plural(len(variants), 'variant')} were compared with "
+        f"float64 on {wording.count(int(own[0]['reviews']))} held-out reviews: "
+    )
+    if flipped:
+        said += f"{wording.listed(flipped)} classify some differently, the others none."
+    else:
+        said += "each of them classifies every review as float64 does."
+    if missing := [name for name in variants if name not in flips]:
+        said += f" Not compared: {wording.listed(missing)}."
+    return said
+
+
+HELD_OUT = [
+    field("answered by", "name"),
+    field("classified correctly", lambda row: float(row["accuracy"]), wording.percent, "%"),
+    field("classes flipped", lambda row: row["class_flips"] or None, number=True, unit="reviews"),
+    field(
+        "largest logit error", lambda row: row["logit_error"] or None, scientific, "of the largest"
+    ),
+    field("measured", "source"),
+]
 
 
 def _accuracy(study: StudyData, case: Measured) -> Table:

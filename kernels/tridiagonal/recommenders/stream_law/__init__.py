@@ -75,7 +75,6 @@ class StreamLaws:
         return [predicted_streams(*laws, counts), *(counts[place] for place in order)]
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
         laws = [
             {"law": type(law).__name__, "coefficients": dict(vars(law))}
             for law in (self.sum_law, self.overhead_law)
@@ -85,7 +84,6 @@ class StreamLaws:
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> StreamLaws:
-        """From what :meth:`plain` gave."""
         made: list[Any] = [
             LAW_CLASSES[plain[which]["law"]](**plain[which]["coefficients"])
             for which in ("sum", "overhead")
@@ -124,11 +122,8 @@ class StreamLawRecommender(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Fit the laws of each series that has several streams (see :meth:`Recommender.fit`).
 
-        Raises
-        ------
-        UserError
-            When there are no rows, no stage times, a single value of streams, or no series that
-            determines its laws.
+        Raises UserError when there are no rows, no stage times, a single value of streams, or no
+        series that determines its laws.
         """
         spec = self.domain.spec
         if measurements.empty:
@@ -220,7 +215,6 @@ class StreamLawRecommender(Recommender):
         return found
 
     def summary(self) -> dict[str, Any]:
-        """Basis of the model: the laws of each series, and why some series have none."""
         return {
             "features": ["gpu", *self.domain.spec.problem_columns],
             "features_dropped": [],
@@ -230,7 +224,6 @@ class StreamLawRecommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """Coefficients by series, and configurations by series and size."""
         return {
             "laws": [one.plain() for one in self._laws],
             "undetermined": self._undetermined,
@@ -238,7 +231,6 @@ class StreamLawRecommender(Recommender):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
         self._laws = [StreamLaws.read(one) for one in state["laws"]]
         self._undetermined = dict(state["undetermined"])
         self._known = [BySize.read(one) for one in state["known"]]
@@ -248,10 +240,8 @@ class StreamLawRecommender(Recommender):
 def check_stages(rows: pd.DataFrame, spec: Spec) -> None:
     """Refuse rows of which no law of streams can be learnt.
 
-    Raises
-    ------
-    UserError
-        When the workload has no streams or lacks a stage, or no run with 1 stream has its times.
+    Raises UserError when the workload has no streams or lacks a stage, or no run with 1 stream has
+    its times.
     """
     if TUNABLE not in spec.tunables:
         raise UserError(WHERE, TUNABLE, f"{spec.workload} has no tunable of this name")

@@ -21,12 +21,9 @@ OVERLAPPED = ("t1_comp", "t1_d2h", "t3_h2d", "t3_comp")
 """Times (ms) of a run without streams, by stage, that streams can overlap."""
 SERIAL = ("t1_h2d", "t2_h", "t3_d2h")
 """Times (ms) of a run without streams that streams leave alone."""
-STAGES = [f"{name}_ms" for name in OVERLAPPED]
-"""Columns of a sweep with the times of :data:`OVERLAPPED`."""
-TUNABLE = "streams"
-"""The tunable that the laws speak of."""
-REPEATED = "ok"
-"""Status of rows whose time is the median of repeats."""
+STAGES = [f"{name}_ms" for name in OVERLAPPED]  # columns of a sweep with the times of `OVERLAPPED`
+TUNABLE = "streams"  # the tunable that the laws speak of
+REPEATED = "ok"  # status of rows whose time is the median of repeats
 WHERE = "stream measurements"
 
 
@@ -71,22 +68,11 @@ def timed_alone(rows: pd.DataFrame) -> np.ndarray:
 def overhead_rows(stages: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Measured overheads: (T_str - T_non_str) + (s - 1) / s * sum.
 
-    Parameters
-    ----------
-    stages
-        ``n`` and :data:`OVERLAPPED` of runs without streams, one row for each N.
-    runs
-        ``n``, ``streams``, ``time_ms`` (NaN where it failed), one row for each N and s.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of the runs with a time, ordered by N and s.
-
-    Raises
-    ------
-    UserError
-        When an N has two rows where one is meant, no stage times, or no time with s = 1.
+    ``stages``: ``n`` and :data:`OVERLAPPED` of runs without streams, one row for each N.
+    ``runs``: ``n``, ``streams``, ``time_ms`` (NaN where it failed), one row for each N and s.
+    Returns a DataFrame: rows of the runs with a time, ordered by N and s.
+    Raises UserError when an N has two rows where one is meant, no stage times, or no time with s =
+    1.
     """
     for table, key in ((stages, ["n"]), (runs, ["n", "streams"])):
         if twice := table.loc[table.duplicated(key), key].to_numpy().tolist():
@@ -108,10 +94,7 @@ def split_rows(rows: pd.DataFrame, seed: int = 0) -> tuple[pd.DataFrame, pd.Data
     They share its time without streams and its sum, so rows split one by one tell nothing of a new
     N; the paper does not say how it split.
 
-    Raises
-    ------
-    UserError
-        When there is nothing to put on one side.
+    Raises UserError when there is nothing to put on one side.
     """
     groups = _dealt(rows["n"].to_numpy(), 4, seed)
     if len(np.unique(groups)) < 2:
@@ -129,11 +112,9 @@ def _dealt(names: np.ndarray, groups: int, seed: int) -> np.ndarray:
 def goodness_of_fit(law: Law, rows: pd.DataFrame) -> dict[str, float]:
     """Errors of a law on rows.
 
-    Returns
-    -------
-    dict
-        ``r2`` (NaN where nothing varies), ``mse`` (ms^2), ``rmse`` (ms), and ``relative``, the root
-        mean square of error / sum, as :func:`cross_validated_error` has it. All NaN without rows.
+    Returns a dictionary: ``r2`` (NaN where nothing varies), ``mse`` (ms^2), ``rmse`` (ms), and
+    ``relative``, the root mean square of error / sum, as :func:`cross_validated_error` has it. All
+    NaN without rows.
     """
     used = law.observations(rows)
     if used.empty:
@@ -155,8 +136,7 @@ def _errors(law: Law, rows: pd.DataFrame) -> np.ndarray:
 class Choice:
     """The law that predicts unseen N best, and the score of every candidate."""
 
-    law: Law
-    """Fitted to all the rows that it was chosen on."""
+    law: Law  # fitted to all the rows that it was chosen on
     scores: dict[str, float]
     """Name of a law's class to its score, as :func:`cross_validated_error` gives it."""
 
@@ -166,17 +146,9 @@ def choose_law(
 ) -> Choice:
     """The candidate with the least cross-validated error; of equal ones the first.
 
-    Parameters
-    ----------
-    rows
-        Training rows. No test row may be among them.
-    candidates
-        :data:`~laws.SUM_LAWS` or ``OVERHEAD_LAWS``.
-
-    Raises
-    ------
-    UserError
-        When no candidate can be fitted in every fold.
+    ``rows``: training rows. No test row may be among them.
+    ``candidates``: :data:`~laws.SUM_LAWS` or ``OVERHEAD_LAWS``.
+    Raises UserError when no candidate can be fitted in every fold.
     """
     scores = {law.__name__: cross_validated_error(law, rows, folds, seed) for law in candidates}
     best = min(candidates, key=lambda law: scores[law.__name__])
@@ -211,18 +183,11 @@ def held_out_scores(
 ) -> pd.DataFrame:
     """Every candidate of a choice on rows that it was not fitted to.
 
-    Parameters
-    ----------
-    choice, candidates
-        From :func:`choose_law` on ``train``, and what it chose from.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each candidate, in order: ``law`` (its class's name); ``cross_validated`` on
-        the training rows, the score that chose; ``r2``, ``mse``, ``rmse`` and ``relative`` of the
-        law fitted to all training rows, on the test rows (see :func:`goodness_of_fit`). Infinite
-        or NaN where it cannot be fitted.
+    ``choice``, ``candidates``: from :func:`choose_law` on ``train``, and what it chose from.
+    Returns a DataFrame: one row for each candidate, in order: ``law`` (its class's name);
+    ``cross_validated`` on the training rows, the score that chose; ``r2``, ``mse``, ``rmse`` and
+    ``relative`` of the law fitted to all training rows, on the test rows (see
+    :func:`goodness_of_fit`). Infinite or NaN where it cannot be fitted.
     """
     table = []
     for candidate in candidates:
@@ -247,13 +212,10 @@ def compare_optima(
 
     The baseline takes the measured sum of each N, as published: it has no law for it.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each N, ascending: ``n``; ``measured_streams``, ``measured_ms`` (the best);
-        ``predicted_streams``, ``predicted_ms``, ``predicted_lost_ms``, ``predicted_lost_percent``;
-        the same of ``baseline``, and ``baseline_optimum`` (its real number). Times are NaN where
-        the s was not measured.
+    Returns a DataFrame: one row for each N, ascending: ``n``; ``measured_streams``, ``measured_ms``
+    (the best); ``predicted_streams``, ``predicted_ms``, ``predicted_lost_ms``,
+    ``predicted_lost_percent``; the same of ``baseline``, and ``baseline_optimum`` (its real
+    number). Times are NaN where the s was not measured.
     """
     used = rows[rows["streams"].isin(streams)]
     table = []

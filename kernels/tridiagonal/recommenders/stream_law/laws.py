@@ -28,15 +28,13 @@ from scipy.optimize import OptimizeWarning, curve_fit
 
 from launchwise.base.errors import UserError
 
-STREAMS = (1, 2, 4, 8, 16, 32)
-"""Numbers of streams that are tried; a GPU has 32 hardware queues."""
+STREAMS = (1, 2, 4, 8, 16, 32)  # numbers of streams that are tried; a GPU has 32 hardware queues
 
 
 class Law(ABC):
     """A formula for a time in ms; its coefficients are the fields of a dataclass."""
 
-    target: ClassVar[str]
-    """The column that it predicts."""
+    target: ClassVar[str]  # the column that it predicts
     start: ClassVar[tuple[float, ...]]
     """Initial values of the fitted coefficients: their usual orders of magnitude."""
     relative: ClassVar[bool] = False
@@ -50,10 +48,7 @@ class Law(ABC):
     def fit(cls, rows: pd.DataFrame) -> Self:
         """Least squares on rows (see above), by :func:`scipy.optimize.curve_fit`.
 
-        Raises
-        ------
-        UserError
-            When the rows do not determine the coefficients.
+        Raises UserError when the rows do not determine the coefficients.
         """
         used = cls.observations(rows)
         make: Any = cls
@@ -89,10 +84,8 @@ def _least_squares(
 
     ``asked`` has shape (2, rows), ``times`` and ``deviations`` (the errors to expect) (rows,).
 
-    Raises
-    ------
-    OptimizeWarning, RuntimeError, TypeError, ValueError
-        When the data does not determine them.
+    Raises OptimizeWarning, RuntimeError, TypeError, ValueError when the data does not determine
+    them.
     """
 
     def slopes(asked: np.ndarray, *coefficients: float) -> np.ndarray:
@@ -271,17 +264,9 @@ def predicted_streams(
     In the published law this is below 0 for small N, and without that N = 8e4 would get 2 streams
     where the paper prints 1.
 
-    Parameters
-    ----------
-    n
-        Unknowns, above 0.
-    streams
-        Allowed s.
-
-    Returns
-    -------
-    int
-        The smallest of the best; 1 when no s has its overhead below what it saves.
+    ``n``: unknowns, above 0.
+    ``streams``: allowed s.
+    Returns the smallest of the best; 1 when no s has its overhead below what it saves.
     """
     allowed = sorted(streams)
     gains = predicted_gains(n, sum_law, overhead_law, allowed)

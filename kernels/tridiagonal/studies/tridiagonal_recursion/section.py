@@ -26,17 +26,14 @@ from ...learning.optima import corrected_optima, observed_optima
 from ..host_runs import fastest, ties
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .conclusions import conclusions
-from .conditions import conditions
-from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, said_levels, stages
+from .series import CHOICE, FEWEST, SIZE, RecursionSeries, cases, conditions, said_levels, stages
 
 __all__ = ["cases", "sections"]
 
-FIXED_M = 10
-"""m of the first recursion in the paper's rule, where its table does not say."""
+FIXED_M = 10  # m of the first recursion in the paper's rule, where its table does not say
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
         return []

@@ -1,27 +1,34 @@
-"""Times of recursive partition methods on one GPU, by number of recursions.
+"""Times of recursive partition methods on one GPU by number of recursions, and where they compare.
 
 Times, speed-ups and losses use rows with repeats that agree; a row of one launch, or of repeats
 that disagree, gives none of them.
+
+Without recursion a size needs the variants and m that are the fastest at its neighbours: else the
+time without recursion is not the best one, and recursion gains what another variant or m would.
+The copy of the system to the device is the same with any number of recursions. Where it took longer
+in runs with recursion than in runs without, so may have everything else: something else kept the
+host busy during one of the two sweeps. The ratio of their times then tells of the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
 from launchwise.report.figures import kinds_of
+from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
-from ..disturbed import repeats_disagree, undisturbed
 from ..host_runs import (
     LEVELS,
     KindOnGpu,
@@ -30,16 +37,101 @@ from ..host_runs import (
     host_runs,
     known_well,
     repeated,
+    repeats_disagree,
     ties,
+    undisturbed,
 )
-from .conditions import copy_ratios, lacking_sizes, unlike_sizes
+
+COPY = "t1_h2d_ms"  # time of the copy of the system to the device
+UNLIKE = 0.05  # relative difference of the copies from which conditions are called different
+MISSED = 0.05  # loss at a neighbour from which a size lacks choices of that neighbour
+
+
+def lacking_sizes(flat: pd.DataFrame) -> list[int]:
+    """Sizes whose best time without recursion is not known.
+
+    The nearest smaller and the nearest larger size that tried something else tell: one is enough
+    where the choices of the size lose more than :data:`MISSED`.
+
+    ``flat``: rows without recursion: ``variant``, ``m``, ``time_ms`` and the column ``size``.
+    """
+    best = flat.groupby([SIZE, "variant", "m"])["time_ms"].min().unstack(["variant", "m"])
+    times = best.to_numpy()
+    return [int(n) for row, n in enumerate(best.index) if _missed(row, times) > MISSED]
+
+
+def _missed(row: int, times: np.ndarray) -> float:
+    """Largest relative loss of the choices of one size at either neighbour that has others.
+
+    ``row``: row of the size in ``times``.
+    ``times``: ms, float64, shape (sizes, choices): sizes ascending, NaN where a choice was not
+    tried.
+    """
+    tried = ~np.isnan(times[row])
+    others = np.flatnonzero((~np.isnan(times) & ~tried).any(axis=1))
+    near = times[[*others[others < row][-1:], *others[others > row][:1]]]
+    losses = np.fmin.reduce(near[:, tried], axis=1) / np.fmin.reduce(near, axis=1) - 1
+    # A neighbour without any choice in common says that nothing is known.
+    return float(np.where(np.isnan(losses), np.inf, losses).max(initial=0))
+
+
+def conditions(every: Sequence[RecursionSeries]) -> Iterator[Block]:
+    """Which sizes no comparison with and without recursion uses, and the settings to repeat them.
+
+    Nothing where conditions were alike at every size.
+    """
+    for case in every:
+        if not case.unlike:
+            continue
+        said = [*_busy(case), *_fewer(case)]
+        yield Text(
+            f"{case.title}: times with and without recursion are not compared at "
+            f"{wording.plural(len(case.unlike), 'size')}. {' '.join(said)} Numbers of recursions "
+            "other than 0 are compared there.",
+            "note",
+        )
+        yield Fold(
+            f"{case.title}: settings that measure these sizes again",
+            [Text(_again(case), "code")],
+        )
+
+
+def _busy(case: RecursionSeries) -> Iterator[str]:
+    if not case.busy:
+        return
+    ratios = case.copy_ratios.loc[case.busy]
+    ends = dict.fromkeys(wording.fixed(value, 2) for value in (ratios.min(), ratios.max()))
+    others = case.copy_ratios.drop(index=case.busy).dropna()
+    rest = ""
+    if len(others):
+        low, high = (wording.fixed(value, 2) for value in (others.min(), others.max()))
+        rest = f" (at the other sizes {low} to {high})"
+    yield (
+        f"At {wording.listed(map(wording.count, case.busy))} rows the copy of the system to the "
+        f"device, which recursion does not change, took {' to '.join(ends)} times as long in runs "
+        f"with recursion as in runs without{rest}: they were measured under different conditions."
+    )
+
+
+def _fewer(case: RecursionSeries) -> Iterator[str]:
+    if case.lacking:
+        yield (
+            f"At {wording.listed(map(wording.count, case.lacking))} rows the best time without "
+            "recursion is not known: at one of the nearest sizes with other variants or m, the "
+            f"variants and m of these sizes lose more than {100 * MISSED:g} %."
+        )
+
+
+def _again(case: RecursionSeries) -> str:
+    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
+    rows = case.rows[case.rows["n"].isin(case.unlike)]
+    keys = rows[columns].itertuples(index=False, name=None)
+    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
+
 
 SIZE, CHOICE = "n", "depth"
-FEWEST = 4
-"""Least number of sizes for a trend."""
-
-THREADS = 256
-"""Threads per block, as in the paper."""
+FEWEST = 4  # least number of sizes for a trend
+THREADS = 256  # threads per block, as in the paper
 
 
 @dataclass(frozen=True)
@@ -58,12 +150,10 @@ class RecursionSeries(KindOnGpu):
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The fastest row of each size and depth."""
         return fastest(self.rows, [SIZE, CHOICE], self.spec)
 
     @cached_property
     def overall(self) -> pd.DataFrame:
-        """The fastest row of each size."""
         return fastest(self.rows, [SIZE], self.spec)
 
     @cached_property
@@ -73,18 +163,26 @@ class RecursionSeries(KindOnGpu):
 
     @cached_property
     def copy_ratios(self) -> pd.Series:
-        """What tells of the conditions of each size (:func:`.conditions.copy_ratios`)."""
-        return copy_ratios(self.rows, SIZE, CHOICE)
+        """Median copy of rows with recursion over that of rows without, by size (index).
+
+        float64; NaN where the copies of either were not timed.
+        """
+        if COPY not in self.rows:
+            return pd.Series(np.nan, index=np.sort(self.rows[SIZE].unique()))
+        deep = self.rows[CHOICE] > 0
+        medians = self.rows.groupby([SIZE, deep])[COPY].median().unstack()
+        return (medians[True] / medians[False]).rename(None)
 
     @cached_property
     def busy(self) -> list[int]:
-        """Sizes measured with and without recursion under different conditions."""
-        return unlike_sizes(self.copy_ratios)
+        """Sizes whose copies with and without recursion differ by more than :data:`UNLIKE`."""
+        ratios = self.copy_ratios
+        return [int(size) for size in ratios.index[np.abs(np.log(ratios)) > np.log1p(UNLIKE)]]
 
     @cached_property
     def lacking(self) -> list[int]:
         """Sizes whose time without recursion lacks a variant."""
-        return lacking_sizes(self.rows[self.rows[CHOICE] == 0], SIZE)
+        return lacking_sizes(self.rows[self.rows[CHOICE] == 0])
 
     @cached_property
     def unlike(self) -> list[int]:
@@ -101,7 +199,6 @@ class RecursionSeries(KindOnGpu):
         return replace(self, rows=of(self.rows), timed=of(self.timed)) if self.unlike else self
 
     def times(self) -> pd.DataFrame:
-        """Least time (ms) of each size (index) at each depth (columns)."""
         return self.best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
 
     def speed_up(self) -> pd.DataFrame:
@@ -117,7 +214,7 @@ def cases(study: StudyData) -> list[RecursionSeries]:
     measured = host_runs(study, threads=THREADS)
     for gpu in study.gpus:
         flat = everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)]
-        by_kind = {kind: undisturbed(part, SIZE, "m") for kind, part in kinds_of(study, flat)}
+        by_kind = {kind: undisturbed(part) for kind, part in kinds_of(study, flat)}
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
             timed = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
             timed["disagree"] = timed.index.isin(_disagreeing(repeated(timed)))
@@ -164,18 +261,15 @@ SAVED = {
 }
 """Stages that the paper expects to shrink with each recursion."""
 
-ADDED = {"t2_d": "the inner levels on the device"}
-"""Stages that hold what each recursion adds."""
+ADDED = {"t2_d": "the inner levels on the device"}  # stages that hold what each recursion adds
 
 
 def stage_changes(case: RecursionSeries) -> pd.DataFrame:
     """Stage times (ms) of the fastest row of every size and depth.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``depth``, ``time_ms``, m per level and a column per stage, ``<stage>_ms``. Stages
-        are timed one after the other, without overlap; their sum is not the time.
+    Returns a DataFrame: ``n``, ``depth``, ``time_ms``, m per level and a column per stage,
+    ``<stage>_ms``. Stages are timed one after the other, without overlap; their sum is not the
+    time.
     """
     columns = [SIZE, CHOICE, "time_ms", *LEVELS, *case.spec.stage_columns]
     return case.best[columns].dropna(subset=case.spec.stage_columns, how="all")

@@ -1,22 +1,29 @@
-"""Laws of the sum and of the overhead: fit, coefficients, and prediction error."""
+"""Laws of the sum and of the overhead: fit, prediction error, and the streams that they predict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields as fields_of
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Figure, Panel, Table, Text
-from launchwise.report.fields import FROM_PAPER, decimals, field, grouped, significant, table_of
+from launchwise.report.blocks import Block, Cell, Figure, Fold, Panel, Table, Text
+from launchwise.report.fields import (
+    FROM_PAPER,
+    THEIRS,
+    Field,
+    decimals,
+    field,
+    grouped,
+    significant,
+    table_of,
+)
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
-from ...recommenders.stream_law.choice import goodness_of_fit, held_out_scores
+from ...recommenders.stream_law.choice import compare_optima, goodness_of_fit, held_out_scores
 from ...recommenders.stream_law.laws import (
     OVERHEAD_LAWS,
     SUM_LAWS,
@@ -28,9 +35,9 @@ from ...recommenders.stream_law.laws import (
     SmoothOverheadLaw,
     SumLaw,
 )
-from .gains import CHOICE, SIZE
+from .gains import ABOVE, CHOICE, NOT_WELL, ROWS, SIZE
 from .series import FittedLaws, StreamSeries
-from .stages import PAPER, TEMPLATE, creation_table
+from .stages import PAPER, TEMPLATE
 
 FORMS: dict[str, str] = {
     SumLaw.__name__: "slope·n + constant, errors in ms (published)",
@@ -45,28 +52,13 @@ FORMS: dict[str, str] = {
 }
 """Formula of each law, n the rows of a system and s the number of streams."""
 
-COEFFICIENTS: tuple[tuple[str, str, str, str], ...] = (
-    ("slope", "ns / row", "sum", "sum_per_unknown_ms"),
-    ("constant", "ms", "sum", "sum_constant_ms"),
-    ("small_slope", "ns / row", "overhead, n up to 10^6", "overhead_small_per_unknown_ms"),
-    ("small_streams", "ms", "overhead, n up to 10^6", "overhead_small_per_log10_streams_ms"),
-    ("small_constant", "ms", "overhead, n up to 10^6", "overhead_small_constant_ms"),
-    ("large_slope", "ns / row", "overhead, n above 10^6", "overhead_big_per_unknown_and_log2_ms"),
-    ("large_streams", "ms", "overhead, n above 10^6", "overhead_big_per_log2_ms"),
-    ("large_constant", "ms", "overhead, n above 10^6", "overhead_big_constant_ms"),
-)
-"""Field of the published law, unit, group of columns, and the published fact."""
-
 
 def fit_table(laws: FittedLaws) -> pd.DataFrame:
     """The published forms on training and test sizes, in the rows of the paper's table.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each ``model`` (``sum``, ``overhead_small`` up to 10^6 rows, ``overhead_big``
-        above) and ``set`` (``train``, ``test``): ``r2``, ``mse`` (ms^2), ``rmse`` (ms),
-        ``relative``; ``observations``, how many. Empty where the forms cannot be fitted.
+    Returns a DataFrame: one row for each ``model`` (``sum``, ``overhead_small`` up to 10^6 rows,
+    ``overhead_big`` above) and ``set`` (``train``, ``test``): ``r2``, ``mse`` (ms^2), ``rmse``
+    (ms), ``relative``; ``observations``, how many. Empty where the forms cannot be fitted.
     """
     if laws.published is None:
         return pd.DataFrame(columns=["model", "set", "r2", "mse", "rmse", "relative"])
@@ -107,32 +99,8 @@ def fit_blocks(
         "note",
     )
     yield _scores(fitted)
-    shares = wording.listed(_noise(series) for series, _ in fitted)
-    yield Text(
-        "The overhead is the difference of two whole runs. At the largest size a variation of 1 % "
-        f"of a run is {shares}.",
-        "note",
-    )
     yield _metrics(fitted, published)
-    yield _coefficients(fitted, published)
-    yield creation_table(every, published)
-    yield Text(
-        "A timed run creates no stream: the streams exist before it. So the fitted tau is no time "
-        "of creation, but what each further stream costs a run (copies and launches in smaller "
-        "parts).",
-        "note",
-    )
-    yield _figure(study, fitted, "overhead", "the law that cross-validation chose", _chosen)
-    if any(laws.published for _, laws in fitted):
-        yield _figure(study, fitted, "overhead-published", "the published form fitted here", _form)
-
-
-def _chosen(laws: FittedLaws) -> Law | None:
-    return laws.overhead.law
-
-
-def _form(laws: FittedLaws) -> Law | None:
-    return laws.published[1] if laws.published else None
+    yield _figure(study, fitted)
 
 
 def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
@@ -170,12 +138,6 @@ SCORES = [
 ]
 
 
-def _noise(series: StreamSeries) -> str:
-    """1 % of a run with one stream in % of the sum, at the largest size."""
-    last = series.rows[series.rows[CHOICE] == 1].iloc[-1]
-    return f"{wording.number(last['time_ms'] / last['sum_ms'], 2)} % of the sum ({series.title})"
-
-
 MODELS = {
     "sum": "sum",
     "overhead_small": "overhead, n up to 10^6",
@@ -183,119 +145,186 @@ MODELS = {
 }
 """Names of models in the published table, and for people."""
 SETS = {"train": "training", "test": "test"}
-THEIRS = ("r_squared", "mse_ms2", "rmse_ms")
-"""Columns of the published table: as R², MSE and RMSE of ours."""
+METRICS = {
+    "r2": ("r_squared", "R²", "", decimals(5)),
+    "mse": ("mse_ms2", "MSE", "ms²", wording.number),
+    "rmse": ("rmse_ms", "RMSE", "ms", wording.number),
+}
+"""Metric to its column in the published table, its name, its unit, and how it is shown."""
 
 
 def _metrics(
     fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
 ) -> Table:
     """R², MSE and RMSE of the published forms: the paper's where there are any, then ours."""
-    theirs = {
-        (row["model"], row["set"]): [float(row[name]) if row.get(name) else None for name in THEIRS]
-        for row in published.get("models", [])
-    }
     tables = [(series.title, fit_table(laws)) for series, laws in fitted]
     rows: list[dict[str, Any]] = []
     for model, said in MODELS.items():
-        printed = [theirs.get((model, name), [None] * len(THEIRS)) for name in SETS]
-        if any(name == model for name, _ in theirs):
-            rows.append({"model": said, "on": PAPER, "fits": printed, FROM_PAPER: True})
+        theirs = {row["set"]: row for row in published.get("models", []) if row["model"] == model}
+        if theirs:
+            printed = {
+                f"{part}_{name}": float(value) if value else None
+                for part in SETS
+                for name, (column, *_) in METRICS.items()
+                for value in [theirs.get(part, {}).get(column)]
+            }
+            rows.append({"model": said, "on": PAPER, **printed, FROM_PAPER: True})
         for title, fits in tables:
-            own = fits[fits["model"] == model].set_index("set")[["r2", "mse", "rmse"]]
-            if len(own):
-                found = own.loc[list(SETS)].to_numpy().tolist()
-                rows.append({"model": said, "on": title, "fits": found})
-    scores = (
-        ("R²", "", decimals(5)),
-        ("MSE", "ms²", wording.number),
-        ("RMSE", "ms", wording.number),
-    )
+            own = records(fits[fits["model"] == model])
+            ours = {f"{fit['set']}_{name}": fit[name] for fit in own for name in METRICS}
+            rows += [{"model": said, "on": title, **ours}] if ours else []
     fields = [field("model", "model"), field("fitted on", "on")]
-    for part, group in enumerate(SETS.values()):
-        for place, (name, unit, shown) in enumerate(scores):
-            value = partial(_fit, part=part, place=place)
-            fields += grouped(group, field(name, value, shown, unit))
+    for part, group in SETS.items():
+        for name, (_, title, unit, shown) in METRICS.items():
+            fields += grouped(group, field(title, f"{part}_{name}", shown, unit))
     return table_of("Published forms of the laws: the paper's fit and ours", fields, rows)
 
 
-def _fit(row: Mapping[str, Any], part: int, place: int) -> Any:
-    return row["fits"][part][place]
-
-
-def _coefficients(
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]], published: Mapping[str, Records]
-) -> Table:
-    """Coefficients of the published forms: the paper's, then ours; then those of chosen laws."""
-    facts = facts_of(published)
-    printed = {name: float(facts[fact]) for name, *_, fact in COEFFICIENTS if fact in facts}
-    rows: list[dict[str, Any]] = []
-    if printed:
-        rows.append({"on": PAPER, "chosen": "–", FROM_PAPER: True, **printed})
-    for series, laws in fitted:
-        said = f"sum: {_said(laws.sum.law)}; overhead: {_said(laws.overhead.law)}"
-        row: dict[str, Any] = {"on": series.title, "chosen": said}
-        for law in laws.published or ():
-            row |= vars(law)
-        rows.append(row)
-    fields = [field("fitted on", "on")]
-    for name, unit, group, _ in COEFFICIENTS:
-        value = partial(_in_unit, name=name, unit=unit)
-        title = name.split("_")[-1]
-        fields += grouped(group, field(title, value, significant(4), unit))
-    fields.append(field("chosen laws", "chosen"))
-    return table_of("Coefficients of the published forms, and of the chosen laws", fields, rows)
-
-
-def _in_unit(row: Mapping[str, Any], name: str, unit: str) -> float | None:
-    value = row.get(name)
-    return value if value is None or unit == "ms" else 1e6 * value
-
-
-def _said(law: Law) -> str:
-    values = ((one.name, getattr(law, one.name)) for one in fields_of(law))  # type: ignore[arg-type]
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in values)
-
-
-def _figure(
-    study: StudyData,
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]],
-    name: str,
-    by: str,
-    law_of: Callable[[FittedLaws], Law | None],
-) -> Figure:
+def _figure(study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Figure:
     counts = sorted({int(count) for one, _ in fitted for count in one.rows[CHOICE] if count > 1})
     panels = []
     for series, laws in fitted:
-        law = law_of(laws)
-        traces = []
         shown = series.rows["overhead_ms"].where(series.rows["overhead_ms"] > 0)
         every_size = sorted(series.rows[SIZE].unique())
+        traces = []
         for place, count in enumerate(counts):
             own, title = series.rows[CHOICE] == count, f"{count} streams"
-            sizes, colour = series.rows.loc[own, SIZE], theme.colour(place)
-            style: dict[str, Any] = {
-                "name": title,
-                "colour_": colour,
-                "size": 5.5,
-                "template": TEMPLATE,
-            }
-            traces.append(theme.dots(sizes, shown[own], **style))
-            if law is not None:
-                drawn = pd.Series(law.predict(every_size, count))
-                style = {"name": f"{title}, law", "template": TEMPLATE, "markers": False}
-                drawn = drawn.where(drawn > 0)
-                traces.append(theme.line(every_size, drawn, place=place, **style))
+            style: dict[str, Any] = {"size": 5.5, "template": TEMPLATE}
+            colour, sizes = theme.colour(place), series.rows.loc[own, SIZE]
+            traces.append(theme.dots(sizes, shown[own], name=title, colour_=colour, **style))
+            law = pd.Series(laws.overhead.law.predict(every_size, count))
+            style = {"template": TEMPLATE, "markers": False, "place": place}
+            traces.append(theme.line(every_size, law.where(law > 0), name=f"{title}, law", **style))
         x = theme.log_axis(f"{SIZE} (rows)", series.rows[SIZE])
         y = theme.log_axis("overhead (ms)", shown.dropna())
         panels.append(Panel(series.title, traces, theme.layout(x, y)))
     return Figure(
-        id=f"{study.name}-{name}",
+        id=f"{study.name}-overhead",
         caption=(
-            f"Overhead of streams: dots are measured, lines are {by}. Overheads below 0 cannot be "
-            "drawn on this axis; there runs vary by more than streams cost."
+            "Overhead of streams: dots are measured, lines are the law that cross-validation "
+            "chose. Overheads below 0 cannot be drawn on this axis; there runs vary by more than "
+            "streams cost."
         ),
         alt=f"Dots and lines: milliseconds of overhead against {SIZE}, by number of streams.",
         panels=panels,
         keys=theme.keys(f"{count} streams" for count in counts),
     )
+
+
+LOSSES = {
+    100_000: ("loss_1e5_ms", "time_1e5_measured_1_stream_ms"),
+    500_000: ("loss_5e5_ms", "time_5e5_measured_8_streams_ms"),
+}
+"""Size to the published facts of its wrong prediction: time lost, and time of the best."""
+
+
+def published_optima(published: Mapping[str, Records]) -> pd.DataFrame:
+    """The paper's table of optima.
+
+    Returns a DataFrame: ``n``, ``theirs_measured``, ``theirs_streams`` (predicted),
+    ``theirs_lost_ms`` and ``theirs_lost_percent`` (0 where the prediction is right, NaN where no
+    time is printed).
+    """
+    facts = facts_of(published)
+    rows = []
+    for record in published.get("optima", []):
+        size = int(record[SIZE])
+        measured, predicted = int(record["streams_measured"]), int(record["streams_predicted"])
+        lost = percent = 0.0
+        if measured != predicted:
+            loss, best = (float(facts.get(name, "nan")) for name in LOSSES.get(size, ("", "")))
+            lost, percent = loss, 100 * loss / best
+        rows.append((size, measured, predicted, lost, percent))
+    columns = ["theirs_measured", "theirs_streams", "theirs_lost_ms", "theirs_lost_percent"]
+    return pd.DataFrame(rows, columns=[SIZE, *columns])
+
+
+def optima_table(
+    series: StreamSeries, laws: FittedLaws, published: Mapping[str, Records]
+) -> pd.DataFrame:
+    """Optima of every size that the paper or the series has.
+
+    Returns a DataFrame: one row for each size, ascending: columns of :func:`published_optima`;
+    those of ``compare_optima`` (``predicted_*`` by the chosen laws, ``baseline_*`` by creation
+    alone); ``form_streams``, ``form_lost_ms`` and ``form_lost_percent`` by the published forms
+    fitted here; ``part`` (``training``, ``held out``, empty where only the paper has the size);
+    ``well_measured`` and ``above_bound`` as :func:`~gains.gain_table` has them. Measured optima and
+    losses are NaN where a size is not measured well enough, losses also where the predicted number
+    has no repeated time.
+    """
+    ours = compare_optima(series.compared, laws.sum.law, laws.overhead.law, laws.creation)
+    if laws.published:
+        form = compare_optima(series.compared, *laws.published, laws.creation)
+        for name in ("streams", "lost_ms", "lost_percent"):
+            ours[f"form_{name}"] = form[f"predicted_{name}"]
+    else:
+        ours = ours.assign(form_streams=float("nan"), form_lost_ms=float("nan"))
+        ours["form_lost_percent"] = float("nan")
+    gains = series.gains.set_index(SIZE)
+    for name in ("well_measured", "above_bound"):
+        ours[name] = ours[SIZE].map(gains[name]).eq(True)
+    for name in map(str, ours.columns):
+        if name.startswith("measured_") or "_lost_" in name:
+            ours[name] = ours[name].astype(float).where(ours["well_measured"])
+    held_out = ours[SIZE].isin(laws.held_out)
+    ours["part"] = held_out.map({True: "held out", False: "training"})
+    found = published_optima(published).merge(ours, on=SIZE, how="outer")
+    found["part"] = found["part"].fillna("")
+    for name in ("well_measured", "above_bound"):
+        found[name] = found[name].eq(True)
+    return found.sort_values(SIZE).reset_index(drop=True)
+
+
+def judged(table: pd.DataFrame) -> pd.DataFrame:
+    """Held-out sizes of :func:`optima_table` that are measured well enough."""
+    return table[(table["part"] == "held out") & table["well_measured"]]
+
+
+def optima_blocks(optima: Mapping[str, pd.DataFrame]) -> Iterator[Block]:
+    """A table for each series with laws; that of the first is open.
+
+    ``optima``: title of a series to its :func:`optima_table`.
+    """
+    for place, (title, found) in enumerate(optima.items()):
+        caption = f"Best and predicted number of streams of every size, {title}"
+        made = table_of(caption, FIELDS, found)
+        yield Fold(f"{title}: optima of every size", [made]) if place else made
+
+
+def _part(record: Mapping[str, Any]) -> Cell:
+    """Training or held out, and what is to be known of its times."""
+    remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
+    remarks[ABOVE] = record["above_bound"]
+    return Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
+
+
+def _choice(who: str) -> list[Field]:
+    return [
+        field("predicted", f"{who}_streams", wording.count, "streams"),
+        field("lost", f"{who}_lost_ms", wording.number, "ms"),
+        field("lost", f"{who}_lost_percent", decimals(2), "%"),
+    ]
+
+
+FIELDS = [
+    ROWS,
+    *grouped(
+        "paper, RTX 2080 Ti",
+        field("measured", "theirs_measured", wording.count, "streams"),
+        *_choice("theirs"),
+        role=THEIRS,
+    ),
+    field("size", _part),
+    *grouped(
+        "here",
+        field("measured", "measured_streams", wording.count, "streams"),
+        field("time", "measured_ms", significant(4), "ms"),
+    ),
+    *grouped("chosen laws", *_choice("predicted")),
+    *grouped("published forms", *_choice("form")),
+    *grouped(
+        "creation alone (Gómez-Luna)",
+        field("predicted", "baseline_streams", wording.count, "streams"),
+        field("lost", "baseline_lost_percent", decimals(2), "%"),
+    ),
+]

@@ -18,8 +18,7 @@ from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
 
 SIZE, CHOICE = "n", "streams"
 
-INTERVAL = 2 * 1.96
-"""Standard errors that a 95 % interval spans."""
+INTERVAL = 2 * 1.96  # standard errors that a 95 % interval spans
 
 
 def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -28,17 +27,10 @@ def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     Pairs compare one stream with a few other numbers, in turns, so that what keeps the host busy
     meets all of them alike; a ratio of a time of pairs and one of the sweep tells of the host.
 
-    Parameters
-    ----------
-    runs
-        ``streams``, ``time_ms``, ``relative_error`` and, where times were judged, ``basis`` and
-        the limits of the time; one row for each number of streams and combination of ``by``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The kept rows. Of pairs, ``relative_error`` is that of the median over their rounds and
-        ``status`` is ``ok``, as they have repeats.
+    ``runs``: ``streams``, ``time_ms``, ``relative_error`` and, where times were judged, ``basis``
+    and the limits of the time; one row for each number of streams and combination of ``by``.
+    Returns a DataFrame: the kept rows. Of pairs, ``relative_error`` is that of the median over
+    their rounds and ``status`` is ``ok``, as they have repeats.
     """
     if "basis" not in runs:
         return runs
@@ -53,10 +45,8 @@ def of_one_kind(runs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.concat([swept, pairs.assign(relative_error=errors, status=REPEATED)])
 
 
-STANDARD_ERRORS = 2.0
-"""Standard errors by which a gain must exceed its bound before it is flagged."""
-BOUND_DRAWN = 1.5
-"""Largest bound that is drawn: at small sizes it lies far above every gain."""
+STANDARD_ERRORS = 2.0  # standard errors by which a gain must exceed its bound before it is flagged
+BOUND_DRAWN = 1.5  # largest bound that is drawn: at small sizes it lies far above every gain
 NOT_WELL = "not measured well enough"
 """Words for a size whose time with one stream, or shortest time, is of a single launch."""
 
@@ -67,8 +57,7 @@ GAIN_COLUMNS = (
 )
 """Columns of :func:`gain_table` that a system has only if it is measured well enough."""
 
-ABOVE = "above its bound"
-"""Words for a speed-up that overlap cannot explain."""
+ABOVE = "above its bound"  # words for a speed-up that overlap cannot explain
 
 
 def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
@@ -79,24 +68,16 @@ def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
     the ``sum`` of the stages that streams can overlap and nothing else, so no number of streams
     gains more than T / (T - sum), T the time with one stream.
 
-    Parameters
-    ----------
-    runs
-        ``streams``, ``status``, ``time_ms``, ``relative_error`` (standard error of the time), the
-        times of the stages (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns
-        ``by``; one row for each of them and each number of streams.
-    by
-        Columns that name a system.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each system with several numbers of streams, in order of ``by``: ``rows`` and
-        ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and ``sum_ms``;
-        ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative standard error); these
-        eight are NaN where the system is not well measured. ``bound`` is NaN where the stages,
-        timed one after the other, take no less than a run; ``above_bound``: by more than
-        :data:`STANDARD_ERRORS` errors.
+    ``runs``: ``streams``, ``status``, ``time_ms``, ``relative_error`` (standard error of the time),
+    the times of the stages (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns
+    ``by``; one row for each of them and each number of streams.
+    ``by``: columns that name a system.
+    Returns a DataFrame: one row for each system with several numbers of streams, in order of
+    ``by``: ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one
+    stream) and ``sum_ms``; ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative
+    standard error); these eight are NaN where the system is not well measured. ``bound`` is NaN
+    where the stages, timed one after the other, take no less than a run; ``above_bound``: by more
+    than :data:`STANDARD_ERRORS` errors.
     """
     found = []
     columns = [*by, CHOICE, "status", "time_ms", "relative_error", *STAGES]
@@ -199,10 +180,7 @@ def gain_figure(
 ) -> Figure:
     """Speed-up of each number of streams and its bound.
 
-    Parameters
-    ----------
-    series
-        Title, runs and :func:`gain_table` of each GPU and kind of problem.
+    ``series``: title, runs and :func:`gain_table` of each GPU and kind of problem.
     """
     counts = sorted({int(count) for _, runs, _ in series for count in runs[CHOICE] if count > 1})
     panels = []
@@ -244,7 +222,6 @@ def gain_figure(
 
 
 def remark(record: Mapping[str, object]) -> str:
-    """Note on a row of :func:`gain_table`; empty if there is none."""
     if not record["well_measured"]:
         return NOT_WELL
     return ABOVE if record["above_bound"] else ""

@@ -1,16 +1,22 @@
-"""Runs of one GPU and one kind of problem that differ in streams, and the laws fitted to them."""
+"""Runs of one GPU and one kind of problem that differ in streams, their laws, and batches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Text
+from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.figures import kinds_of
+from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import MEASURED
@@ -34,7 +40,8 @@ from ...recommenders.stream_law.laws import (
     SumLaw,
 )
 from ..host_runs import KindOnGpu
-from .gains import CHOICE, SIZE, gain_table, of_one_kind
+from . import gains
+from .gains import CHOICE, SIZE, gain_table, largest_gain, of_one_kind
 
 FEWEST = 8
 """Sizes with several numbers of streams below which no law can be split into training and test."""
@@ -57,7 +64,6 @@ class FittedLaws:
 
     @property
     def held_out(self) -> set[int]:
-        """Sizes that no law was fitted to."""
         return set(self.test[SIZE])
 
 
@@ -65,10 +71,8 @@ class FittedLaws:
 class StreamSeries(KindOnGpu):
     """Runs of one GPU and one kind of problem that differ in size and streams alone."""
 
-    runs: pd.DataFrame
-    """All measured rows, those of a single launch too."""
-    gains: pd.DataFrame
-    """As :func:`~gains.gain_table` gives them."""
+    runs: pd.DataFrame  # all measured rows, those of a single launch too
+    gains: pd.DataFrame  # as `gain_table` gives them
     stages: pd.DataFrame
     """``n`` and the times of the stages with one stream, ms: repeated rows only."""
     rows: pd.DataFrame
@@ -76,8 +80,7 @@ class StreamSeries(KindOnGpu):
     compared: pd.DataFrame
     """``n``, ``streams``, ``time_ms`` and ``sum_ms``: repeated rows whose times are compared with
     one stream's, of one kind at each size (:func:`~gains.of_one_kind`)."""
-    laws: FittedLaws | None
-    """None where there is too little to fit."""
+    laws: FittedLaws | None  # None where there is too little to fit
     creation_ms: float | None
     """Time to create one stream, as the GPU's profile has it; None where it lacks it."""
 
@@ -169,3 +172,87 @@ def _laws(rows: pd.DataFrame) -> FittedLaws | None:
     except UserError:
         published = None
     return FittedLaws(train, test, *chosen, creation, published)
+
+
+HOST_COLUMN = "t2_h_ms"  # column with the time of stage 2 on the host, which no stream overlaps
+NAMES = ("gpu", "memory", "dtype", "batch", SIZE)
+
+
+def batch_table(study: StudyData) -> pd.DataFrame:
+    """Gains of batches, and of single systems of the same size or of about as many rows.
+
+    Batches are no problems of the study, so they come from the sweeps.
+
+    Returns a DataFrame: columns of :func:`~gains.gain_table` by GPU, memory, dtype, batch and n,
+    with ``rows_in_all`` (n * batch), by which rows of one GPU and memory are ordered, and
+    ``host_percent``, the share of stage 2 on the host in all stages with one stream. Empty where no
+    batch was measured.
+    """
+    domain = Domain(
+        study.spec, study.profiles, study.settings.candidates, study.settings.constraints
+    )
+    kept = []
+    for rows in study.swept.values():
+        used = rows[rows["status"].isin(MEASURED) & (rows["memory"] != "device")]
+        for _, alike in used[domain.is_candidate(used)].groupby(list(NAMES[:-1]), sort=True):
+            kept.append(runs_of_one_design(alike, study.spec))
+    every = pd.concat(kept, ignore_index=True)
+    found = gain_table(every, NAMES)
+    alone = every[every[CHOICE] == 1].set_index(list(NAMES))
+    # Stages were timed in a run of their own, so they need not fit into the time of another.
+    host = alone[HOST_COLUMN] / alone[study.spec.stage_columns].sum(axis=1)
+    keys = pd.MultiIndex.from_frame(found[list(NAMES)])
+    found["host_percent"] = 100 * host.reindex(keys).to_numpy()
+    found["rows_in_all"] = found[SIZE] * found["batch"]
+    same = ["gpu", "memory", "dtype"]
+    chosen = set(found.index[found["batch"] > 1])
+    for batch in records(found[found["batch"] > 1]):
+        like = (found[same] == [batch[name] for name in same]).all(axis=1)
+        sizes = found.loc[like & (found["batch"] == 1), SIZE]
+        if len(sizes):
+            away = np.log(sizes / batch["rows_in_all"]).abs()
+            chosen |= {away.idxmin(), *sizes.index[sizes == batch[SIZE]]}
+    found = found.loc[sorted(chosen)]
+    return found.sort_values([*same, "rows_in_all", "batch"]).reset_index(drop=True)
+
+
+def batch_blocks(study: StudyData) -> Iterator[Block]:
+    batches = batch_table(study)
+    if not batches.empty:
+        yield Text(_said(batches))
+        yield table_of(
+            "Batches, single systems of the same size, and single systems of about as many rows",
+            FIELDS,
+            batches,
+        )
+
+
+def _said(batches: pd.DataFrame) -> str:
+    largest = {}
+    several = batches["batch"] > 1
+    for name, rows in (("batches", several), ("single systems", ~several)):
+        most = largest_gain(batches[rows])
+        largest[name] = wording.fixed(None if most is None else most["gain"], 2)
+    share = batches.loc[several, "host_percent"]
+    return (
+        "A batch is solved as one system with no coupling between its parts, so stage 2 on the "
+        f"host stays one step between stages 1 and 3: {wording.fixed(share.min(), 0)} to "
+        f"{wording.fixed(share.max(), 0)} % of all stages, timed one after the other. Largest "
+        f"speed-up of streams that overlap can explain: {largest['batches']}x for batches, "
+        f"{largest['single systems']}x for the single systems beside them."
+    )
+
+
+FIELDS = [
+    field("GPU and memory", lambda row: f"{row['gpu']}, {row['memory']}, {row['dtype']}"),
+    gains.ROWS,
+    field("batch", "batch", wording.count, "systems"),
+    field("in all", "rows_in_all", wording.count, "rows"),
+    gains.ONE_STREAM,
+    field("stage 2 on the host", "host_percent", decimals(0), "%"),
+    field("best streams", "best_streams", wording.count),
+    gains.SPEED_UP,
+    gains.ERROR,
+    field("bound", "bound", decimals(3)),
+    gains.REMARK,
+]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.published import Records, facts_of
+from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Figure, Fold, Key, Panel
 from launchwise.report.fields import (
@@ -18,7 +18,6 @@ from launchwise.report.fields import (
     field,
     grouped,
     lines,
-    significant,
     table_of,
 )
 from launchwise.report.study import StudyData
@@ -29,8 +28,7 @@ from .gains import NOT_WELL, ROWS, SIZE
 from .series import StreamSeries
 
 PAPER = "paper, RTX 2080 Ti"
-TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
-"""Words for a point of a time."""
+TEMPLATE = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"  # words for a point of a time
 
 
 def stage_table(series: StreamSeries) -> pd.DataFrame:
@@ -38,13 +36,10 @@ def stage_table(series: StreamSeries) -> pd.DataFrame:
 
     The optimum of Gómez-Luna and van Werkhoven is sqrt(sum / tau), a real number.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each size, ascending: ``n``; :data:`~choice.OVERLAPPED` and ``sum`` (ms);
-        ``optimum_fitted`` (tau fitted to the overheads) and ``optimum_created`` (tau the measured
-        time to create a stream); ``measured_streams`` (NaN where the size is not measured well
-        enough); ``predicted_streams`` by the laws. NaN where there is no such tau or law.
+    Returns a DataFrame: one row for each size, ascending: ``n``; :data:`~choice.OVERLAPPED` and
+    ``sum`` (ms); ``optimum_fitted`` (tau fitted to the overheads) and ``optimum_created`` (tau the
+    measured time to create a stream); ``measured_streams`` (NaN where the size is not measured well
+    enough); ``predicted_streams`` by the laws. NaN where there is no such tau or law.
     """
     found = series.stages[[SIZE, *OVERLAPPED]].copy()
     found["sum"] = overlapped_ms(found)
@@ -117,7 +112,6 @@ FIELDS = [
 def stage_blocks(
     study: StudyData, every: Sequence[StreamSeries], published: Mapping[str, Records]
 ) -> Iterator[Block]:
-    """Tables and figures of the stages and of their sum."""
     paper = published_stage_table(published)
     tables = [(series, stage_table(series)) for series in every]
     if not paper.empty:
@@ -213,25 +207,3 @@ def _line(sizes: pd.Series, law: Law, name: str, colour: str, dash: str) -> dict
     values = pd.Series(law.predict(sizes), index=sizes.index)
     style: dict[str, Any] = {"name": name, "colour_": colour, "dash_": dash, "markers": False}
     return theme.line(sizes, values.where(values > 0), place=0, template=TEMPLATE, **style)
-
-
-def creation_table(every: Sequence[StreamSeries], published: Mapping[str, Records]) -> Block:
-    """tau of every series: fitted to overheads, and as the measured creation of a stream."""
-    rows: list[dict[str, Any]] = []
-    theirs = facts_of(published).get("stream_creation_rtx2080ti_ms")
-    if theirs:
-        rows.append({"on": PAPER, "fitted": None, "creation": float(theirs), "ratio": None})
-    for series in every:
-        fitted, creation = series.laws.creation.tau if series.laws else None, series.creation_ms
-        ratio = fitted / creation if fitted and creation else None
-        rows.append({"on": series.title, "fitted": fitted, "creation": creation, "ratio": ratio})
-    fields = [
-        field("GPU and problems", "on"),
-        *grouped(
-            "tau",
-            field("fitted to overheads", "fitted", significant(4), "ms"),
-            field("creation of a stream", "creation", significant(4), "ms"),
-        ),
-        field("fitted / creation", "ratio", wording.number),
-    ]
-    return table_of("tau, the overhead per stream of the earlier model", fields, rows)

@@ -22,15 +22,13 @@ SMALL_PERCENT = 5.0
 """Loss up to which following the trend is called cheap: the paper's largest is 4.0 %."""
 
 
-RANKS = {"second": 2, "third": 3, "fourth": 4}
-"""Ranks of corrected optima that the paper counts."""
+RANKS = {"second": 2, "third": 3, "fourth": 4}  # ranks of corrected optima that the paper counts
 
 Conclusion = tuple[str, str, str, str]
 """Claim, the paper's figure, ours, and in how many of how many cases it holds."""
 
 
 def cases(held: int, of: int) -> str:
-    """In how many cases a claim holds."""
     return f"{held} of {of} cases"
 
 
@@ -43,10 +41,7 @@ def conclusions(
 ) -> Table:
     """One row per conclusion; a case is a GPU and a precision, or a pair of GPUs.
 
-    Parameters
-    ----------
-    occupancy
-        Title of a case to its occupancy at its optima.
+    ``occupancy``: title of a case to its occupancy at its optima.
     """
     facts = facts_of(published)
     rows = (
@@ -212,20 +207,20 @@ def _transferred(
     study: StudyData, every: Sequence[SubsystemSeries], facts: Mapping[str, str]
 ) -> Iterator[Conclusion]:
     found = {pair: lost(losses) for pair, losses in transfers(every).items()}
-    found = {pair: one for pair, one in found.items() if one.sizes}
+    found = {pair: one for pair, one in found.items() if one["sizes"]}
     if not found:
         return
     names = ("worst_loss_a5000_percent", "worst_loss_rtx4080_percent")
     limits = [float(facts[name]) for name in names if name in facts]
-    _, source, target = worst = max(found, key=lambda pair: found[pair].worst_percent)
-    held = sum(one.worst_percent <= max(limits, default=0.0) for one in found.values())
+    _, source, target = worst = max(found, key=lambda pair: found[pair]["worst_percent"])
+    held = sum(one["worst_percent"] <= max(limits, default=0.0) for one in found.values())
     models = {gpu: study.profiles[gpu].card_model for gpu in study.gpus}
     alike = sum(models[one] == models[other] for _, one, other in found)
     yield (
         "One GPU's rule serves another at a small loss",
         f"at most {wording.listed(f'{limit} %' for limit in limits)}" if limits else MISSING,
-        f"at most {wording.fixed(found[worst].worst_percent, 2)} % ({source} on {target}, {SIZE} = "
-        f"{wording.count(found[worst].worst_size)}); "
+        f"at most {wording.fixed(found[worst]['worst_percent'], 2)} % ({source} on {target}, "
+        f"{SIZE} = {wording.count(found[worst]['worst_size'])}); "
         f"{alike} of {wording.plural(len(found), 'pair')} are of one model of card",
         cases(held, len(found)),
     )
@@ -236,10 +231,10 @@ def _precisions(every: Sequence[SubsystemSeries]) -> Iterator[Conclusion]:
         found = lost(losses)
         same = int((losses[CHOICE] == losses["best_m"]).sum())
         text = f"the rule of float64 is best at {same} of {len(losses)} sizes"
-        if found.sizes:
-            text += f"; it loses at most {wording.fixed(found.worst_percent, 2)} %"
+        if found["sizes"]:
+            text += f"; it loses at most {wording.fixed(found['worst_percent'], 2)} %"
         claim, paper = "float32 needs a rule of its own", "no connection with float64 seen"
-        yield claim, paper, f"{text} ({title})", cases(int(found.certain > 0), 1)
+        yield claim, paper, f"{text} ({title})", cases(int(found["certain"] > 0), 1)
 
 
 def _occupancy(

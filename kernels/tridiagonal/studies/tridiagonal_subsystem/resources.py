@@ -19,8 +19,7 @@ from launchwise.report.study import StudyData
 from ..host_runs import fixed_losses, host_runs, repeated
 from .series import CHOICE, SIZE, SubsystemSeries
 
-KEPT_IN_SHARED = "strided"
-"""Variant whose stage 3 keeps m words per thread in shared memory."""
+KEPT_IN_SHARED = "strided"  # variant whose stage 3 keeps m words per thread in shared memory
 
 SHARES = {
     "stage_1": "stage 1, theoretical",
@@ -32,12 +31,10 @@ SHARES = {
 def optimum_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame:
     """Occupancy of each size at its observed optimum.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``m``, and shares (0..1): ``stage_1`` (theoretical, as measured with the row; NaN if
-        it was not), ``stage_3`` (what shared memory leaves room for; NaN where the variant keeps
-        nothing there), ``launched`` (threads of a grid over those that fill every SM, at most 1).
+    Returns a DataFrame: ``n``, ``m``, and shares (0..1): ``stage_1`` (theoretical, as measured with
+    the row; NaN if it was not), ``stage_3`` (what shared memory leaves room for; NaN where the
+    variant keeps nothing there), ``launched`` (threads of a grid over those that fill every SM, at
+    most 1).
     """
     rows, profile = case.optimum_rows, study.profiles[case.gpu]
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
@@ -63,11 +60,8 @@ def chosen_by_occupancy(study: StudyData, case: SubsystemSeries) -> pd.DataFrame
     leave room for, and no more than the threads of its grid. Of several m with the highest, the
     fastest is taken.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``n``, ``m``, ``occupancy`` (0..1) and ``loss_percent`` against the fastest m. Sizes where
-        the occupancy of a row is not known have no row.
+    Returns a DataFrame: ``n``, ``m``, ``occupancy`` (0..1) and ``loss_percent`` against the fastest
+    m. Sizes where the occupancy of a row is not known have no row.
     """
     rows = case.best
     columns = Columns(study.spec.derived, arrays(rows, study.spec))
@@ -98,10 +92,7 @@ def _shared_limit(kept: np.ndarray, threads: pd.Series, profile: GpuProfile) -> 
 def resources(study: StudyData, found: Mapping[str, pd.DataFrame]) -> list[Block]:
     """Occupancy at the optimum, and threads per block where more than one number was measured.
 
-    Parameters
-    ----------
-    found
-        Title of a case to its :func:`optimum_occupancy`.
+    ``found``: title of a case to its :func:`optimum_occupancy`.
     """
     tables = [
         table_of(f"One number of threads per block at every size, {title}", LOSSES, losses)

@@ -27,18 +27,15 @@ from launchwise.report.study import StudyData
 from ..neighbours import FIELDS, Learnt, neighbours_figure
 from .borrowed import borrowed
 from .conclusions import conclusions
-from .left_out import left_out
 from .resources import optimum_occupancy, resources
-from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases
+from .series import CHOICE, SIZE, SIZES, SubsystemSeries, cases, left_out
 
 __all__ = ["cases", "sections"]
 
-DRAWN = 6
-"""Sizes whose times are drawn against m."""
+DRAWN = 6  # sizes whose times are drawn against m
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
         return []

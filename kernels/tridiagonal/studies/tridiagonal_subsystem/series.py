@@ -1,4 +1,4 @@
-"""Times of sub-system sizes on one GPU, and their optima.
+"""Times of sub-system sizes on one GPU, their optima, and rows that are left out.
 
 Rows are those of the study's candidates, by both variants. Optima, losses and gains use rows with
 repeats that nothing disturbed; other rows only say that a size was tried.
@@ -6,27 +6,42 @@ repeats that nothing disturbed; other rows only say that a size was tried.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
-from launchwise.report.fields import field
+from launchwise.report.blocks import Block, Fold, Text
+from launchwise.report.fields import field, significant, table_of
 from launchwise.report.figures import kinds_of
+from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, observed_optima, with_a_choice
-from ..disturbed import disturbance
-from ..host_runs import KindOnGpu, by_both_variants, fastest, known_well, one_launch, repeated, ties
+from ..host_runs import (
+    APART,
+    DISAGREE,
+    LEAST_ERROR,
+    LEAST_EXCESS,
+    OUTER,
+    KindOnGpu,
+    by_both_variants,
+    disturbance,
+    fastest,
+    known_well,
+    one_launch,
+    repeated,
+    ties,
+)
 
 SIZE, CHOICE = "n", "m"
-FEWEST = 4
-"""Least number of sizes for a trend."""
-
-SIZES = field(SIZE, lambda size: size, wording.count, "rows")
-"""First column of tables by size."""
+FEWEST = 4  # least number of sizes for a trend
+SIZES = field(SIZE, lambda size: size, wording.count, "rows")  # first column of tables by size
 
 ONE_LAUNCH, DISTURBED, NOT_MEASURED = "one launch", "disturbed", "not measured"
 
@@ -49,17 +64,14 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The fastest row of each size and m, by both."""
         return fastest(self.rows, [SIZE, CHOICE], self.spec)
 
     @cached_property
     def observed(self) -> pd.DataFrame:
-        """See :func:`kernels.tridiagonal.learning.optima.observed_optima`."""
         return observed_optima(self.rows, SIZE, CHOICE)
 
     @cached_property
     def corrected(self) -> pd.DataFrame:
-        """See :func:`kernels.tridiagonal.learning.optima.corrected_optima`."""
         return corrected_optima(self.rows, SIZE, CHOICE)
 
     @cached_property
@@ -69,23 +81,16 @@ class SubsystemSeries(KindOnGpu):
 
     @cached_property
     def optimum_rows(self) -> pd.DataFrame:
-        """The row of the observed optimum of each size."""
         return self.best.merge(self.observed[[SIZE, CHOICE]], on=[SIZE, CHOICE])
 
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
         """Loss of another rule's m at the sizes that both have.
 
-        Parameters
-        ----------
-        rule
-            ``n`` and ``m``, one row per size.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch", "disturbed" or
-            "not measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless ``state`` is
-            empty) and ``tied`` (bool: the rule's m is as fast within the errors of both times).
+        ``rule``: ``n`` and ``m``, one row per size.
+        Returns a DataFrame: ``n``, ``m`` (the rule's), ``best_m``, ``state`` (empty, "one launch",
+        "disturbed" or "not measured"), ``loss_percent`` against the fastest m (>= 0; NaN unless
+        ``state`` is empty) and ``tied`` (bool: the rule's m is as fast within the errors of both
+        times).
         """
         here = self.observed.rename(columns={CHOICE: "best_m", "time_ms": "best_ms"})
         found = rule[[SIZE, CHOICE]].merge(here, on=SIZE)
@@ -113,7 +118,7 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
     for gpu in study.gpus:
         for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
             every = with_a_choice(repeated(part), SIZE, CHOICE)
-            why = disturbance(every, SIZE, CHOICE)
+            why = disturbance(every)
             disturbed = every[why != ""].assign(why=why[why != ""])
             doubtful = pd.concat([one_launch(part), disturbed])
             rows = known_well(every[why == ""], doubtful, [SIZE, CHOICE])
@@ -125,3 +130,71 @@ def cases(study: StudyData) -> list[SubsystemSeries]:
             dtype = str(rows["dtype"].iloc[0])
             found.append(SubsystemSeries(gpu, kind, dtype, study.spec, rows, stopped, disturbed))
     return sorted(found, key=lambda case: study.profiles[case.gpu].is_slice)
+
+
+NOTE = (
+    "No optimum, loss or gain of this page rests on these rows. Repeats disagree: the relative "
+    f"error of the time is above {100 * LEAST_ERROR:g} % and beyond Tukey's outer fence "
+    f"({OUTER:g} interquartile ranges) over the rows of the GPU and problems. Longer than its "
+    f"neighbours: the time exceeds by more than {100 * np.expm1(LEAST_EXCESS):.3g} %, and beyond "
+    "that fence of the excess, what two of three kinds of neighbours let expect (other m, other "
+    "sizes, the other variant). One launch: stopped early. If the fastest row of a size and m is "
+    "one of these, the m has no time at that size."
+)
+
+
+def left_out(every: Sequence[SubsystemSeries]) -> Iterator[Block]:
+    """How many rows were left out of every case, and the disturbed ones by name."""
+    yield table_of("Rows that are left out", COUNTS, [_counts(case) for case in every])
+    yield Text(NOTE, "note")
+    for case in every:
+        if len(case.disturbed):
+            rows = case.disturbed.sort_values([SIZE, CHOICE, "variant"])
+            count = wording.plural(len(rows), "disturbed row")
+            yield Fold(
+                f"{case.title}: {count}",
+                [
+                    table_of(f"Disturbed rows of {case.title}", ROWS, rows),
+                    Text("Settings that measure them again:", "label"),
+                    Text(settings_of(case, rows), "code"),
+                ],
+            )
+
+
+def settings_of(case: SubsystemSeries, rows: pd.DataFrame) -> str:
+    columns = [*case.spec.problem_columns, *case.spec.tunable_columns]
+    keys = rows[columns].itertuples(index=False, name=None)
+    return anew_settings(case.gpu, case.spec.workload, list(keys), columns)
+
+
+def _counts(case: SubsystemSeries) -> dict[str, Any]:
+    doubtful = pd.concat([case.disturbed, case.stopped])
+    known = pd.MultiIndex.from_frame(case.rows[[SIZE, CHOICE]])
+    tried = pd.MultiIndex.from_frame(doubtful[[SIZE, CHOICE]]).unique()
+    return {
+        "case": case.title,
+        "rows": len(case.rows),
+        "disagree": (case.disturbed["why"] == DISAGREE).sum(),
+        "apart": (case.disturbed["why"] == APART).sum(),
+        "stopped": len(case.stopped),
+        "unknown": int((~tried.isin(known)).sum()),
+    }
+
+
+COUNTS = [
+    field("GPU and problems", "case"),
+    field("used", "rows", wording.count, "rows"),
+    field(DISAGREE, "disagree", wording.count, "rows"),
+    field(APART, "apart", wording.count, "rows"),
+    field("one launch", "stopped", wording.count, "rows"),
+    field(f"{CHOICE} without a time", "unknown", wording.count, "sizes and m"),
+]
+
+ROWS = [
+    field(SIZE, SIZE, wording.count, "rows"),
+    field(CHOICE, CHOICE, wording.count, "rows"),
+    field("variant", "variant"),
+    field("time", "time_ms", significant(4), "ms"),
+    field("± error", "relative_error", wording.percent, "%"),
+    field("why", "why"),
+]

@@ -1,27 +1,24 @@
-"""The compiled Thomas algorithm against LAPACK."""
+"""The compiled Thomas algorithm, and the partition method on the host's cores, against LAPACK."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_tridiagonal import (
-    FOLDER,
-    SMALL,
-    TOLERANCE,
-    error,
-    system,
-)
+from test_tridiagonal import FOLDER, SMALL, TOLERANCE, error, system
 
-from kernels.tridiagonal.host import compiling
+from kernels.tridiagonal.host import compiling, cores
 from kernels.tridiagonal.host.accuracy import ALLOWED_EPS, backward_error
 from kernels.tridiagonal.host.compiling import NoCompiler, library
+from kernels.tridiagonal.host.cores import LANES, PartitionedSystem, partition, parts_of
 from kernels.tridiagonal.host.interface_solvers import (
     SingularSystem,
     solve_by_thomas,
+    solve_on_cores,
     solve_on_host,
 )
 from kernels.tridiagonal.host.thomas import SOURCE, thomas
@@ -90,7 +87,6 @@ def test_arrays_that_it_cannot_take_are_refused() -> None:
 
 @pytest.fixture
 def not_loaded() -> object:
-    """Nothing is compiled before or after."""
     library.cache_clear()
     yield
     library.cache_clear()
@@ -127,3 +123,73 @@ def test_cc_may_have_options(monkeypatch: pytest.MonkeyPatch, not_loaded: object
     monkeypatch.setenv("CC", "cc -DNOTHING")
     arrays = system(50, "float64", 2)
     assert error(solve_by_thomas(*(each.copy() for each in arrays)), arrays) < 1e-14
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.integers(1, 5000),
+    dtype=st.sampled_from(["float32", "float64"]),
+    empty=st.sampled_from([0.0, 0.3, 1.0]),
+    number=st.sampled_from([1, 3, 16]),
+    fewest=st.sampled_from([2, 5, 64]),
+    seed=st.integers(0, 1000),
+)
+def test_cores_solve_what_lapack_solves(
+    rows: int, dtype: str, empty: float, number: int, fewest: int, seed: int
+) -> None:
+    # a[0] and c[-1] are NaN: nobody may compute with them.
+    arrays = system(rows, dtype, seed, empty)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cores, "FEWEST_ROWS", fewest)
+        patch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(number)))
+        found = solve_on_cores(*(each.copy() for each in arrays))
+    with_pivots = solve_on_host(*(each.copy() for each in arrays))
+    assert np.max(np.abs(found - with_pivots)) <= 2 * TOLERANCE[dtype] * np.max(np.abs(with_pivots))
+    assert error(found, arrays) < TOLERANCE[dtype]
+    assert backward_error(arrays, found) <= ALLOWED_EPS * np.finfo(dtype).eps
+
+
+@settings(max_examples=20)
+@given(lengths=st.lists(st.integers(2, 3000), min_size=1, max_size=8), seed=st.integers(0, 1000))
+def test_pieces_may_come_one_after_the_other(lengths: list[int], seed: int) -> None:
+    arrays = system(sum(lengths), "float64", seed)
+    here = [np.full_like(each, np.nan) for each in arrays]
+    bounds = list(itertools.accumulate(lengths, initial=0))
+    pieces = [slice(*each) for each in itertools.pairwise(bounds)]
+    whole = PartitionedSystem(here, pieces)
+    for number, piece in enumerate(pieces):
+        for place, values in zip(here, arrays, strict=True):
+            place[piece] = values[piece]
+        whole.reduce(number)
+    whole.solve_ends()
+    for number in reversed(range(len(pieces))):
+        whole.substitute(number)
+    assert error(here[3], arrays) < 1e-14
+    assert np.array_equal(here[1], arrays[1])
+
+
+def test_short_pieces_are_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(16)))
+    assert parts_of(2) == parts_of(LANES * cores.FEWEST_ROWS - 1) == 1
+    assert parts_of(LANES * cores.FEWEST_ROWS) == LANES
+    assert parts_of(10**7) == 16 * LANES
+
+
+@pytest.mark.parametrize("row", [0, 1, 700, 2999])
+def test_a_zero_pivot_of_cores_is_said(row: int) -> None:
+    a, b, c, d = (np.zeros(3000), np.ones(3000), np.zeros(3000), np.ones(3000))
+    b[row] = 0
+    with pytest.raises(SingularSystem, match=r"zero pivot|pivot is zero"):
+        solve_on_cores(a, b, c, d)
+
+
+def test_lanes_are_those_of_the_source() -> None:
+    assert f"#define LANES {LANES}\n" in Path(cores.SOURCE).read_text()
+
+
+def test_a_compiler_without_openmp_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    library.cache_clear()
+    with pytest.raises(NoCompiler, match=r"false cannot compile partition\.c"):
+        partition(np.dtype("float64"))
+    library.cache_clear()
