@@ -44,14 +44,7 @@ class Accesses:
         self._arrays = {one.name for one in body.kernel.parameters if one.pointer}
         self._found: dict[str, list[Access]] = {}
         for frame, node in body.nodes("identifier"):
-            parent = node.parent
-            if parent is None or (parent.type.endswith("declarator") and parent.type[:4] != "init"):
-                continue
-            if parent.type == "init_declarator" and child(parent, "declarator") == node:
-                continue
-            array = self.array(node, frame)
-            if array and not self._sets_alias(node, frame):
-                self._found.setdefault(array, []).append(self._access(node, frame))
+            self._read(node, frame)
         for frame, node in body.nodes("type_identifier"):
             # `Random random(seeds[i]);` reads like a function that takes types.
             if frame.depth == 0 and text_of(node) in self._arrays:
@@ -62,148 +55,143 @@ class Accesses:
         """Uses of an array, in the order of the text, those of called functions last."""
         return self._found.get(array, [])
 
-    def array(self, node: Node | None, frame: Frame, depth: int = 0) -> str:
-        """The array that a pointer points into; '' for none of the kernel's."""
-        node = uncast(node) if node is not None else None
+    def place(
+        self, node: Node | None, frame: Frame, keep: frozenset[str] = frozenset(), depth: int = 0
+    ) -> tuple[str, Polynomial | None]:
+        """The array that a pointer points into, '' for none of the kernel's, and how far from its
+        beginning; None if that is unclear."""
         if node is None or depth > 20:
-            return ""
+            return "", None
+        outer, node = node, uncast(node)
+        array, offset = "", None
         if node.type == "identifier":
-            name = text_of(node)
-            defined = self._body.defined.get((frame, name), [])
-            earlier = [one for one in defined if one.place <= node.start_byte]
-            for one in earlier:
-                if one.operator == "=" and (found := self.array(one.value, frame, depth + 1)):
-                    return found
-            if name in frame.given and not earlier:
-                given, outer = frame.given[name]
-                return self.array(given, outer, depth + 1)
-            own = frame.depth == 0 and name in self._arrays
-            return name if own and all(one.operator != "=" for one in earlier) else ""
-        if node.type == "pointer_expression" and text_of(node).startswith("&"):
-            element = child(node, "argument")
-            if element is not None and element.type == "subscript_expression":
-                return self.array(child(element, "argument"), frame, depth + 1)
-        if node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
-            left = self.array(child(node, "left"), frame, depth + 1)
-            return left or self.array(child(node, "right"), frame, depth + 1)
-        return ""
-
-    def offset(self, node: Node, frame: Frame, keep: frozenset[str]) -> Polynomial | None:
-        """Elements between the beginning of an array and a pointer; None if unclear."""
-        if _is_recast(node):
-            return None
-        node = uncast(node)
-        if node.type == "identifier":
-            name = text_of(node)
-            every = self._body.defined.get((frame, name), [])
-            if not every and name in frame.given:
-                return self.offset(*frame.given[name], keep)
-            if not [one for one in every if one.operator == "="]:
-                return {}
-            if len(every) != 1 or name in self._body.changed:
-                return None
-            return self.offset(every[0].value, frame, keep)
-        if node.type == "pointer_expression":
+            array, offset = self._variable(node, frame, keep, depth)
+        elif node.type == "pointer_expression" and text_of(node).startswith("&"):
             element = child(node, "argument")
             inner, index = child(element, "argument"), child(element, "indices")
-            if inner is None or index is None:
-                return None
-            start = self.offset(inner, frame, keep)
-            more = self._body.value(index.named_children[0], frame, keep)
-            return None if start is None else add(start, more)
-        left, right = child(node, "left"), child(node, "right")
-        if left is None or right is None:
-            return None
-        sign = 1 if text_of(child(node, "operator")) == "+" else -1
-        pointer, other = (left, right) if self.array(left, frame) else (right, left)
-        start = self.offset(pointer, frame, keep)
-        return None if start is None else add(start, self._body.value(other, frame, keep), sign)
+            if inner is not None and index is not None:
+                array, start = self.place(inner, frame, keep, depth + 1)
+                more = self._body.value(index.named_children[0], frame, keep)
+                offset = None if start is None else add(start, more)
+        elif node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
+            sign = 1 if text_of(child(node, "operator")) == "+" else -1
+            pointer, other = child(node, "left"), child(node, "right")
+            array, start = self.place(pointer, frame, keep, depth + 1)
+            if not array:
+                pointer, other = other, pointer
+                array, start = self.place(pointer, frame, keep, depth + 1)
+            if array and start is not None and other is not None:
+                offset = add(start, self._body.value(other, frame, keep), sign)
+        return array, None if _is_recast(outer) else offset
+
+    def _variable(
+        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
+    ) -> tuple[str, Polynomial | None]:
+        """What a variable or a parameter points to."""
+        name = text_of(node)
+        every = self._body.defined.get((frame, name), [])
+        earlier = [one for one in every if one.place <= node.start_byte]
+        for one in earlier:
+            if one.operator == "=":
+                array, offset = self.place(one.value, frame, keep, depth + 1)
+                if array:
+                    once = len(every) == 1 and name not in self._body.changed
+                    return array, offset if once else None
+        if name in frame.given and not earlier:
+            given, outer = frame.given[name]
+            return self.place(given, outer, keep, depth + 1)
+        own = frame.depth == 0 and name in self._arrays
+        own = own and all(one.operator != "=" for one in earlier)
+        return (name, {}) if own else ("", None)
 
     def index(self, one: Access, keep: frozenset[str] = frozenset()) -> Polynomial | None:
         """Element of an array that is used; None where that is unclear."""
-        start = self.offset(one.pointer, one.frame, keep)
-        if start is None:
-            return None
-        return (
-            start if one.index is None else add(start, self._body.value(one.index, one.frame, keep))
-        )
+        start = self.place(one.pointer, one.frame, keep)[1]
+        if start is None or one.index is None:
+            return start
+        return add(start, self._body.value(one.index, one.frame, keep))
 
-    def _sets_alias(self, node: Node, frame: Frame) -> bool:
-        """Whether an array is named to set a pointer into it, or to call a known function."""
-        here: Node | None = node
-        while here is not None and here.parent is not None:
-            parent = here.parent
-            if parent.type == "init_declarator":
-                return bool(self.array(here, frame))
-            if parent.type == "assignment_expression":
-                left = child(parent, "left")
-                to_name = left is not None and left != here and left.type == "identifier"
-                return to_name and bool(self.array(here, frame))
-            if parent.type == "argument_list":
-                call = parent.parent
-                known = call is not None and self._body.calls(call, frame)
-                return known and bool(self.array(here, frame))
-            if parent.type == "subscript_expression" and child(parent, "argument") != here:
-                return False
-            if parent.type not in _POINTING:
-                return False
-            here = parent
-        return False
+    def _read(self, node: Node, frame: Frame) -> None:
+        """Note the use of an array by its name, or by that of a pointer into it."""
+        parent = node.parent
+        declares = parent is None or parent.type.endswith("declarator")
+        if declares and (parent is None or child(parent, "value") != node):
+            return
+        array = self.place(node, frame)[0]
+        if array and (found := self._access(node, frame)) is not None:
+            self._found.setdefault(array, []).append(found)
 
     def _pointer(self, node: Node, frame: Frame) -> Node:
-        """The largest expression around a name that is still a pointer into its array."""
-        here = node
-        while (parent := here.parent) is not None:
-            sums = parent.type == "binary_expression" and bool(self.array(parent, frame))
+        """The largest expression around a pointer that is still one into the same array."""
+        while (parent := node.parent) is not None:
+            sums = parent.type == "binary_expression" and bool(self.place(parent, frame)[0])
             if parent.type == "argument_list" and _is_cast(parent.parent):
-                here = parent.parent or parent
+                node = parent.parent or parent
             elif sums or parent.type in ("parenthesized_expression", "cast_expression"):
-                here = parent
+                node = parent
             else:
                 break
-        return here
+        return node
 
-    def _access(self, node: Node, frame: Frame) -> Access:
-        here = self._pointer(node, frame)
-        parent = here.parent
-        listed = child(parent, "indices") if child(parent, "argument") == here else None
-        if parent is not None and listed is not None and listed.named_children:
-            return self._used(node, frame, here, listed.named_children[0], parent)
-        dereferenced = text_of(parent).startswith("*") or "field" in getattr(parent, "type", "")
-        if parent is not None and dereferenced and child(parent, "argument") == here:
-            return self._used(node, frame, here, None, parent)
-        atomic = _atomic(parent)
-        if atomic:
-            return Access(node, frame, here, None, "rw", atomic)
-        moves = parent is not None and (
-            parent.type == "update_expression"
-            or (parent.type == "assignment_expression" and child(parent, "left") == here)
-        )
-        return Access(node, frame, here, None, "" if moves else "?")
+    def _sets_alias(self, pointer: Node, frame: Frame) -> bool:
+        """Whether a pointer sets another one, or is given to a known function."""
+        parent = pointer.parent
+        if parent is None or parent.type == "init_declarator":
+            return True
+        if parent.type == "assignment_expression":
+            left = child(parent, "left")
+            return left is not None and left != pointer and left.type == "identifier"
+        return parent.type == "argument_list" and self._body.calls(parent.parent, frame)
 
-    def _used(
-        self, node: Node, frame: Frame, pointer: Node, index: Node | None, element: Node
-    ) -> Access:
-        """A use of an element."""
-        here, parent = element, element.parent
-        while parent is not None and (
-            parent.type == "parenthesized_expression"
-            or (parent.type == "field_expression" and child(parent, "argument") == here)
-            or (parent.type == "subscript_expression" and child(parent, "argument") == here)
+    def _access(self, node: Node, frame: Frame) -> Access | None:
+        """A use by a name; None where that only sets another pointer."""
+        pointer = self._pointer(node, frame)
+        parent = pointer.parent
+        element = parent if child(parent, "argument") == pointer else None
+        listed = child(element, "indices")
+        index = listed.named_children[0] if listed is not None and listed.named_children else None
+        if element is None or not (
+            index is not None or text_of(element).startswith("*") or "field" in element.type
         ):
-            here, parent = parent, parent.parent
-        use, atomic = "r", ""
-        if parent is not None and parent.type == "assignment_expression":
-            if child(parent, "left") == here:
-                use = "w" if text_of(child(parent, "operator")) == "=" else "rw"
-        elif parent is not None and parent.type == "update_expression":
-            use = "rw"
-        elif parent is not None and parent.type == "pointer_expression":
-            use, atomic = "rw", _atomic(parent.parent)
-        elif parent is not None and parent.type == "argument_list":
+            if self._sets_alias(pointer, frame):
+                return None
             atomic = _atomic(parent)
-            use = "rw" if atomic or self._body.changes(parent, here) else "r"
+            moves = parent is not None and (
+                parent.type == "update_expression"
+                or (parent.type == "assignment_expression" and child(parent, "left") == pointer)
+            )
+            use = "rw" if atomic else "" if moves else "?"
+            return Access(node, frame, pointer, None, use, atomic)
+        while (holder := element.parent) is not None and (
+            holder.type == "parenthesized_expression"
+            or (
+                holder.type in ("field_expression", "subscript_expression")
+                and child(holder, "argument") == element
+            )
+        ):
+            element = holder
+        use, atomic = "r", ""
+        if holder is not None and holder.type == "assignment_expression":
+            if child(holder, "left") == element:
+                use = "w" if text_of(child(holder, "operator")) == "=" else "rw"
+        elif holder is not None and holder.type == "update_expression":
+            use = "rw"
+        elif holder is not None and holder.type == "pointer_expression":
+            address = self._pointer(holder, frame)
+            if self.place(address, frame)[0] and self._sets_alias(address, frame):
+                return None
+            use, atomic = "rw", _atomic(address.parent)
+        elif holder is not None and holder.type == "argument_list":
+            atomic = _atomic(holder)
+            use = "rw" if atomic or self._is_changed(element, holder) else "r"
         return Access(node, frame, pointer, index, use, atomic)
+
+    def _is_changed(self, given: Node, listed: Node) -> bool:
+        """Whether a function takes an argument as a reference that it may write."""
+        name = text_of(child(listed.parent, "function")).rpartition("::")[2]
+        known = self._body.functions.get(name)
+        places = [each.id for each in listed.named_children]
+        return name == "swap" or (known is not None and places.index(given.id) in known.changes)
 
     # Questions
 
@@ -255,7 +243,7 @@ class Accesses:
             if name.removesuffix("_block") in _COUNT:
                 return True
             if depth < 8:
-                function = self._body.function(name)
+                function = self._body.functions.get(name)
                 if function is not None and self._counts(function.body, frame, 8):
                     return any(True for _ in walk(function.body, "return_statement"))
                 values = [one.value for one in self._body.defined.get((frame, name), ())]
@@ -276,12 +264,6 @@ class Accesses:
             if "w" in one.use
         ]
         return bool(written) and all(start <= place < end for place in written)
-
-
-_POINTING = (
-    *("parenthesized_expression", "cast_expression", "binary_expression", "pointer_expression"),
-    *("subscript_expression", "call_expression"),
-)
 
 
 def _is_cast(node: Node | None) -> bool:
