@@ -60,9 +60,8 @@ def condition_of(line: str) -> tuple[str, str]:
 
 def missing_in(word: str, condition: str) -> str:
     """The name that a branch finds undefined."""
-    if word == "ifndef":
-        return condition.split()[0] if condition else ""
-    match = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition) if word == "if" else None
+    patterns = {"ifndef": r"(\S+)", "if": r"!\s*defined\s*\(?\s*(\w+)"}
+    match = re.match(patterns.get(word, "$."), condition)
     return match[1] if match else ""
 
 
@@ -84,12 +83,9 @@ def spans_of(lines: list[str]) -> dict[int, list[int]]:
 
 def is_balanced(lines: list[str], branches: list[int]) -> bool:
     """Whether each branch closes the brackets that it opens."""
-    for start, end in pairwise(branches):
-        text = "\n".join(lines[start + 1 : end])
-        for opening, closing in ("{}", "()", "[]"):
-            if text.count(opening) != text.count(closing):
-                return False
-    return True
+    texts = ["\n".join(lines[start + 1 : end]) for start, end in pairwise(branches)]
+    pairs = (("{", "}"), ("(", ")"), ("[", "]"))
+    return all(text.count(one) == text.count(other) for text in texts for one, other in pairs)
 
 
 @dataclass
@@ -154,18 +150,18 @@ def excluded_by(text: str, kernel: str) -> str:
     """The condition around a kernel that the preprocessor leaves out; '' where none is found."""
     lines = joined(text)
     head = re.compile(rf"\b{re.escape(kernel)}\s*\(")
-    places = [number for number, line in enumerate(lines) if head.search(line)]
-    inner = [
-        branches
-        for branches in spans_of(lines).values()
-        if places and branches[0] < places[0] < branches[-1]
-    ]
+    place = next((number for number, line in enumerate(lines) if head.search(line)), -1)
+    inner = [one for one in spans_of(lines).values() if one[0] < place < one[-1]]
     if not inner:
         return ""
-    branch = max(number for number in max(inner) if number < places[0])
-    word, condition = condition_of(lines[branch])
+    word, condition = condition_of(lines[max(line for line in max(inner) if line < place)])
     name = missing_in(word, condition)
-    defined = [number for number, line in enumerate(lines) if condition_of(line)[0] == "define"]
-    named = [number for number in defined if condition_of(lines[number])[1].split()[:1] == [name]]
-    which = f", which line {named[0] + 1} defines" if named else ""
+    defines = (number for number, line in enumerate(lines, 1) if _defines(line, name))
+    named = next(defines, 0)
+    which = f", which line {named} defines" if named else ""
     return f"#{word} {condition}".rstrip() + which
+
+
+def _defines(line: str, name: str) -> bool:
+    word, rest = condition_of(line)
+    return word == "define" and rest.split()[:1] == [name]

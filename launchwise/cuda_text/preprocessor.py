@@ -60,37 +60,30 @@ MISSING = f"{_MARK} missing"
 
 @dataclass(frozen=True)
 class Condition:
-    """An ``#if`` that reads names which the file does not define.
-
-    ``compared`` are names to the integers that they are compared with; ``first`` and ``last`` the
-    lines of :attr:`Expanded.text` between it and its ``#endif``, from 0.
-    """
+    """An ``#if`` that reads names which the file does not define."""
 
     names: frozenset[str]
-    compared: Mapping[str, frozenset[int]]
-    first: int
+    compared: Mapping[str, frozenset[int]]  # names to the integers that they are compared with
+    first: int  # lines of :attr:`Expanded.text` between it and its ``#endif``, from 0
     last: int
 
 
 @dataclass
 class Expanded:
-    """A CUDA text without directives, its macros expanded.
-
-    ``numbers`` are macros that it sets to an integer; ``free`` those that a build may set, to the
-    integer which the text sets otherwise. ``beside`` are other macros of their groups, to their
-    texts: whoever sets one sets all. ``tested`` are undefined names that ``#ifdef`` and
-    ``defined()`` alone read; ``missing`` are headers that are not there;
-    ``unrolled`` are lines with ``#pragma unroll`` to the names there.
-    """
+    """A CUDA text without directives, its macros expanded."""
 
     text: str = ""
-    numbers: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # macros that it sets to an integer
+    # macros that a build may set, to the integer which the text sets otherwise
     free: dict[str, int] = field(default_factory=dict)
+    # other macros of their groups, to their texts: whoever sets one sets all
     beside: dict[str, str] = field(default_factory=dict)
     conditions: list[Condition] = field(default_factory=list)
+    # undefined names that ``#ifdef`` and ``defined()`` alone read
     tested: list[str] = field(default_factory=list)
+    # lines with ``#pragma unroll`` to the names there
     unrolled: dict[int, list[str]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)  # headers that are not there
 
 
 def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:

@@ -17,7 +17,6 @@ from launchwise.cuda_text.declarations import Item, items
 from launchwise.cuda_text.directives import excluded_by
 from launchwise.cuda_text.launches import HostCode
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
-from launchwise.cuda_text.structures import type_names
 from launchwise.cuda_text.syntax import (
     child,
     declarators,
@@ -27,7 +26,7 @@ from launchwise.cuda_text.syntax import (
     tokens_of,
     walk,
 )
-from launchwise.cuda_text.types import NUMBERS, TypeNames
+from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
 
 LONGEST = 20_000
