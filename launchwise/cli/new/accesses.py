@@ -43,6 +43,7 @@ class Accesses:
         self._body = body
         self._arrays = {one.name for one in body.kernel.parameters if one.pointer}
         self._found: dict[str, list[Access]] = {}
+        self._places: dict[tuple[int, int, frozenset[str]], tuple[str, Polynomial | None]] = {}
         for frame, node in body.nodes("identifier"):
             self._read(node, frame)
         for frame, node in body.nodes("type_identifier"):
@@ -62,6 +63,14 @@ class Accesses:
         beginning; None if that is unclear."""
         if node is None or depth > 20:
             return "", None
+        key = (node.id, id(frame), keep)
+        if key not in self._places:
+            self._places[key] = self._place(node, frame, keep, depth)
+        return self._places[key]
+
+    def _place(
+        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
+    ) -> tuple[str, Polynomial | None]:
         outer, node = node, uncast(node)
         array, offset = "", None
         if node.type == "identifier":
@@ -232,23 +241,24 @@ class Accesses:
 
     def is_counted(self, array: str) -> bool:
         """Whether a kernel writes an array where the result of an atomic counter says."""
-        return any(
-            "w" in one.use and one.index is not None and self._counts(one.index, one.frame)
-            for one in self.of(array)
-        )
+        return any("w" in one.use and self._counts(one) for one in self.of(array))
 
-    def _counts(self, node: Node, frame: Frame, depth: int = 0) -> bool:
-        for each in walk(node, "identifier", "field_identifier"):
-            name = text_of(each)
-            if name.removesuffix("_block") in _COUNT:
-                return True
-            if depth < 8:
-                function = self._body.functions.get(name)
-                if function is not None and self._counts(function.body, frame, 8):
-                    return any(True for _ in walk(function.body, "return_statement"))
-                values = [one.value for one in self._body.defined.get((frame, name), ())]
-                if any(self._counts(value, frame, depth + 1) for value in values if value != node):
+    def _counts(self, one: Access) -> bool:
+        """Whether an index is computed from what an atomic counter gives."""
+        seen: set[str] = set()
+        waiting = [one.index] if one.index is not None else []
+        while waiting:
+            names = {
+                text_of(each) for each in walk(waiting.pop(), "identifier", "field_identifier")
+            }
+            for name in names - seen:
+                if name.removesuffix("_block") in _COUNT:
                     return True
+                seen.add(name)
+                waiting += [each.value for each in self._body.defined.get((one.frame, name), ())]
+                function = self._body.functions.get(name)
+                if function is not None and any(walk(function.body, "return_statement")):
+                    waiting.append(function.body)
         return False
 
     def guards_writes(self, comparison: Comparison, arrays: Iterable[str]) -> bool:
