@@ -118,8 +118,9 @@ class HostCode:
         """Where the text first takes the address of a kernel; None where it does not."""
         for node in walk(self._root, "identifier"):
             holder = node.parent
-            taken = holder is not None and holder.type in _TAKEN and text_of(node) == kernel
-            if taken and getattr(holder.parent, "type", "") != "call_expression":
+            if text_of(node) != kernel or holder is None or holder.type not in _TAKEN:
+                continue
+            if holder.parent is None or holder.parent.type != "call_expression":
                 return node.start_byte
         return None
 

@@ -7,6 +7,7 @@ which the file does not define, every branch stays, since each belongs to a valu
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
@@ -261,26 +262,26 @@ def _preprocessed(text: str) -> str:
     if path is None:
         return text
     command = [path, "-E", "-dD", "-undef", "-nostdinc", "-w", "-x", "c++", "-"]
-    with tempfile.TemporaryFile() as given:
-        given.write(text.encode("utf-8", "replace"))
-        given.seek(0)
-        with subprocess.Popen(
+    with tempfile.TemporaryFile() as output:
+        made = subprocess.run(
             command,
-            stdin=given,
-            stdout=subprocess.PIPE,
+            input=text.encode("utf-8", "replace"),
+            stdout=output,
             stderr=subprocess.DEVNULL,
             preexec_fn=_limited,
-        ) as process:
-            output = process.stdout.read(MOST_BYTES + 1) if process.stdout is not None else b""
-            process.kill()
-    if len(output) > MOST_BYTES or (process.returncode < 0 and not output):
-        raise ExpandsTooFar(f"its macros expand to more than {MOST_BYTES:,} bytes")
-    return output.decode("utf-8", "replace")
+            check=False,
+        )
+        size = output.seek(0, os.SEEK_END)
+        if size >= MOST_BYTES or (made.returncode < 0 and not size):
+            raise ExpandsTooFar(f"its macros expand to more than {MOST_BYTES:,} bytes")
+        output.seek(0)
+        return output.read().decode("utf-8", "replace")
 
 
 def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
 
 
 def _is_of_platform(name: str) -> bool:

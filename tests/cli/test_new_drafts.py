@@ -40,12 +40,14 @@ def test_drafts(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> No
     asked = {line.split(":")[0].strip() for line in lines if "  # ? " in line}
     (variant,) = spec["variants"].values()
 
-    for key in ("grid", "block", "kernel"):
-        assert variant[key] == case.get(key, variant[key])
+    for key in ("grid", "block", "kernel", "shared_bytes"):
+        assert variant.get(key) == case.get(key, variant.get(key))
     if "tunables" in case:
-        found = {tunable: one["values"] for tunable, one in spec["tunables"].items()}
-        assert found == case["tunables"]
-    for part in ("arguments", "problem", "baseline", "macros"):
+        found = [(tunable, one["values"]) for tunable, one in spec["tunables"].items()]
+        wanted = list(case["tunables"].items())
+        assert (found == wanted) if case.get("ordered") else (sorted(found) == sorted(wanted))
+    assert list(spec["arguments"]) == case.get("names", list(spec["arguments"]))
+    for part in ("arguments", "problem", "baseline", "macros", "reference"):
         for key, wanted in case.get(part, {}).items():
             assert spec[part][key] == wanted, f"{part}.{key}"
     assert asked >= {*case.get("open", ())}

@@ -12,8 +12,7 @@ from typing import Any
 
 from launchwise.base.expressions import evaluate
 from launchwise.cli.new.macros import used_constants
-from launchwise.cli.new.problem import PITCH, Sizes
-from launchwise.cli.new.shapes import Reading, draft_shape, shape_of_atomics
+from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
 from launchwise.cli.new.signature import Parameter
 from launchwise.cli.new.yaml_lines import Line
 

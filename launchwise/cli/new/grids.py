@@ -9,8 +9,7 @@ from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.launches import Launch
 from launchwise.cli.new.polynomials import names_of
-from launchwise.cli.new.problem import Sizes
-from launchwise.cli.new.shapes import length_of
+from launchwise.cli.new.shapes import Sizes, length_of
 from launchwise.cuda_text.syntax import tokens_of
 from launchwise.cuda_text.types import is_type
 

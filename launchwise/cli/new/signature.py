@@ -196,12 +196,11 @@ def _read(
     return Source(root, made, tuple(_merged(kernels)), known, defined, tuple(every), names)
 
 
-_MEMBERS = {
-    **{"thread_index": "threadIdx", "group_index": "blockIdx", "block_index": "blockIdx"},
-    **{"group_dim": "blockDim", "dim_threads": "blockDim", "dim_blocks": "gridDim"},
-}
-"""Members of groups of threads to what they give."""
-_RANKS = {
+_GROUPS = {
+    r"\w+": {
+        **{"thread_index": "threadIdx", "group_index": "blockIdx", "block_index": "blockIdx"},
+        **{"group_dim": "blockDim", "dim_threads": "blockDim", "dim_blocks": "gridDim"},
+    },
     "this_grid": {
         "thread_rank": "(blockIdx.x * blockDim.x + threadIdx.x)",
         **dict.fromkeys(("size", "num_threads"), "(gridDim.x * blockDim.x)"),
@@ -212,20 +211,19 @@ _RANKS = {
         **dict.fromkeys(("size", "num_threads"), "blockDim.x"),
     },
 }
-"""The same where there is one dimension, by the function that gives the group."""
+"""Functions that give a group of threads, or any group, to what its members give, ranks and sizes
+where there is one dimension."""
 
 
 def _without_groups(text: str) -> str:
     """A text with built-in variables in the place of members of cooperative groups."""
-    known = [(r"\w+", _MEMBERS)]
-    for function, members in _RANKS.items():
-        called = rf"(?:\w+::)*{function}\s*\(\s*\)"
-        known.append(
-            ("|".join([called, *re.findall(rf"\b(\w+)\s*[=({{]\s*{called}", text)]), members)
-        )
-    for group, members in known:
+    for function, members in _GROUPS.items():
+        call = rf"(?:\w+::)*{function}\s*\(\s*\)"
+        names = re.findall(rf"\b(\w+)\s*[=({{]\s*{call}", text)
+        group = "|".join([call, *names, *([function] if function == r"\w+" else [])])
         for member, meant in members.items():
-            text = re.sub(rf"\b(?:{group})\s*\.\s*{member}\s*\(\s*\)", meant, text)
+            if member in text:
+                text = re.sub(rf"\b(?:{group})\s*\.\s*{member}\s*\(\s*\)", meant, text)
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.launches import Launch, draft_launch
 from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, used_names
 from launchwise.cli.new.polynomials import names_of
-from launchwise.cli.new.problem import Sizes, draft_sizes
-from launchwise.cli.new.shapes import Reading
+from launchwise.cli.new.shapes import Reading, Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import compiled_in, draft_tunables, tuning_hints
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
@@ -38,6 +38,21 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 """Dimensions to the largest length that a draft allows."""
 
 
+@dataclass(frozen=True)
+class _Draft:
+    """What is decided of a kernel."""
+
+    needs: Sequence[Need]
+    macros: Mapping[str, str]
+    launch: Launch
+    sizes: Sizes
+    compiled: Mapping[str, list[int]]  # sizes among the parameters of its template
+    grid: tuple[list[str], str]
+    arguments: list[Line]
+    shared: list[Line]
+    hints: list[str]
+
+
 def spec_text(
     workload: str, file: str, source: Source, kernel: Kernel, options: Sequence[str] = ()
 ) -> str:
@@ -45,26 +60,52 @@ def spec_text(
 
     ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`).
     """
-    numbers = fixed_numbers(source)
     needs = needed_macros(source, kernel)
     if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
         reason = "no name of a spec begins with an underscore: rename it"
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
+    draft = _drafted(source, kernel, needs)
+    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
+    tunables = draft.launch.tunables
+    baseline = {"variant": name, **{one.name: one.start for one in tunables}}
+    values = [
+        Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
+    ]
+    macros = [
+        Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
+        for name, value in draft.macros.items()
+    ]
+    title = f"{Path(file).stem} {kernel.name}".lower()
+    lines = [
+        *_notes(workload, file, source, kernel, [*_left_undefined(needs), *draft.hints]),
+        *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
+        *section("problem", [*_problem(draft), *_types(source, kernel)]),
+        *section("tunables", values, "build tunables become macros of the same name"),
+        *(section("macros", macros, "of every build") if macros else []),
+        *lines_of([Line("compiler_options", [*options])] if options else []),
+        *section("arguments", draft.arguments, "in the order of the kernel's parameters"),
+        *section("reference", _reference(title, draft.arguments)),
+        "variants:",
+        *section(name, _variant(file, kernel, draft), "", 2),
+        *lines_of([Line("baseline", baseline)]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
+    numbers = fixed_numbers(source)
     no_tunables = compiled_in(needs, RESERVED)
     macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
     body = Body(source, kernel, numbers)
     indices, accesses = Indices(body), Accesses(body)
     compiled = _compiled_sizes(needs, indices)
+    others = {**compiled, **no_tunables}
     tunables = draft_tunables(
-        [
-            one
-            for one in needs
-            if one.name not in {**compiled, **no_tunables} and not one.only_tested
-        ]
+        [one for one in needs if one.name not in others and not one.only_tested]
     )
     fixed = numbers | {name: int(value) for name, value in macros.items() if value.isdigit()}
-    others = [node for item in needed_items(source, kernel) for node in on_device(item)]
-    read = {name: axes_in(others, name) for name in indices.axes}
+    functions = [node for item in needed_items(source, kernel) for node in on_device(item)]
+    read = {name: axes_in(functions, name) for name in indices.axes}
     host = host_launch(source, kernel, fixed)
     used = used_names(source, kernel)
     known = {name: number for name, number in fixed.items() if name in used}
@@ -81,35 +122,7 @@ def spec_text(
     texts |= {one.name: one.name for one in launch.tunables} | host.names(kernel, sizes.renamed)
     shared = shared_bytes(source, kernel, host, launch.block, texts)
     hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
-    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
-    lines = [
-        *_notes(workload, file, source, kernel, [*_left_undefined(needs), *hints]),
-        *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(sizes, dimensions, compiled), *_types(source, kernel)]),
-        *section(
-            "tunables",
-            [
-                Line(one.name, {"kind": one.kind, "values": one.values}, one.question)
-                for one in launch.tunables
-            ],
-            "build tunables become macros of the same name",
-        ),
-        *(section("macros", _macros(macros), "of every build") if macros else []),
-        *lines_of([Line("compiler_options", [*options])] if options else []),
-        *section("arguments", arguments, "in the order of the kernel's parameters"),
-        *section("reference", _reference(f"{Path(file).stem} {kernel.name}".lower(), arguments)),
-        "variants:",
-        *section(name, [*_variant(file, kernel, launch, grid), *shared], "", 2),
-        *lines_of(
-            [
-                Line(
-                    "baseline",
-                    {"variant": name, **{one.name: one.start for one in launch.tunables}},
-                )
-            ]
-        ),
-    ]
-    return "\n".join(lines) + "\n"
+    return _Draft(needs, macros, launch, sizes, compiled, grid, arguments, shared, hints)
 
 
 def _notes(
@@ -148,13 +161,14 @@ def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[i
     return {name: values[name] for name in values if {(name,): 1} in bounds}
 
 
-def _problem(sizes: Sizes, dimensions: int, compiled: Mapping[str, list[int]]) -> list[Line]:
+def _problem(draft: _Draft) -> list[Line]:
+    sizes, compiled = draft.sizes, draft.compiled
     question = "range" if sizes.renamed else "the kernel takes no size: what does the problem have?"
     lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
     if lengths and not sizes.renamed:
         value = {"type": "integer", "values": [max(lengths)]}
         return [Line(sizes.names[0], value, "the file itself sets the size")]
-    count = min(max(dimensions, min(len(sizes.names), 2)), 3)
+    count = min(max(len(draft.launch.extent), min(len(sizes.names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     return [
         Line(name, {"type": "integer", "values": compiled[name]}, "values")
@@ -180,13 +194,6 @@ def _types(source: Source, kernel: Kernel) -> list[Line]:
 
 
 # Macros
-
-
-def _macros(macros: Mapping[str, str]) -> list[Line]:
-    return [
-        Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
-        for name, value in macros.items()
-    ]
 
 
 def _objects(source: Source, kernel: Kernel) -> dict[str, str]:
@@ -261,17 +268,19 @@ def reference_lines(value: Mapping[str, Any]) -> list[Line]:
 # Variant
 
 
-def _variant(file: str, kernel: Kernel, launch: Launch, grid: tuple[list[str], str]) -> list[Line]:
+def _variant(file: str, kernel: Kernel, draft: _Draft) -> list[Line]:
+    block = draft.launch.block
     given = [
         kernel.types.get(one.name) or f"{one.name}{'_type' if one.kind == 'type' else ''}"
         for one in kernel.template
     ]
-    names = {name for name in launch.block if name.isidentifier()}
+    names = {name for name in block if name.isidentifier()}
     lines = [
         Line("source", file),
         Line("kernel", f"{kernel.name}<{', '.join(given)}>" if given else kernel.name),
-        Line("tunables", [one.name for one in launch.tunables]),
+        Line("tunables", [one.name for one in draft.launch.tunables]),
     ]
-    if len(names) > 1 and all(map(str.isidentifier, launch.block)):
-        lines.append(Line("constraints", [f"{' * '.join(launch.block)} >= 32"]))
-    return [*lines, Line("grid", *grid), Line("block", launch.block, launch.question)]
+    if len(names) > 1 and all(map(str.isidentifier, block)):
+        lines.append(Line("constraints", [f"{' * '.join(block)} >= 32"]))
+    asked = Line("block", block, draft.launch.question)
+    return [*lines, Line("grid", *draft.grid), asked, *draft.shared]
