@@ -92,7 +92,6 @@ def is_balanced(lines: list[str], branches: list[int]) -> bool:
 class Guarded:
     """An ``#ifndef`` with nothing but definitions of its name and of others, to their texts."""
 
-    line: int
     guard: str
     members: dict[str, str] = field(default_factory=dict)
 
@@ -109,40 +108,29 @@ class Guarded:
 def guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, Guarded], set[int]]:
     """Macros that are defined only where nothing else did, to their integers.
 
-    Returns
-    -------
     Also groups by the line of their ``#ifndef``, and the lines of their definitions.
     """
     free: dict[str, int] = {}
     groups: dict[int, Guarded] = {}
     within: set[int] = set()
-    missing: list[str] = []
-    group, members = Guarded(0, ""), set[int]()
-    for number, line in enumerate(lines):
-        word, rest = condition_of(line)
-        if word in ("if", "ifdef", "ifndef"):
-            missing.append(missing_in(word, rest))
-            group, members = Guarded(number, missing[-1]), set()
-        elif word in ("elif", "else") and missing:
-            missing[-1], group = "", Guarded(0, "")
-        elif word == "endif" and missing:
-            if group.is_group:
-                groups[group.line] = group
-                within |= members
-                values = {name: INTEGER.fullmatch(text) for name, text in group.members.items()}
-                free |= {name: int(each[1]) for name, each in values.items() if each}
-            group = Guarded(0, "")
-            missing.pop()
-        elif word == "define" and (name := _MACRO.match(rest)):
-            text = rest[name.end() :].strip()
-            group.members[name[0]] = text
-            members.add(number)
-            value = INTEGER.fullmatch(text)
-            if value and name[0] in missing:
-                free.setdefault(name[0], int(value[1]))
+    for start, branches in sorted(spans_of(lines).items()):
+        group = Guarded(missing_in(*condition_of(lines[start])))
+        inner = [number for number in range(start + 1, branches[1]) if lines[number].strip()]
+        places: dict[int, str] = {}
+        for number in inner if group.guard else ():
+            word, rest = condition_of(lines[number])
+            if word == "define" and (name := _MACRO.match(rest)):
+                places[number] = name[0]
+                group.members[name[0]] = rest[name.end() :].strip()
+        is_group = len(branches) == 2 and len(places) == len(inner) and group.is_group
+        if is_group:
+            groups[start] = group
+            within |= {*places}
+        for number, each in places.items():
+            value = INTEGER.fullmatch(group.members[each])
+            if value and (is_group or each == group.guard):
+                free.setdefault(each, int(value[1]))
                 within.add(number)
-        elif line.strip():
-            group = Guarded(0, "")
     return free, groups, within
 
 

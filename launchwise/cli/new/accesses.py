@@ -22,18 +22,13 @@ _BRANCHES = ("if_statement", "while_statement", "for_statement")
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A use of an array: r for read, w for written, ? for given away; '' where a pointer moves.
+    """A use of an array: r for read, w for written, ? for given away; '' where a pointer moves."""
 
-    ``index`` is what stands in its brackets, None where nothing does; ``pointer`` what it is
-    indexed through. ``atomic`` is the function of an atomic operation.
-    """
-
-    node: Node
     frame: Frame
-    pointer: Node
-    index: Node | None
+    pointer: Node  # what it is indexed through
+    index: Node | None  # what stands in its brackets, None where nothing does
     use: str
-    atomic: str = ""
+    atomic: str = ""  # the function of an atomic operation
 
 
 class Accesses:
@@ -50,7 +45,7 @@ class Accesses:
             # `Random random(seeds[i]);` reads like a function that takes types.
             if frame.depth == 0 and text_of(node) in self._arrays:
                 array = text_of(node)
-                self._found.setdefault(array, []).append(Access(node, frame, node, None, "r"))
+                self._found.setdefault(array, []).append(Access(frame, node, None, "r"))
 
     def of(self, array: str) -> list[Access]:
         """Uses of an array, in the order of the text, those of called functions last."""
@@ -170,7 +165,7 @@ class Accesses:
                 or (parent.type == "assignment_expression" and child(parent, "left") == pointer)
             )
             use = "rw" if atomic else "" if moves else "?"
-            return Access(node, frame, pointer, None, use, atomic)
+            return Access(frame, pointer, None, use, atomic)
         while (holder := element.parent) is not None and (
             holder.type == "parenthesized_expression"
             or (
@@ -193,14 +188,18 @@ class Accesses:
         elif holder is not None and holder.type == "argument_list":
             atomic = _atomic(holder)
             use = "rw" if atomic or self._is_changed(element, holder) else "r"
-        return Access(node, frame, pointer, index, use, atomic)
+        return Access(frame, pointer, index, use, atomic)
 
     def _is_changed(self, given: Node, listed: Node) -> bool:
         """Whether a function takes an argument as a reference that it may write."""
         name = text_of(child(listed.parent, "function")).rpartition("::")[2]
-        known = self._body.functions.get(name)
-        places = [each.id for each in listed.named_children]
-        return name == "swap" or (known is not None and places.index(given.id) in known.changes)
+        parameters = (
+            self._body.functions[name][0].parameters if name in self._body.functions else ()
+        )
+        for node, one in zip(listed.named_children, parameters, strict=False):
+            if node == given:
+                return one.is_reference and not one.is_const
+        return name == "swap"
 
     # Questions
 
@@ -257,8 +256,8 @@ class Accesses:
                 seen.add(name)
                 waiting += [each.value for each in self._body.defined.get((one.frame, name), ())]
                 function = self._body.functions.get(name)
-                if function is not None and any(walk(function.body, "return_statement")):
-                    waiting.append(function.body)
+                if function is not None and any(walk(function[1], "return_statement")):
+                    waiting.append(function[1])
         return False
 
     def guards_writes(self, comparison: Comparison, arrays: Iterable[str]) -> bool:
@@ -268,7 +267,7 @@ class Accesses:
         """
         start, end = _guarded(comparison.node)
         written = [
-            one.node.start_byte if one.frame is comparison.frame else one.frame.call
+            one.pointer.start_byte if one.frame is comparison.frame else one.frame.call
             for array in arrays
             for one in self.of(array)
             if "w" in one.use

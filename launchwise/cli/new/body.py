@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from launchwise.cli.new.polynomials import Polynomial, add, multiply, read, uncast
-from launchwise.cli.new.signature import Function, Kernel, Source
+from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
 
 _DEEPEST, _MOST_STEPS, _MOST_FRAMES, _MOST_NODES = 6, 30, 64, 100_000
@@ -49,7 +49,7 @@ class Body:
     """Bodies that a kernel runs, and the values of their variables."""
 
     def __init__(self, source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> None:
-        self._source, self._fixed = source, fixed
+        self.functions, self._fixed = source.functions, fixed
         self.kernel = kernel
         self.frames = [Frame(item.body) for item in kernel.items if item.body is not None]
         self._calls: dict[tuple[int, Frame], Frame] = {}
@@ -83,15 +83,10 @@ class Body:
         given = child(call, "arguments")
         if known is None or given is None or frame.depth >= _DEEPEST:
             return None
-        named = zip(known.parameters, given.named_children, strict=False)
+        named = zip(known[0].parameters, given.named_children, strict=False)
         place = call.start_byte if frame.depth == 0 else frame.call
-        arguments = {each: (node, frame) for each, node in named}
-        return Frame(known.body, arguments, place, frame.depth + 1)
-
-    @property
-    def functions(self) -> Mapping[str, Function]:
-        """Functions of the device, by name."""
-        return self._source.functions
+        arguments = {each.name: (node, frame) for each, node in named}
+        return Frame(known[1], arguments, place, frame.depth + 1)
 
     def calls(self, call: Node | None, frame: Frame) -> bool:
         """Whether a call is that of a function whose body is here."""

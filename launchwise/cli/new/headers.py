@@ -51,12 +51,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
 
     Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
-    workload may include it.
-
-    Parameters
-    ----------
-    own
-        CUDA text that a file of another language holds; None where the file itself is one.
+    workload may include it. ``own`` is the CUDA text that a file of another language holds.
 
     Raises
     ------

@@ -56,14 +56,8 @@ def draft_sizes(
 ) -> Sizes:
     """Problem parameters: integers whose names are those of sizes, or that bound indices.
 
-    Parameters
-    ----------
-    taken
-        Names that none may have.
-    fixed
-        Macros that the file itself sets to integers: lengths of a kernel that takes no size.
-    compiled
-        Sizes among the parameters of its template.
+    None may have a name in ``taken``. ``fixed`` are macros that the file itself sets to integers,
+    lengths of a kernel that takes no size; ``compiled`` sizes among the parameters of its template.
     """
     pitches = indices.pitches()
     bounds = pitches | {name for one in indices.comparisons for name in names_of(one.bound)}

@@ -16,6 +16,7 @@ from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items
 from launchwise.cuda_text.directives import excluded_by
 from launchwise.cuda_text.launches import HostCode
+from launchwise.cuda_text.names import on_device
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
 from launchwise.cuda_text.syntax import (
     child,
@@ -89,15 +90,6 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function on the device."""
-
-    parameters: tuple[str, ...]
-    body: Node
-    changes: frozenset[int]  # places of the parameters that are references to what is not const
-
-
-@dataclass(frozen=True)
 class Source:
     """A CUDA file as ``launchwise new`` reads it."""
 
@@ -129,31 +121,21 @@ class Source:
         return tuple(found)
 
     @cached_property
-    def functions(self) -> Mapping[str, Function]:
-        """Functions on the device, by name."""
-        found = {}
-        for item in self.items:
-            device = item.of_device or has_word(item.inner, "constexpr")
-            if item.is_function and item.body is not None and device and not item.is_kernel:
-                given = enumerate(item.parameters)
-                changes = {at for at, one in given if one.is_reference and not one.is_const}
-                names = tuple(one.name for one in item.parameters)
-                found[item.declarator.name] = Function(names, item.body, frozenset(changes))
-        return found
+    def functions(self) -> Mapping[str, tuple[Item, Node]]:
+        """Functions on the device with their bodies, by name."""
+        return {
+            item.declarator.name: (item, item.body)
+            for item in self.items
+            if item.is_function and item.body is not None and not item.is_kernel and on_device(item)
+        }
 
 
 def read_source(path: Path, own: str | None = None, wanted: str | None = None) -> Source:
     """Kernels and constant memory of a CUDA file.
 
-    What stands below ``#ifdef X`` is left out where the file does not define X, unless a kernel
-    that is wanted stands there alone.
-
-    Parameters
-    ----------
-    own
-        CUDA text that a file of another language holds; None where the file itself is one.
-    wanted
-        Name of a kernel; any when left out.
+    What stands below ``#ifdef X`` is left out where the file does not define X, unless the kernel
+    that is ``wanted``, or any, stands there alone. ``own`` is the CUDA text that a file of another
+    language holds.
 
     Raises
     ------
@@ -360,13 +342,7 @@ def _parameter(
 def _template_parameter(
     one: declarations.TemplateParameter, place: int, names: TypeNames
 ) -> TemplateParameter | None:
-    """A parameter of a template; None for one without a name that only restricts the others.
-
-    Raises
-    ------
-    ValueError
-        When it is no type, integer, flag or enumeration.
-    """
+    """A parameter of a template; None for one without a name that only restricts the others."""
     if one.kind in ("pack", "template"):
         raise ValueError(f"its template parameter {one.text!r} stands for no single type or number")
     default = "".join(tokens_of(one.default))
