@@ -38,6 +38,7 @@ class Need:
     in_template: bool = False
     is_flag: bool = False
     is_size: bool = False  # whether it is the length of an array in constant memory
+    is_array: bool = False  # whether it is indexed: no value of a macro is
     only_read_by_if: bool = False
     compared: tuple[int, ...] = ()  # integers with which ``#if`` compares it
     names: tuple[str, ...] = ()  # enumerators of an enumeration
@@ -59,6 +60,11 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     }
     nodes = [*(item.node for item in kernel.items), *compiled_with(source, kernel)]
     used = read_names(nodes, templates)
+    indexed = {
+        text_of(child(each, "argument"))
+        for node in nodes
+        for each in walk(node, "subscript_expression")
+    }
     known = declared_names([source.root]) | {one.name for one in kernel.template}
     known |= {*made.numbers, *source.defined}
     sizes = {
@@ -85,6 +91,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
                 only_tested=by_if and name not in asked,
                 is_type=used.get(name, False),
                 is_size=name in sizes,
+                is_array=name in indexed,
                 only_read_by_if=by_if,
                 compared=tuple(sorted(compared)),
             )

@@ -25,6 +25,7 @@ from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import compiled_in, draft_tunables, tuning_hints
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.cuda_text.names import on_device
+from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
@@ -42,7 +43,6 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 class _Draft:
     """What is decided of a kernel."""
 
-    needs: Sequence[Need]
     macros: Mapping[str, str]
     launch: Launch
     sizes: Sizes
@@ -60,7 +60,8 @@ def spec_text(
 
     ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`).
     """
-    needs = needed_macros(source, kernel)
+    every = needed_macros(source, kernel)
+    needs = [one for one in every if not one.is_array]
     if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
         reason = "no name of a spec begins with an underscore: rename it"
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
@@ -75,14 +76,15 @@ def spec_text(
         Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
         for name, value in draft.macros.items()
     ]
+    asked = list(dict.fromkeys([*options, *_options(source, kernel, options)]))
     title = f"{Path(file).stem} {kernel.name}".lower()
     lines = [
-        *_notes(workload, file, source, kernel, [*_left_undefined(needs), *draft.hints]),
+        *_notes(workload, file, source, kernel, [*_undefined(every), *draft.hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
         *section("problem", [*_problem(draft), *_types(source, kernel)]),
         *section("tunables", values, "build tunables become macros of the same name"),
         *(section("macros", macros, "of every build") if macros else []),
-        *lines_of([Line("compiler_options", [*options])] if options else []),
+        *lines_of([Line("compiler_options", asked)] if asked else []),
         *section("arguments", draft.arguments, "in the order of the kernel's parameters"),
         *section("reference", _reference(title, draft.arguments)),
         "variants:",
@@ -122,7 +124,7 @@ def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
     texts |= {one.name: one.name for one in launch.tunables} | host.names(kernel, sizes.renamed)
     shared = shared_bytes(source, kernel, host, launch.block, texts)
     hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
-    return _Draft(needs, macros, launch, sizes, compiled, grid, arguments, shared, hints)
+    return _Draft(macros, launch, sizes, compiled, grid, arguments, shared, hints)
 
 
 def _notes(
@@ -139,12 +141,18 @@ def _notes(
     return [f"# {note}" for note in (*notes, *hints)]
 
 
-def _left_undefined(needs: Sequence[Need]) -> list[str]:
-    """One line about names that ``#ifdef`` and ``defined()`` alone read; none where none does."""
-    names = ", ".join(need.name for need in needs if need.only_tested)
-    if not names:
-        return []
-    return [f"Left undefined, as #ifdef alone reads it: {names}. Define a name under macros."]
+def _undefined(needs: Sequence[Need]) -> list[str]:
+    """One line about names that ``#ifdef`` and ``defined()`` alone read, one about arrays."""
+    tested = ", ".join(need.name for need in needs if need.only_tested)
+    arrays = ", ".join(need.name for need in needs if need.is_array)
+    lines = []
+    if tested:
+        said = f"Left undefined, as #ifdef alone reads it: {tested}."
+        lines.append(f"{said} Define a name under macros.")
+    if arrays:
+        said = f"Nothing declares what is indexed: {arrays}."
+        lines.append(f"{QUESTION[2:]}{said} Add the declaration, or the header that has it.")
+    return lines
 
 
 # Problem and types
@@ -215,6 +223,26 @@ def _switches(source: Source, needs: Sequence[Need]) -> dict[str, str]:
         for name, text in made.beside.items():
             if "'" not in text:
                 found[name] = text if text.isdigit() else f"'{text}'" if text else "1"
+    return found
+
+
+_CONSTEXPR = re.compile(r"\bstd\s*::\s*(min|max|clamp|numeric_limits|array|gcd|lcm)\b")
+"""What the standard library has for the host alone, and nvcc takes as constexpr."""
+
+
+def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
+    """Options that nvcc needs beside those that are given, by what a kernel reads."""
+    items = [item for item in needed_items(source, kernel) if on_device(item)]
+    text = "\n".join(text_of(item.node) for item in (*kernel.items, *items))
+    of_host = any(item.is_function and not item.of_device for item in items)
+    found = []
+    concepts = any(True for _ in walk(source.root, "concept_definition", "requires_clause"))
+    if concepts and not any("std=" in each for each in given):
+        found.append("--std=c++20")
+    if of_host or _CONSTEXPR.search(text):
+        found.append("--expt-relaxed-constexpr")
+    if re.search(r"\]\s*(__host__\s*)?__device__\b", text):
+        found.append("--extended-lambda")
     return found
 
 
