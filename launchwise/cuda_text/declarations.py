@@ -31,44 +31,36 @@ _PARAMETERS = (
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function.
+    """A parameter of a function."""
 
-    ``written`` is its type without qualifiers, ``*`` and ``&``; ``name`` is empty where it has
-    none. ``is_other`` says that it is a pack or a function. ``text`` is the whole of it.
-    """
-
-    name: str
-    written: str
+    name: str  # empty where it has none
+    written: str  # its type without qualifiers, ``*`` and ``&``
     pointers: int
     is_const: bool
-    is_reference: bool = False
-    is_other: bool = False
-    text: str = ""
+    is_reference: bool
+    is_other: bool  # whether it is a pack or a function
+    text: str  # the whole of it
 
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """A parameter of a template: ``kind`` is type, value, pack, template or other."""
+    """A parameter of a template."""
 
     name: str
-    kind: str
+    kind: str  # type, value, pack, template or other
+    text: str
     written: str = ""
     default: str = ""
-    text: str = ""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A declaration outside of functions, with its ``template <...>``.
+    """A declaration outside of functions."""
 
-    ``scope`` are the namespaces around it, '' for one without a name; ``of_class`` says that it is
-    a member of a class.
-    """
-
-    node: Node
+    node: Node  # with its ``template <...>``
     inner: Node
-    scope: tuple[str, ...]
-    of_class: bool = False
+    scope: tuple[str, ...]  # namespaces around it, '' for one without a name
+    of_class: bool = False  # whether it is a member of a class
 
     @property
     def is_function(self) -> bool:
@@ -148,7 +140,6 @@ class Item:
 
     @property
     def is_template(self) -> bool:
-        """Whether it is a template, and no specialisation of one."""
         return bool(self.template)
 
     @property
@@ -159,7 +150,6 @@ class Item:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Of a function."""
         return parameters(self.declarator.arguments)
 
 
@@ -186,26 +176,18 @@ def _parameter(node: Node) -> Parameter:
 
 
 def _template_parameter(node: Node) -> TemplateParameter:
-    text = plain(node)
-    if node.type.startswith("variadic"):
-        return TemplateParameter(_last_name(node), "pack", "", "", text)
-    if node.type == "template_template_parameter_declaration":
-        return TemplateParameter(_last_name(node), "template", "", "", text)
+    text, alone = plain(node), "template_template" in node.type
+    if alone or node.type.startswith("variadic"):
+        names = [text_of(each) for each in walk(node, "identifier", "type_identifier")]
+        return TemplateParameter(names[-1] if names else "", "template" if alone else "pack", text)
     if "type_parameter" in node.type:
         own = next((each for each in node.named_children if each.type == "type_identifier"), None)
-        own = child(node, "name") or own
-        return TemplateParameter(
-            text_of(own), "type", "", text_of(child(node, "default_type")), text
-        )
+        name, default = text_of(child(node, "name") or own), text_of(child(node, "default_type"))
+        return TemplateParameter(name, "type", text, "", default)
     named = declarator(child(node, "declarator"))
     kind = "other" if named.pointers or named.is_reference or named.arguments else "value"
-    written = plain(child(node, "type"))
-    return TemplateParameter(named.name, kind, written, text_of(child(node, "default_value")), text)
-
-
-def _last_name(node: Node) -> str:
-    found = [text_of(each) for each in walk(node, "identifier", "type_identifier")]
-    return found[-1] if found else ""
+    written, default = plain(child(node, "type")), text_of(child(node, "default_value"))
+    return TemplateParameter(named.name, kind, text, written, default)
 
 
 _INSIDE = ("namespace_definition", "linkage_specification", "declaration_list", "ERROR")
@@ -219,10 +201,7 @@ _ITEMS = (
 def items(root: Node, members: bool = False) -> list[Item]:
     """Declarations outside of functions, in the order of the text, those of namespaces included.
 
-    Parameters
-    ----------
-    members
-        Whether members of classes count, behind their class.
+    ``members`` says whether members of classes count, behind their class.
     """
     return list(_items(root, (), False, members))
 

@@ -60,9 +60,8 @@ def condition_of(line: str) -> tuple[str, str]:
 
 def missing_in(word: str, condition: str) -> str:
     """The name that a branch finds undefined."""
-    if word == "ifndef":
-        return condition.split()[0] if condition else ""
-    match = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition) if word == "if" else None
+    patterns = {"ifndef": r"(\S+)", "if": r"!\s*defined\s*\(?\s*(\w+)"}
+    match = re.match(patterns.get(word, "$."), condition)
     return match[1] if match else ""
 
 
@@ -84,19 +83,15 @@ def spans_of(lines: list[str]) -> dict[int, list[int]]:
 
 def is_balanced(lines: list[str], branches: list[int]) -> bool:
     """Whether each branch closes the brackets that it opens."""
-    for start, end in pairwise(branches):
-        text = "\n".join(lines[start + 1 : end])
-        for opening, closing in ("{}", "()", "[]"):
-            if text.count(opening) != text.count(closing):
-                return False
-    return True
+    texts = ["\n".join(lines[start + 1 : end]) for start, end in pairwise(branches)]
+    pairs = (("{", "}"), ("(", ")"), ("[", "]"))
+    return all(text.count(one) == text.count(other) for text in texts for one, other in pairs)
 
 
 @dataclass
 class Guarded:
     """An ``#ifndef`` with nothing but definitions of its name and of others, to their texts."""
 
-    line: int
     guard: str
     members: dict[str, str] = field(default_factory=dict)
 
@@ -113,40 +108,29 @@ class Guarded:
 def guarded(lines: list[str]) -> tuple[dict[str, int], dict[int, Guarded], set[int]]:
     """Macros that are defined only where nothing else did, to their integers.
 
-    Returns
-    -------
     Also groups by the line of their ``#ifndef``, and the lines of their definitions.
     """
     free: dict[str, int] = {}
     groups: dict[int, Guarded] = {}
     within: set[int] = set()
-    missing: list[str] = []
-    group, members = Guarded(0, ""), set[int]()
-    for number, line in enumerate(lines):
-        word, rest = condition_of(line)
-        if word in ("if", "ifdef", "ifndef"):
-            missing.append(missing_in(word, rest))
-            group, members = Guarded(number, missing[-1]), set()
-        elif word in ("elif", "else") and missing:
-            missing[-1], group = "", Guarded(0, "")
-        elif word == "endif" and missing:
-            if group.is_group:
-                groups[group.line] = group
-                within |= members
-                values = {name: INTEGER.fullmatch(text) for name, text in group.members.items()}
-                free |= {name: int(each[1]) for name, each in values.items() if each}
-            group = Guarded(0, "")
-            missing.pop()
-        elif word == "define" and (name := _MACRO.match(rest)):
-            text = rest[name.end() :].strip()
-            group.members[name[0]] = text
-            members.add(number)
-            value = INTEGER.fullmatch(text)
-            if value and name[0] in missing:
-                free.setdefault(name[0], int(value[1]))
+    for start, branches in sorted(spans_of(lines).items()):
+        group = Guarded(missing_in(*condition_of(lines[start])))
+        inner = [number for number in range(start + 1, branches[1]) if lines[number].strip()]
+        places: dict[int, str] = {}
+        for number in inner if group.guard else ():
+            word, rest = condition_of(lines[number])
+            if word == "define" and (name := _MACRO.match(rest)):
+                places[number] = name[0]
+                group.members[name[0]] = rest[name.end() :].strip()
+        is_group = len(branches) == 2 and len(places) == len(inner) and group.is_group
+        if is_group:
+            groups[start] = group
+            within |= {*places}
+        for number, each in places.items():
+            value = INTEGER.fullmatch(group.members[each])
+            if value and (is_group or each == group.guard):
+                free.setdefault(each, int(value[1]))
                 within.add(number)
-        elif line.strip():
-            group = Guarded(0, "")
     return free, groups, within
 
 
@@ -154,18 +138,18 @@ def excluded_by(text: str, kernel: str) -> str:
     """The condition around a kernel that the preprocessor leaves out; '' where none is found."""
     lines = joined(text)
     head = re.compile(rf"\b{re.escape(kernel)}\s*\(")
-    places = [number for number, line in enumerate(lines) if head.search(line)]
-    inner = [
-        branches
-        for branches in spans_of(lines).values()
-        if places and branches[0] < places[0] < branches[-1]
-    ]
+    place = next((number for number, line in enumerate(lines) if head.search(line)), -1)
+    inner = [one for one in spans_of(lines).values() if one[0] < place < one[-1]]
     if not inner:
         return ""
-    branch = max(number for number in max(inner) if number < places[0])
-    word, condition = condition_of(lines[branch])
+    word, condition = condition_of(lines[max(line for line in max(inner) if line < place)])
     name = missing_in(word, condition)
-    defined = [number for number, line in enumerate(lines) if condition_of(line)[0] == "define"]
-    named = [number for number in defined if condition_of(lines[number])[1].split()[:1] == [name]]
-    which = f", which line {named[0] + 1} defines" if named else ""
+    defines = (number for number, line in enumerate(lines, 1) if _defines(line, name))
+    named = next(defines, 0)
+    which = f", which line {named} defines" if named else ""
     return f"#{word} {condition}".rstrip() + which
+
+
+def _defines(line: str, name: str) -> bool:
+    word, rest = condition_of(line)
+    return word == "define" and rest.split()[:1] == [name]

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tree_sitter import Node
 
 from launchwise.cuda_text.declarations import Item
-from launchwise.cuda_text.syntax import (
-    above,
-    child,
-    declarator,
-    declarators,
-    plain,
-    text_of,
-    walk,
-)
+from launchwise.cuda_text.syntax import above, child, declarator, declarators, plain, text_of, walk
 
 CALLS = re.compile(
     r"<<<|\bcuda[A-Z]\w*\s*\(|\b(?:cublas|cufft|curand|cusparse|cusolver|cudnn|nvtx)[A-Z]\w*\s*\("
 )
 """A launch, or a call of the CUDA runtime or of a library of CUDA's."""
+_TAKEN = (
+    *("template_function", "pointer_expression", "init_declarator", "assignment_expression"),
+    *("conditional_expression", "return_statement"),
+)
+"""What holds the name of a function whose address is taken."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,6 @@ class Launch:
     configuration: tuple[Node, ...]
     arguments: tuple[str, ...]
     node: Node
-
-
-_TAKEN = (
-    *("template_function", "pointer_expression", "init_declarator", "assignment_expression"),
-    *("conditional_expression", "return_statement"),
-)
-"""What holds the name of a function whose address is taken."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +54,12 @@ class HostCode:
         """In the order of the text."""
         found = []
         for call in walk(self._root, "call_expression"):
-            given = next(
-                (each for each in call.children if each.type == "kernel_call_syntax"), None
-            )
-            if given is not None:
-                name, template = named(child(call, "function"))
-                sizes = tuple(given.named_children)
-                arguments = _listed(child(call, "arguments"))
-                found.append(Launch(name, template, sizes, arguments, call))
+            for given in call.children:
+                if given.type == "kernel_call_syntax":
+                    name, template = _named(child(call, "function"))
+                    arguments = _listed(child(call, "arguments"))
+                    sizes = tuple(given.named_children)
+                    found.append(Launch(name, template, sizes, arguments, call))
         return found
 
     def template_arguments(self, kernel: str) -> list[tuple[str, ...]]:
@@ -105,7 +93,7 @@ class HostCode:
             names = [one.name for one in item.template]
             if name in names and item.node in list(above(node)):
                 own, place = item.declarator.name, names.index(name)
-                calls = [named(each) for each in walk(self._root, "template_function")]
+                calls = [_named(each) for each in walk(self._root, "template_function")]
                 return [each[place] for one, each in calls if one == own and place < len(each)]
         return self.value(name, node.start_byte) or [name]
 
@@ -129,38 +117,29 @@ class HostCode:
     def pointers_to(self, kernel: str) -> int | None:
         """Where the text first takes the address of a kernel; None where it does not."""
         for node in walk(self._root, "identifier"):
-            parents = ("template_function", "pointer_expression", "init_declarator")
-            taken = (
-                *parents,
-                "assignment_expression",
-                "conditional_expression",
-                "return_statement",
-            )
-            if text_of(node) == kernel and node.parent is not None and node.parent.type in taken:
-                holder = node.parent.parent
-                if holder is None or holder.type != "call_expression":
-                    return node.start_byte
+            holder = node.parent
+            if text_of(node) != kernel or holder is None or holder.type not in _TAKEN:
+                continue
+            if holder.parent is None or holder.parent.type != "call_expression":
+                return node.start_byte
         return None
 
     def sides(self, node: Node, before: int) -> list[str]:
         """Sizes in x, y and z of an expression: a number, a ``dim3``, or the name of one."""
         text = plain(node)
-        if text.isidentifier():
-            earlier = [one for one in self._sets.get(text, ()) if one.place < before]
-            if earlier and earlier[-1].operator == "(" and earlier[-1].values:
-                return list(earlier[-1].values)
-            if earlier and earlier[-1].operator == "(":
-                return self._members(text, before)
-        return _constructed(node) or [text]
-
-    def _members(self, name: str, before: int) -> list[str]:
-        """Sizes of a ``dim3`` that is set member by member: ``block.x = 32;``."""
-        found = {axis: self.value(f"{name}.{axis}", before) for axis in "xyz"}
-        last = max(("xyz".index(axis) + 1 for axis in found if found[axis]), default=0)
-        return [" + ".join(found[axis]) or "1" for axis in "xyz"[:last]]
+        earlier = [one for one in self._sets.get(text, ()) if one.place < before]
+        if not earlier or earlier[-1].operator != "(":
+            return _constructed(node) or [text]
+        if earlier[-1].values:
+            return list(earlier[-1].values)
+        # A `dim3` that is set member by member: `block.x = 32;`.
+        members = [" + ".join(self.value(f"{text}.{axis}", before)) for axis in "xyz"]
+        while members and not members[-1]:
+            members.pop()
+        return [each or "1" for each in members]
 
 
-def named(node: Node | None) -> tuple[str, tuple[str, ...]]:
+def _named(node: Node | None) -> tuple[str, tuple[str, ...]]:
     """Name of a function without namespaces, and its template arguments."""
     while node is not None and node.type in ("qualified_identifier", "parenthesized_expression"):
         node = child(node, "name") or node.named_children[0]
@@ -175,35 +154,24 @@ def _listed(node: Node | None) -> tuple[str, ...]:
 
 def _constructed(node: Node | None) -> list[str]:
     """Parts of ``dim3(a, b)``, ``dim3{a, b}`` or ``{a, b}``; none of anything else."""
-    if node is None:
-        return []
-    kind = text_of(child(node, "function") or child(node, "type"))
-    if node.type in ("initializer_list", "argument_list"):
+    if node is not None and node.type in ("initializer_list", "argument_list"):
         return list(_listed(node))
-    if node.type in ("call_expression", "compound_literal_expression") and kind == "dim3":
+    if text_of(child(node, "function") or child(node, "type")) == "dim3":
         return list(_listed(child(node, "arguments") or child(node, "value")))
     return []
 
 
-def _values(node: Node) -> list[tuple[str, _Set]]:
+def _values(node: Node) -> Iterator[tuple[str, _Set]]:
     """Names that a node gives a value."""
-    if node.type == "assignment_expression":
-        value, operator = child(node, "right"), text_of(child(node, "operator"))
+    if node.type != "declaration":
+        value = child(node, "right") or child(node, "value")
         parts = tuple(_constructed(value))
-        name = plain(child(node, "left"))
-        return [(name, _Set(node.start_byte, "(" if parts else operator, parts or (plain(value),)))]
-    if node.type == "init_declarator":
-        value = child(node, "value")
-        parts = tuple(_constructed(value))
-        made = _Set(node.start_byte, "(" if parts else "=", parts or (plain(value),))
-        return [(declarator(node).name, made)]
-    if text_of(child(node, "type")) != "dim3":
-        return []
-    # `dim3 block(A, B);` reads like a function that takes types.
-    return [
-        (one.name, _Set(node.start_byte, "(", _listed(one.arguments)))
-        for part, one in zip(
-            node.children_by_field_name("declarator"), declarators(node), strict=True
-        )
-        if part.type != "init_declarator"
-    ]
+        operator = "(" if parts else text_of(child(node, "operator")) or "="
+        name = plain(child(node, "left")) or declarator(node).name
+        yield name, _Set(node.start_byte, operator, parts or (plain(value),))
+    elif text_of(child(node, "type")) == "dim3":
+        # `dim3 block(A, B);` reads like a function that takes types.
+        nodes = node.children_by_field_name("declarator")
+        for part, one in zip(nodes, declarators(node), strict=True):
+            if part.type != "init_declarator":
+                yield one.name, _Set(node.start_byte, "(", _listed(one.arguments))

@@ -26,12 +26,8 @@ def identifiers(nodes: Iterable[Node]) -> set[str]:
 def read_names(nodes: Iterable[Node], templates: Mapping[str, Sequence[bool]]) -> dict[str, bool]:
     """Names that are read as values or stand for types, in their order, to whether as types.
 
-    Functions that are called, members and what belongs to a namespace are left out.
-
-    Parameters
-    ----------
-    templates
-        Names of templates to whether each of their parameters is a type.
+    Functions that are called, members and what belongs to a namespace are left out. ``templates``
+    are names of templates to whether each of their parameters is a type.
     """
     found: dict[str, bool] = {}
     for node in nodes:
@@ -58,27 +54,19 @@ def _read(node: Node, templates: Mapping[str, Sequence[bool]]) -> Iterator[tuple
         elif here.type == "qualified_identifier":
             children = [each for each in children if each.child_count]
         elif here.type in ("template_function", "template_type"):
-            yield from _template_arguments(here, templates)
-            children = []
-            listed = child(here, "arguments")
-            for each in listed.named_children if listed is not None else ():
-                children += [] if _lone_name(each) else [each]
+            # A name that stands alone is a value, unless the template takes a type there.
+            types = templates.get(text_of(child(here, "name")), ())
+            listed, children = child(here, "arguments"), []
+            for place, each in enumerate(listed.named_children if listed is not None else ()):
+                if name := _lone_name(each):
+                    yield name, place < len(types) and types[place]
+                else:
+                    children.append(each)
         elif here.type == "call_expression":
             function = child(here, "function")
             if function is not None and function.type == "identifier":
                 children.remove(function)
         waiting += reversed(children)
-
-
-def _template_arguments(
-    node: Node, templates: Mapping[str, Sequence[bool]]
-) -> Iterator[tuple[str, bool]]:
-    """Names that alone are arguments of a template: values, unless the template takes a type."""
-    types = templates.get(text_of(child(node, "name")), ())
-    listed = child(node, "arguments")
-    for place, each in enumerate(listed.named_children if listed is not None else ()):
-        if name := _lone_name(each):
-            yield name, place < len(types) and types[place]
 
 
 def _lone_name(node: Node) -> str:

@@ -7,13 +7,14 @@ which the file does not define, every branch stays, since each belongs to a valu
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launchwise.cuda_text.directives import (
     INTEGER,
@@ -60,47 +61,37 @@ MISSING = f"{_MARK} missing"
 
 @dataclass(frozen=True)
 class Condition:
-    """An ``#if`` that reads names which the file does not define.
+    """An ``#if`` that reads names which the file does not define."""
 
-    ``compared`` are names to the integers that they are compared with; ``first`` and ``last`` the
-    lines of :attr:`Expanded.text` between it and its ``#endif``, from 0.
-    """
-
-    names: frozenset[str]
-    compared: Mapping[str, frozenset[int]]
-    first: int
-    last: int
+    names: set[str]
+    compared: Mapping[str, set[int]]  # names to the integers that they are compared with
+    first: int = 0  # lines of :attr:`Expanded.text` between it and its ``#endif``, from 0
+    last: int = 0
 
 
 @dataclass
 class Expanded:
-    """A CUDA text without directives, its macros expanded.
-
-    ``numbers`` are macros that it sets to an integer; ``free`` those that a build may set, to the
-    integer which the text sets otherwise. ``beside`` are other macros of their groups, to their
-    texts: whoever sets one sets all. ``tested`` are undefined names that ``#ifdef`` and
-    ``defined()`` alone read; ``missing`` are headers that are not there;
-    ``unrolled`` are lines with ``#pragma unroll`` to the names there.
-    """
+    """A CUDA text without directives, its macros expanded."""
 
     text: str = ""
-    numbers: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # macros that it sets to an integer
+    # macros that a build may set, to the integer which the text sets otherwise
     free: dict[str, int] = field(default_factory=dict)
+    # other macros of their groups, to their texts: whoever sets one sets all
     beside: dict[str, str] = field(default_factory=dict)
     conditions: list[Condition] = field(default_factory=list)
+    # undefined names that ``#ifdef`` and ``defined()`` alone read
     tested: list[str] = field(default_factory=list)
+    # lines with ``#pragma unroll`` to the names there
     unrolled: dict[int, list[str]] = field(default_factory=dict)
-    missing: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)  # headers that are not there
 
 
 def expanded(text: str, macros: Mapping[str, str] | None = None) -> Expanded:
     """A CUDA text without comments as g++ preprocesses it, without any header.
 
-    Parameters
-    ----------
-    macros
-        What a build defines, such as ``SIDE`` or ``KERNEL(name)``, to its text; a name that stands
-        for itself may have any value.
+    ``macros`` are what a build defines, such as ``SIDE`` or ``KERNEL(name)``, to its text; a name
+    that stands for itself may have any value.
     """
     return _Marked(joined(text), macros or {}).expanded()
 
@@ -112,21 +103,18 @@ class _Marked:
         self._lines, self._macros = lines, macros
         self._defined = {name.partition("(")[0] for name in macros}
         self._free, self._groups, self._within = guarded(lines)
-        self._plain = self._defines()
-        self._conditions: list[tuple[set[str], dict[str, set[int]]]] = []
-
-    def _defines(self) -> dict[str, list[str]]:
-        """Names of macros that are not free to the texts that the file gives them."""
-        found: dict[str, list[str]] = {}
-        for number, line in enumerate(self._lines):
+        # Macros that are not free to the texts that the file gives them.
+        self._plain: dict[str, list[str]] = {}
+        for number, line in enumerate(lines):
             word, rest = condition_of(line)
             name = _NAME.match(rest)
             if word == "define" and name and number not in self._within:
-                found.setdefault(name[0], []).append(rest[name.end() :].strip())
-        return found
+                self._plain.setdefault(name[0], []).append(rest[name.end() :].strip())
+        self._settable = {*self._free, *(group.guard for group in self._groups.values())}
+        self._conditions: list[Condition] = []
 
     def expanded(self) -> Expanded:
-        names = {*self._free, *(group.guard for group in self._groups.values())} - self._defined
+        names = self._settable - self._defined
         head = [PRELUDE, *(f"#define {name} {name}" for name in names)]
         head += [f"#define {name} {text}" for name, text in self._macros.items()]
         made = "\n".join([*head, f"{_MARK} text", *self._marked()]) + "\n"
@@ -141,14 +129,13 @@ class _Marked:
             if not word and not line.lstrip().startswith("#"):
                 yield line
                 continue
-            if number in spans:
-                branches = spans[number]
+            if branches := spans.get(number):
                 yield from self._asked(branches)
-                names, compared = self._read_values(branches)
-                if names:
+                condition = self._read_values(branches)
+                if condition.names:
                     yield f"{_MARK} if {len(self._conditions)}"
                     ends[branches[-1]] = len(self._conditions)
-                    self._conditions.append((names, compared))
+                    self._conditions.append(condition)
                     if is_balanced(self._lines, branches):
                         dropped |= {*branches}
             if number in dropped:
@@ -191,11 +178,11 @@ class _Marked:
                     yield f"{_MARK} tested {each}"
 
     def _is_unset(self, name: str) -> bool:
-        guards = {group.guard for group in self._groups.values()}
-        known = {*self._plain, *self._free, *self._defined, *guards}
-        return name not in known and not _is_of_platform(name)
+        known = any(name in names for names in (self._plain, self._settable, self._defined))
+        of_platform = _PLATFORM.match(name) and (name.startswith("__") or name.isupper())
+        return not known and not of_platform
 
-    def _read_values(self, branches: list[int]) -> tuple[set[str], dict[str, set[int]]]:
+    def _read_values(self, branches: list[int]) -> Condition:
         """Names without a value that conditions read, and the integers beside them."""
         names: set[str] = set()
         compared: dict[str, set[int]] = {}
@@ -213,7 +200,7 @@ class _Marked:
             for name, value in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
                 if name in unknown:
                     compared.setdefault(name, set()).add(int(value))
-        return names, compared
+        return Condition(names, compared)
 
     def _with_values(self, line: str) -> str:
         """A condition over the values of integers that stand for themselves elsewhere."""
@@ -243,10 +230,8 @@ class _Marked:
                 if kind == "if":
                     begun[said] = len(lines)
                 elif kind == "end" and said in begun:
-                    names, compared = self._conditions[int(said)]
-                    fixed = {name: frozenset(each) for name, each in compared.items()}
-                    condition = Condition(frozenset(names), fixed, begun[said], len(lines))
-                    found.conditions.append(condition)
+                    one = self._conditions[int(said)]
+                    found.conditions.append(replace(one, first=begun[said], last=len(lines)))
                 elif kind == "missing":
                     found.missing.add(said)
                 elif kind == "free" and said not in found.numbers:
@@ -268,27 +253,23 @@ def _preprocessed(text: str) -> str:
     if path is None:
         return text
     command = [path, "-E", "-dD", "-undef", "-nostdinc", "-w", "-x", "c++", "-"]
-    with tempfile.TemporaryFile() as given:
-        given.write(text.encode("utf-8", "replace"))
-        given.seek(0)
-        with subprocess.Popen(
+    with tempfile.TemporaryFile() as output:
+        made = subprocess.run(
             command,
-            stdin=given,
-            stdout=subprocess.PIPE,
+            input=text.encode("utf-8", "replace"),
+            stdout=output,
             stderr=subprocess.DEVNULL,
             preexec_fn=_limited,
-        ) as process:
-            output = process.stdout.read(MOST_BYTES + 1) if process.stdout is not None else b""
-            process.kill()
-    if len(output) > MOST_BYTES or (process.returncode < 0 and not output):
-        raise ExpandsTooFar(f"its macros expand to more than {MOST_BYTES:,} bytes")
-    return output.decode("utf-8", "replace")
+            check=False,
+        )
+        size = output.seek(0, os.SEEK_END)
+        if size >= MOST_BYTES or (made.returncode < 0 and not size):
+            raise ExpandsTooFar(f"its macros expand to more than {MOST_BYTES:,} bytes")
+        output.seek(0)
+        return output.read().decode("utf-8", "replace")
 
 
 def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-
-
-def _is_of_platform(name: str) -> bool:
-    return _PLATFORM.match(name) is not None and (name.startswith("__") or name.isupper())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))

@@ -12,8 +12,6 @@ from tree_sitter import Language, Node, Parser
 
 _QUALIFIED = ("qualified_identifier", "template_function", "operator_name", "destructor_name")
 _NAMES = ("identifier", "field_identifier", "type_identifier", *_QUALIFIED)
-
-
 _UNKNOWN = re.compile(
     r"(\b__(?:global|device)__[^;{}()]*?)\b(?!__)(\w+\s*\([^()]*\))(?=\s*\w+\s*\()"
 )
@@ -91,19 +89,18 @@ def child(node: Node | None, name: str) -> Node | None:
 
 @dataclass(frozen=True)
 class Declarator:
-    """What a declaration says of one name.
-
-    ``sizes`` are the texts in its brackets; ``arguments`` the parameters of a function, ``given``
-    the template arguments behind its name, with ``<>``.
-    """
+    """What a declaration says of one name."""
 
     name: str
     node: Node | None
     pointers: int = 0
     is_reference: bool = False
-    sizes: tuple[str, ...] = ()
-    arguments: Node | None = None
-    given: str = ""
+    sizes: tuple[str, ...] = ()  # texts in its brackets
+    arguments: Node | None = None  # parameters of a function
+    given: str = ""  # template arguments behind its name, with ``<>``
+
+
+_DECLARES = re.compile(rf".*declarator|(?:{'|'.join(_NAMES)})$").match
 
 
 def declarator(node: Node | None) -> Declarator:
@@ -114,20 +111,12 @@ def declarator(node: Node | None) -> Declarator:
         pointers += node.type in ("pointer_declarator", "abstract_pointer_declarator")
         is_reference |= "reference_declarator" in node.type
         if "array_declarator" in node.type:
-            sizes.insert(0, text_of(node.child_by_field_name("size")))
+            sizes.insert(0, text_of(child(node, "size")))
         if "function_declarator" in node.type:
-            arguments = node.child_by_field_name("parameters")
-        inner = node.child_by_field_name("declarator")
-        node = inner or next(
-            (
-                child
-                for child in node.named_children
-                if "declarator" in child.type or child.type in _NAMES
-            ),
-            None,
-        )
-    name = text_of(node)
-    given = ""
+            arguments = child(node, "parameters")
+        named = (one for one in node.named_children if _DECLARES(one.type))
+        node = child(node, "declarator") or next(named, None)
+    name, given = text_of(node), ""
     if node is not None and node.type == "template_function":
         name, given = text_of(child(node, "name")), text_of(child(node, "arguments"))
     return Declarator(name, node, pointers, is_reference, tuple(sizes), arguments, given)

@@ -1,10 +1,14 @@
-"""Types of C++ as types of ``spec.yaml``: numbers, vectors, structures."""
+"""Types of C++ as types of ``spec.yaml``: numbers, vectors, structures, and the names for them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from launchwise.cuda_text.syntax import child, declarator, declarators, has_word, text_of, walk
 
 
 def word_list(*lines: str) -> frozenset[str]:
@@ -29,6 +33,7 @@ NUMBERS: Mapping[str, str] = {
     **{"long long": "int64", "unsigned long long": "uint64"},
     **{"uchar": "uint8", "ushort": "uint16", "uint": "uint32", "ulong": "uint64"},
     **{"size_t": "uint64", "uintptr_t": "uint64", "uintmax_t": "uint64"},
+    **{"longlong": "int64", "ulonglong": "uint64"},
     **{"ptrdiff_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "intmax_t": "int64"},
     **{"clock_t": "int64", "time_t": "int64", "char16_t": "uint16", "char32_t": "uint32"},
     **{"wchar_t": "int32"},
@@ -41,12 +46,6 @@ NUMBERS: Mapping[str, str] = {
 }
 """Type of C++, words in the order ``unsigned long long``, to that of ``spec.yaml``."""
 
-_ELEMENTS = {
-    **{"float": "float32", "double": "float64", "half": "float16", "__half": "float16"},
-    **{"nv_bfloat16": "bfloat16", "__nv_bfloat16": "bfloat16", "char": "int8", "uchar": "uint8"},
-    **{"short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32", "long": "int64"},
-    **{"ulong": "uint64", "longlong": "int64", "ulonglong": "uint64"},
-}
 _COMPLEX = {"cuFloatComplex": "float32", "cuComplex": "float32", "cuDoubleComplex": "float64"}
 
 BYTES: Mapping[str, int] = {
@@ -57,23 +56,21 @@ BYTES: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class Structure:
-    """A structure: its fields to types of ``spec.yaml``, none where not all are numbers.
+    """A structure."""
 
-    ``size`` is in bytes, 0 where unknown. ``is_function`` says that it has ``operator()``.
-    """
-
+    # to types of ``spec.yaml``, none where not all are numbers
     fields: Mapping[str, str] = field(default_factory=dict)
-    size: int = 0
-    is_function: bool = False
+    size: int = 0  # bytes, 0 where unknown
+    is_function: bool = False  # whether it has ``operator()``
 
 
 @dataclass
 class TypeNames:
-    """Names of types that a file gives: aliases to what they stand for, structures, enumerators."""
+    """Names of types that a file gives."""
 
-    aliases: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)  # to what they stand for
     structures: dict[str, Structure] = field(default_factory=dict)
-    enums: dict[str, list[str]] = field(default_factory=dict)
+    enums: dict[str, list[str]] = field(default_factory=dict)  # to their enumerators
 
     def resolved(self, name: str) -> str:
         """What a name stands for in the end."""
@@ -82,7 +79,6 @@ class TypeNames:
         return name
 
     def structure(self, name: str) -> Structure | None:
-        """The structure of that name."""
         return self.structures.get(bare(self.resolved(name)).rpartition("::")[2])
 
     def spec_type(self, written: str) -> tuple[str, int]:
@@ -90,12 +86,8 @@ class TypeNames:
 
         A pair of floats is one complex number.
         """
-        kind, width = self.elements(written)
-        return ("complex64", 1) if (kind, width) == ("float32", 2) else (kind, width)
-
-    def elements(self, written: str) -> tuple[str, int]:
-        """Type of the elements and their number, of a complex number two."""
-        return elements(written, self.aliases)
+        found = elements(written, self.aliases)
+        return ("complex64", 1) if found == ("float32", 2) else found
 
 
 def bare(written: str) -> str:
@@ -128,11 +120,99 @@ def elements(written: str, aliases: Mapping[str, str]) -> tuple[str, int]:
         return NUMBERS[name], 1
     if name in _COMPLEX:
         return _COMPLEX[name], 2
-    if name[-1:] in ("1", "2", "3", "4") and name[:-1] in _ELEMENTS:
-        return _ELEMENTS[name[:-1]], int(name[-1])
+    if name[-1:] in ("1", "2", "3", "4") and name[:-1] in NUMBERS:
+        return NUMBERS[name[:-1]], int(name[-1])
     return "", 1
 
 
 def is_type(word: str) -> bool:
     """Whether CUDA or C++ itself has a type of that name."""
     return word in WORDS or word == "signed" or elements(word, {})[0] != ""
+
+
+_STRUCTURES = ("struct_specifier", "class_specifier", "union_specifier")
+_LAYOUT = ("alignas_qualifier", "attribute_specifier", "ms_declspec_modifier")
+
+
+def type_names(root: Node) -> TypeNames:
+    """Names of types that a text gives, those inside of functions included."""
+    found = TypeNames()
+    for node in walk(root, *_STRUCTURES, "enum_specifier", "type_definition", "alias_declaration"):
+        kind, name = child(node, "type"), text_of(child(node, "name"))
+        if node.type == "alias_declaration":
+            found.aliases[name] = bare(text_of(kind))
+        elif node.type == "type_definition":
+            for each in declarators(node) if child(kind, "body") is None else ():
+                if not (each.sizes or each.arguments):
+                    found.aliases[each.name] = bare(text_of(kind)) + "*" * each.pointers
+        elif child(node, "body") is not None:
+            typedef = node.parent if node.parent and node.parent.type == "type_definition" else None
+            named = [each.name for each in declarators(typedef)] if typedef else []
+            for own in [*([name] if name.isidentifier() else []), *named]:
+                if node.type == "enum_specifier":
+                    scope = f"{own}::" if has_word(node, "class", "struct") else ""
+                    values = [text_of(child(one, "name")) for one in walk(node, "enumerator")]
+                    found.enums[own] = [f"{scope}{value}" for value in values]
+                else:
+                    found.structures[own] = _structure(node, found)
+    return found
+
+
+def _structure(node: Node, names: TypeNames) -> Structure:
+    """Fields of a structure, by the rules of C for their places; none where one is no number."""
+    body = child(node, "body")
+    is_function = any("operator()" in text_of(each) for each in walk(node, "operator_name"))
+    opaque = Structure(is_function=is_function)
+    derived = any(each.type == "base_class_clause" for each in node.children)
+    if body is None or derived or node.type == "union_specifier":
+        return opaque
+    fields: dict[str, str] = {}
+    size, widest = 0, 1
+    for member in body.named_children:
+        found = _fields(member, names)
+        if found is None:
+            return opaque
+        for name, kind in found.items():
+            item = BYTES[kind]
+            fields[name] = kind
+            size, widest = -(-size // item) * item + item, max(widest, item)
+    size = -(-size // widest) * widest
+    return Structure(fields, size, is_function) if fields and _is_usual(node, size) else opaque
+
+
+def _is_usual(node: Node, size: int) -> bool:
+    """Whether fields lie as usual in memory: ``alignas(16)`` of 16 bytes changes nothing."""
+    layout = [each for each in node.children if each.type in _LAYOUT]
+    following = node.next_sibling
+    asked = [text_of(each.named_children[0]) for each in layout if each.named_children]
+    plain = all(each.isdigit() and int(each) and size % int(each) == 0 for each in asked)
+    return plain and len(asked) == len(layout) and getattr(following, "type", "") not in _LAYOUT
+
+
+def _fields(member: Node, names: TypeNames) -> dict[str, str] | None:
+    """Fields of one member to their types; None where one is no plain number."""
+    if any(each.type == "virtual" or text_of(each) == "virtual" for each in member.children):
+        return None
+    if member.type != "field_declaration":
+        return None if member.type == "ERROR" else {}
+    if has_word(member, "static", "constexpr", "friend"):
+        return {}
+    kind = child(member, "type")
+    declared = declarators(member)
+    if kind is not None and kind.type in (*_STRUCTURES, "enum_specifier") and not declared:
+        # A type that is only declared; one without a name has fields of its own.
+        own = child(kind, "name") is not None or kind.type == "enum_specifier"
+        return {} if own else None
+    if any(each.type in ("bitfield_clause", *_LAYOUT) for each in member.children):
+        return None
+    found: dict[str, str] = {}
+    for node, each in zip(member.children_by_field_name("declarator"), declared, strict=True):
+        if each.arguments is not None:
+            if each.pointers or "parenthesized" in str(node):
+                return None  # A pointer to a function.
+            continue
+        element, width = names.spec_type(text_of(kind))
+        if not element or width > 1 or each.pointers or each.sizes or each.is_reference:
+            return None
+        found[declarator(node).name] = element
+    return found

@@ -1,4 +1,4 @@
-"""``launchwise new``: what it writes, and how much of it a person must edit."""
+"""``launchwise new``: what it writes for kernels in many styles, and what a person edits."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from command_line import launchwise
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
+from launchwise.workloads.arguments import TYPES
 from launchwise.workloads.declared.content import Source, shape_of
 from launchwise.workloads.references import called
 from launchwise.workloads.spec import load_spec
@@ -38,7 +39,7 @@ def check(folder: Path) -> None:
     """Insist that the spec of a folder can be loaded and its baseline be launched."""
     spec = load_spec(folder)
     raw = read_yaml(folder / "spec.yaml")
-    assert KEYS <= set(raw) <= {*KEYS, "macros"}
+    assert KEYS <= set(raw) <= {*KEYS, "macros", "compiler_options"}
     problem = {name: (one.values or [100])[0] for name, one in spec.problem.items()}
     baseline = {name: tunable.neutral for name, tunable in spec.tunables.items()} | spec.baseline
     (variant,) = spec.variants.values()
@@ -89,246 +90,6 @@ def test_questions_stand_where_a_person_decides(tmp_path: Path) -> None:
     assert set(asked) == {"w", "h", "output", "input", "call"}
     assert "only read" in asked["input"]
     assert "5 lines with a question" in done.stdout
-
-
-def test_sizes_arrays_and_numbers_of_a_vector_kernel(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        __global__ void vector_add(float *c, const float *a, float const *__restrict__ b, int n) {
-            int i = blockIdx.x * block_size_x + threadIdx.x;
-            if (i < n) c[i] = a[i] + b[i];
-        }
-        """,
-    )
-    assert spec["problem"] == {"n": {"type": "integer", "minimum": 1024, "maximum": 2**28}}
-    assert spec["arguments"] == {
-        "c": {"type": "float32", "shape": ["n"], "role": "output"},
-        "a": {"type": "float32", "shape": ["n"], "fill": "normal"},
-        "b": {"type": "float32", "shape": ["n"], "fill": "normal"},
-        "n": {"type": "int32", "value": "n"},
-    }
-    assert spec["reference"]["call"] == "numpy.add"
-    assert spec["reference"]["given"] == ["a", "b"]
-    variant = spec["variants"]["vector_add"]
-    assert variant["block"] == ["block_size_x"]
-    assert variant["grid"] == ["ceil_div(n, block_size_x)"]
-    assert all(value & (value - 1) == 0 for value in spec["tunables"]["block_size_x"]["values"])
-
-
-def test_a_kernel_without_block_macros_gets_launch_tunables(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        extern "C" __global__ void scale(double *x, double alpha, int rows, int cols) {
-            extern __shared__ double tile[];
-            int i = blockIdx.y * blockDim.y + threadIdx.y;
-            int j = blockIdx.x * blockDim.x + threadIdx.x;
-            x[i * cols + j] *= alpha;
-        }
-        """,
-    )
-    assert {name: one["kind"] for name, one in spec["tunables"].items()} == {
-        "block_size_x": "launch",
-        "block_size_y": "launch",
-    }
-    variant = spec["variants"]["scale"]
-    assert variant["grid"] == ["ceil_div(cols, block_size_x)", "ceil_div(rows, block_size_y)"]
-    assert variant["shared_bytes"] == "8 * block_size_x * block_size_y"
-    assert spec["arguments"]["x"] == {
-        **{"type": "float64", "shape": ["rows", "cols"], "role": "inout", "fill": "normal"}
-    }
-    assert spec["arguments"]["alpha"] == {"type": "float64", "value": 1.0}
-    assert spec["reference"] == {"file": "reference.py:expected", "tolerance": 1e-12}
-
-
-def test_matrices_of_a_product_have_their_shapes(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        #ifndef TILE_DIM
-        #define TILE_DIM 24
-        #endif
-        __global__ void sgemm(int M, int N, int K, const float *A, const float *B, float *C) {
-            __shared__ float a[TILE_DIM][TILE_DIM];
-            int x = blockIdx.x * TILE_DIM + threadIdx.x, y = blockIdx.y * TILE_DIM + threadIdx.y;
-            C[y * N + x] = A[y * K] * B[x];
-        }
-        """,
-    )
-    shapes = {name: spec["arguments"][name]["shape"] for name in "ABC"}
-    assert shapes == {"A": ["M", "K"], "B": ["K", "N"], "C": ["M", "N"]}
-    assert spec["reference"]["call"] == "numpy.matmul"
-    # The file's own value is the baseline's.
-    assert spec["baseline"]["TILE_DIM"] == 24
-    assert spec["variants"]["sgemm"]["block"] == ["TILE_DIM", "TILE_DIM"]
-    assert spec["variants"]["sgemm"]["grid"] == ["ceil_div(N, TILE_DIM)", "ceil_div(M, TILE_DIM)"]
-
-
-def test_a_side_of_the_block_has_values_of_a_side(tmp_path: Path) -> None:
-    body = "int i = blockIdx.y * T + threadIdx.y, j = blockIdx.x * T + threadIdx.x;"
-    for name, values in (("TILE_DIM", [8, 16, 32]), ("BLOCK_SIZE", [8, 16, 32])):
-        text = f"__global__ void k(float *x, int w) {{ {body.replace('T +', f'{name} +')} }}"
-        spec = written(tmp_path, text, name=name.lower())
-        assert spec["tunables"][name]["values"] == values
-        assert spec["variants"]["k"]["block"] == [name, name]
-        assert spec["baseline"][name] == 16
-
-
-def test_tiles_with_rows_of_threads(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        __global__ void transpose(float *out, const float *in, int width, int height) {
-            __shared__ float tile[TILE_DIM][TILE_DIM + 1];
-            int x = blockIdx.x * TILE_DIM + threadIdx.x, y = blockIdx.y * TILE_DIM + threadIdx.y;
-            for (int j = 0; j < TILE_DIM; j += BLOCK_ROWS)
-                tile[threadIdx.y + j][threadIdx.x] = in[y];
-            out[x] = tile[threadIdx.x][threadIdx.y];
-        }
-        """,
-    )
-    variant = spec["variants"]["transpose"]
-    assert variant["block"] == ["TILE_DIM", "BLOCK_ROWS"]
-    assert variant["grid"] == ["ceil_div(width, TILE_DIM)", "ceil_div(height, TILE_DIM)"]
-    assert min(spec["tunables"]["TILE_DIM"]["values"]) >= 16
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_indices_say_which_macro_is_which_side(tmp_path: Path, turned: bool) -> None:
-    row, column = "blockIdx.y * TILE_M + threadIdx.y", "blockIdx.x * TILE_N + threadIdx.x"
-    if turned:
-        row, column = "threadIdx.y + blockIdx.y * TILE_M", "threadIdx.x + blockIdx.x * TILE_N"
-    spec = written(
-        tmp_path,
-        f"""
-        __global__ void matmul(const float *A, const float *B, float *C, int M, int N, int K) {{
-            __shared__ float a[TILE_M][TILE_K], b[TILE_K][TILE_N];
-            int row = {row};
-            int column = {column};
-            C[row * N + column] = A[row * K] * B[column];
-        }}
-        """,
-    )
-    variant = spec["variants"]["matmul"]
-    assert variant["block"] == ["TILE_N", "TILE_M"]
-    assert variant["grid"] == ["ceil_div(N, TILE_N)", "ceil_div(M, TILE_M)"]
-    assert max(spec["tunables"]["TILE_N"]["values"]) > 16
-    assert spec["tunables"]["TILE_K"]["values"] == [1, 2, 4]
-
-
-def test_items_of_a_thread_divide_the_grid(tmp_path: Path) -> None:
-    text = """
-        __global__ void k(float *x, int w, int h) {
-            int i = blockIdx.x * blockDim.x + threadIdx.x;
-            int j = (blockIdx.y * blockDim.y + threadIdx.y) * ROWS;
-            for (int r = 0; r < ROWS; ++r) x[(j + r) * w + i] = 0;
-        }
-        """
-    variant = written(tmp_path, text)["variants"]["k"]
-    assert variant["grid"] == ["ceil_div(w, block_size_x)", "ceil_div(h, block_size_y * ROWS)"]
-
-
-@pytest.mark.parametrize(
-    ("type_", "size"), [("double", 8), ("float", 4), ("long long", 8), ("unsigned char", 1)]
-)
-def test_shared_memory_has_the_size_of_its_type(tmp_path: Path, type_: str, size: int) -> None:
-    text = f"""
-        __global__ void k(float *x, int n) {{
-            extern __shared__ {type_} part[];
-            x[threadIdx.x + blockIdx.x * blockDim.x] = part[threadIdx.x];
-        }}
-        """
-    assert written(tmp_path, text)["variants"]["k"]["shared_bytes"] == f"{size} * block_size_x"
-
-
-def test_a_grid_may_have_more_dimensions_than_the_block(tmp_path: Path) -> None:
-    text = "__global__ void k(float *x, int w, int h) { x[blockIdx.y * w + threadIdx.x] = 0; }"
-    variant = written(tmp_path, text)["variants"]["k"]
-    assert variant["block"] == ["block_size_x"]
-    # blockIdx.x is not read: another block in x would repeat the first.
-    assert variant["grid"] == ["1", "h"]
-
-
-def test_tunables_by_their_names(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        __global__ void k(float *out, int n) {
-            #pragma unroll loop_unroll_factor
-            for (int i = threadIdx.x; i < n; i += BLOCK_SIZE * items_per_thread) {
-                #if use_shuffle == 1
-                out[i] = vector * num_blocks;
-                #endif
-            }
-        }
-        """,
-    )
-    values = {name: one["values"] for name, one in spec["tunables"].items()}
-    assert list(values) == [
-        *("BLOCK_SIZE", "num_blocks", "items_per_thread"),
-        *("vector", "loop_unroll_factor", "use_shuffle"),
-    ]
-    assert values["use_shuffle"] == [0, 1]
-    assert values["items_per_thread"] == values["loop_unroll_factor"] == [1, 2, 4]
-    assert spec["variants"]["k"]["grid"] == ["num_blocks"]
-
-
-def test_a_file_that_sets_its_size_gives_shapes(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        #define image_height 2048
-        #define image_width 4096
-        #define filter_width 17
-        #define pitch (image_width + filter_width - 1)
-        __constant__ float d_filter[filter_width*filter_width];
-        __global__ void blur(float *output, float *input) {
-            int x = blockIdx.x * block_size_x + threadIdx.x, y = blockIdx.y;
-            output[y * image_width + x] = input[y * pitch + x] * d_filter[0];
-        }
-        """,
-    )
-    assert spec["problem"]["n"]["values"] == [4096]
-    assert spec["arguments"]["output"]["shape"] == [2048, 4096]
-    assert spec["arguments"]["filter"] == {
-        **{"type": "float32", "shape": [17, 17], "fill": "normal", "constant": "d_filter"}
-    }
-
-
-def test_sizes_and_types_that_are_compiled_in_are_macros(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """
-        __constant__ double weights[2 * RADIUS + 1];
-        __global__ void k(double *out, int n) {
-            real sum = 0;
-            for (int i = 0; i <= 2 * RADIUS; i++) sum += weights[i] * TILE;
-            out[blockIdx.x * block_size_x + threadIdx.x] = sum;
-        }
-        """,
-    )
-    assert spec["macros"] == {"real": "'float'", "RADIUS": "5"}
-    assert list(spec["tunables"]) == ["block_size_x", "TILE"]
-    assert spec["arguments"]["weights"]["shape"] == [11]
-
-
-def test_names_that_a_spec_cannot_have_are_changed(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        "__global__ void k(float *out, const float *in, const float *_from, int count, int rank,"
-        " int seed_count) { out[threadIdx.x] = in[0] + _from[0]; }",
-    )
-    assert list(spec["arguments"]) == [
-        "out",
-        "in_array",
-        "from_array",
-        "count",
-        "rank",
-        "seed_count",
-    ]
-    # `rank` is no size, and no problem parameter could have that name.
-    assert list(spec["problem"]) == ["count", "seed_count"]
 
 
 Refused = Callable[..., str]
@@ -423,3 +184,158 @@ def test_a_file_in_its_folder_stays_where_it_is(tmp_path: Path) -> None:
     assert launchwise("new", ".", "--from", "k.cu", folder=folder).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == ["k.cu", "spec.yaml"]
     assert read_yaml(folder / "spec.yaml")["workload"] == "mine"
+
+
+CASES: dict[str, Any] = read_yaml(Path(__file__).parent / "data" / "drafts.yaml")
+KNOWS_NEW_WORDS = {"bfloat16", "bool", "complex64"} <= {*TYPES}
+"""Whether the models of a spec read templates, structures and the newer types."""
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the CUDA file, with one above it for headers outside."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_drafts(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = CASES[name]
+    text = case["source"].replace("\n", "\r\n") if case.get("crlf") else case["source"]
+    (make / "kernel.cu").write_bytes(text.encode())
+    for file, content in case.get("files", {}).items():
+        (make / file).parent.mkdir(parents=True, exist_ok=True)
+        (make / file).write_text(content)
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 0
+    spec = read_yaml(make / "mine" / "spec.yaml")
+    lines = (make / "mine" / "spec.yaml").read_text().splitlines()
+    asked = {line.split(":")[0].strip() for line in lines if "  # ? " in line}
+    (variant,) = spec["variants"].values()
+
+    for key in ("grid", "block", "kernel", "shared_bytes"):
+        assert variant.get(key) == case.get(key, variant.get(key))
+    if "tunables" in case:
+        found = [(tunable, one["values"]) for tunable, one in spec["tunables"].items()]
+        wanted = list(case["tunables"].items())
+        assert (found == wanted) if case.get("ordered") else (sorted(found) == sorted(wanted))
+    assert spec.get("compiler_options", []) == case.get("options", [])
+    assert list(spec["arguments"]) == case.get("names", list(spec["arguments"]))
+    for part in ("arguments", "problem", "baseline", "macros", "reference"):
+        for key, wanted in case.get(part, {}).items():
+            assert spec[part][key] == wanted, f"{part}.{key}"
+    for key, part in case.get("asks", {}).items():
+        assert any(line.strip().startswith(f"{key}:") and part in line for line in lines), key
+    assert all(part in "\n".join(lines) for part in case.get("says", ()))
+    assert asked >= {*case.get("open", ())}
+    assert not asked & {*case.get("closed", ())}
+    notes = [line for line in lines if line.startswith("# ?") and " includes " in line]
+    assert len(notes) == len(case.get("notes", ()))
+    said = capsys.readouterr().out
+    if "hints" in case:
+        hints = [line.removeprefix("# To tune ") for line in lines if line.startswith("# To tune")]
+        assert [line.split(",")[0] for line in hints] == case["hints"]
+    for part in case.get("notes", ()):
+        assert any(part in note for note in notes)
+        assert part in said
+    for file in case.get("files", {}):
+        if not file.startswith(".."):
+            assert (make / "mine" / file).read_bytes() == (make / file).read_bytes()
+    if KNOWS_NEW_WORDS or not case.get("new_words"):
+        check(make / "mine")
+
+
+def test_a_file_that_is_not_utf_8_is_read_as_latin_1(make: Path) -> None:
+    (make / "kernel.cu").write_bytes(
+        b'// r\xe9guli\xe8re\n#include "two.h"\n'
+        b"__global__ void k(float *x, int n) { x[blockIdx.x] = TWO; }\n"
+    )
+    (make / "two.h").write_bytes(b"#define TWO 2 // \xb5m\n")
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 0
+    assert (make / "mine" / "two.h").read_bytes() == (make / "two.h").read_bytes()
+    assert list(read_yaml(make / "mine" / "spec.yaml")["tunables"]) == ["block_size_x"]
+
+
+def test_a_header_in_the_folder_that_differs_is_kept(
+    make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (make / "kernel.cu").write_text('#include "two.h"\n__global__ void k(float *x, int n) {}\n')
+    (make / "two.h").write_text("#define TWO 2\n")
+    (make / "mine").mkdir()
+    (make / "mine" / "two.h").write_text("another")
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 2
+    assert capsys.readouterr().err == "launchwise: mine/two.h: exists and differs from two.h\n"
+    assert (make / "mine" / "two.h").read_text() == "another"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("template <class F> __global__ void k(float *x, F f) { x[0] = f(1); }", "is a function"),
+        ("template <typename... A> __global__ void k(A... a) {}", "no single type or number"),
+        ("__global__ void k(const int &n) {}", "a kernel takes no reference"),
+        ("struct S { float m[9]; }; __global__ void k(S s) {}", "not all its fields are numbers"),
+    ],
+)
+def test_what_no_spec_can_say_is_one_line(
+    text: str, said: str, make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (make / "kernel.cu").write_text(text)
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("launchwise: kernel.cu: k: ")
+    assert error.count("\n") == 1
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (
+            "#define HALF\n#ifndef HALF\n__global__ void first(int *x) {}\n#endif\n",
+            ["--kernel", "first"],
+            "--kernel: first stands under #ifndef HALF, which line 1 defines",
+        ),
+        (
+            "#if 0\n__global__ void first(int *x) {}\n#else\n#endif\n",
+            ["--kernel", "first"],
+            "--kernel: first stands under #if 0",
+        ),
+        (
+            "__global__ void first(int *x) { x[0] = _SIDE_; }\n",
+            [],
+            "first: needs _SIDE_, and no name of a spec begins with an underscore: rename it",
+        ),
+        (
+            "#define A x x x x\n#define B A A A A A A A A\n#define C B B B B B B B B\n"
+            "#define D C C C C C C C C C C C C\n#define E D D D D D D D D D D\n"
+            "__global__ void first(int *x) { E; }\n",
+            [],
+            "has an expression of more than 20,000 characters",
+        ),
+    ],
+)
+def test_what_cannot_be_drafted_says_why(
+    text: str, options: list[str], said: str, make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "__global__ void second(int *x) {}\n"
+    (make / "kernel.cu").write_text(text + other)
+    assert main(["new", "mine", "--from", "kernel.cu", *options]) == 2
+    assert capsys.readouterr().err == f"launchwise: kernel.cu: {said}\n"
+
+
+def test_an_extension_of_pytorch_is_told_with_what_to_cut(
+    make: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = "__global__ void k(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 0; }\n"
+    (make / "plain.cu").write_text(kernel)
+    (make / "kernel.cu").write_text(
+        f"// torch\n#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\n{kernel}"
+    )
+    assert main(["new", "other", "--from", "plain.cu"]) == 0
+    assert "PyTorch" not in capsys.readouterr().out
+    assert main(["new", "mine", "--from", "kernel.cu"]) == 0
+    said = capsys.readouterr().out
+    assert "mine/kernel.cu is an extension of PyTorch" in said
+    assert "cut lines 2, 3 and the host code that names torch::" in said

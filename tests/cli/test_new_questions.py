@@ -1,4 +1,4 @@
-"""``launchwise new``: what it asks about a kernel, word by word."""
+"""``launchwise new``: what it asks about a kernel, word by word, and what a person confirms."""
 
 from __future__ import annotations
 
@@ -12,22 +12,6 @@ def line(tmp_path: Path, key: str, name: str = "mine") -> str:
     """The line of a key in the spec that was written."""
     lines = (tmp_path / name / "spec.yaml").read_text().splitlines()
     return next(each.strip() for each in lines if each.strip().startswith(f"{key}:"))
-
-
-def test_a_grid_of_host_code_for_a_kernel_without_bounds_asks_for_multiples(
-    tmp_path: Path,
-) -> None:
-    written(
-        tmp_path,
-        """\
-__global__ void one(float *out, int n) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
-void run(float *x, int count) { one<<<(count + 128 - 1) / 128, 128>>>(x, count); }
-""",
-    )
-    assert line(tmp_path, "grid") == (
-        'grid: ["ceil_div(n, block_size_x)"]  # ? x: as the host code of the file; where sizes '
-        'must fit, constraints: ["n % block_size_x == 0"]'
-    )
 
 
 SHIFTED = """\
@@ -59,49 +43,6 @@ def test_a_bound_of_a_neighbour_is_no_bound_of_the_grid(
     said = line(tmp_path, "grid").replace("block_size_x", "B")
     question = '  # ? x: the kernel has no bound; where sizes must fit, constraints: ["n % B == 0"]'
     assert said == (f'grid: ["{grid}"]' if grid else f'grid: ["ceil_div(n, B)"]{question}')
-
-
-def test_a_kernel_without_bounds_asks_for_multiples_of_its_block(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        """\
-__global__ void flip(unsigned char *out, const unsigned char *in, int width, int height)
-{
-    int x = blockIdx.x * TILE_X + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;
-    out[y * width + x] = 255 - in[y * width + x];
-}
-""",
-    )
-    said = line(tmp_path, "grid")
-    assert 'constraints: ["width % TILE_X == 0"]; y: ' in said
-    assert said.endswith('constraints: ["height % 4 == 0"]')
-
-
-def test_a_name_that_ifdef_alone_reads_stays_undefined(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """\
-__global__ void twice(float *x, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-#if defined(OTHER_VENDOR) && !defined(PLAIN)
-    i ^= 1;
-#endif
-#ifdef SAFE
-    if (i < 0) return;
-#endif
-    if (i < n) x[i] *= 2;
-}
-""",
-    )
-    assert list(spec["tunables"]) == ["block_size_x"]
-    assert "macros" not in spec
-    lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
-    (said,) = (each for each in lines if "undefined" in each)
-    assert said == (
-        "# Left undefined, as #ifdef alone reads it: OTHER_VENDOR, PLAIN, SAFE. "
-        "Define a name under macros."
-    )
 
 
 WALK = """\
@@ -162,28 +103,6 @@ def test_the_block_of_host_code_is_that_of_the_spec(tmp_path: Path, host: str, s
         assert [spec["baseline"][name] for name in ("GX", "GY", "PM", "PN")] == [8, 16, 32, 32]
 
 
-def test_a_block_that_differs_from_that_of_the_host_code_asks(tmp_path: Path) -> None:
-    written(
-        tmp_path,
-        """\
-#define BLOCK_X 64
-__global__ void twice(float *x, int n)
-{
-    int i = blockIdx.x * BLOCK_X + threadIdx.x;
-    if (i < n) x[i] *= 2;
-}
-void run(float *x, int n)
-{
-    dim3 grid, block;
-    block.x = 32;
-    grid.x = n / 64;
-    twice<<<grid, block>>>(x, n);
-}
-""",
-    )
-    assert line(tmp_path, "block") == 'block: ["64"]  # ? x: the host code has 32 threads'
-
-
 @pytest.mark.parametrize(
     ("type_", "size"), [("double", 8), ("float4", 16), ("unsigned char", 1), ("long long", 8)]
 )
@@ -212,33 +131,6 @@ __global__ void plain(double *out, int n)
     )
     (variant,) = written(tmp_path, text, "--kernel", "plain", name="other")["variants"].values()
     assert "shared_bytes" not in variant
-
-
-def test_a_launch_through_a_pointer_counts(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        """\
-#define WARPS 4
-#define THREADS (WARPS * 32)
-template <int PARTS>
-__global__ void sums(float *out, const float *in, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = PARTS * in[i];
-}
-void run(float *out, const float *in, int n)
-{
-    auto chosen = &sums<1>;
-    if (n > 4096) chosen = &sums<2>;
-    dim3 blockDim, gridDim;
-    blockDim.x = THREADS;
-    blockDim.y = 1;
-    gridDim.x = (n + THREADS - 1) / THREADS;
-    chosen<<<gridDim, blockDim, 0, 0>>>(out, in, n);
-}
-""",
-    )
-    assert spec["baseline"]["block_size_x"] == 128
 
 
 KEPT = """\
@@ -271,3 +163,88 @@ def test_an_output_whose_places_a_counter_gives_asks_for_its_length(
     written(tmp_path, KEPT.replace("BODY", body))
     assert "; a counter gives the places: length: data, and compare" in line(tmp_path, "out")
     assert "counter gives" not in line(tmp_path, "all") + line(tmp_path, "counter")
+
+
+ROWS = """\
+#ifndef ROWS
+#define ROWS 64
+#endif
+template <int WIDTH, bool CLAMP, bool USE_CACHE>
+__global__ void row_sums(float *out, const float *in, int n)
+{
+    __shared__ float part[WIDTH];
+    const int first = blockIdx.x * ROWS;
+    const int row = first + threadIdx.x;
+    for (int i = threadIdx.x; i < WIDTH; i += blockDim.x) part[i] = in[i];
+    __syncthreads();
+    if (row < n) {
+        float sum = 0;
+        for (int i = 0; i < WIDTH; i++) sum += part[i] * in[row * WIDTH + i];
+        out[row] = CLAMP ? fminf(sum, 1.0f) : sum;
+    }
+}
+
+template <int W>
+static void launch(float *out, const float *in, int n, bool clamp)
+{
+    if (clamp) row_sums<W, true, true><<<(n + ROWS - 1) / ROWS, ROWS>>>(out, in, n);
+    else row_sums<W, false, true><<<(n + ROWS - 1) / ROWS, ROWS>>>(out, in, n);
+}
+
+void sums(float *out, const float *in, int n, int width, bool clamp)
+{
+    if (width == 48) launch<48>(out, in, n, clamp);
+    else launch<96>(out, in, n, clamp);
+}
+"""
+
+CHANGES = "# ? tunes nothing if it changes the result: then make it a problem parameter with values"
+
+
+def test_a_flag_of_a_template_is_asked_about(tmp_path: Path) -> None:
+    spec = written(tmp_path, ROWS)
+    assert spec["tunables"]["CLAMP"]["values"] == [0, 1]
+    assert line(tmp_path, "CLAMP").endswith(CHANGES)
+    # Its name says how it computes.
+    assert "#" not in line(tmp_path, "USE_CACHE")
+
+
+def test_a_number_of_a_template_has_the_values_of_the_launches(tmp_path: Path) -> None:
+    spec = written(tmp_path, ROWS)
+    assert spec["tunables"]["WIDTH"]["values"] == [48, 96]
+    assert spec["baseline"]["WIDTH"] == 48
+    assert line(tmp_path, "WIDTH").endswith(CHANGES)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_the_side_of_the_block_is_that_of_the_rows(tmp_path: Path, guarded: bool) -> None:
+    source = ROWS if guarded else ROWS.replace("#ifndef ROWS\n", "").replace("#endif\n", "", 1)
+    spec = written(tmp_path, source)
+    (variant,) = spec["variants"].values()
+    side = "ROWS" if guarded else "64"
+    assert variant["block"] == [side]
+    assert variant["grid"] == [f"ceil_div(n, {side})"]
+    assert "block_size_x" not in spec["tunables"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int first = t * items; for (int i = first; i < first + items; i++) if (i < n) out[i] = 1;",
+        "int i = blockIdx.x * items + threadIdx.x; if (i < n) out[i] = 1;",
+    ],
+)
+def test_a_grid_that_leaves_out_the_items_of_a_thread_is_asked_about(
+    tmp_path: Path, body: str
+) -> None:
+    written(
+        tmp_path,
+        f"""\
+__global__ void ones(int *out, int n, int items)
+{{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    {body}
+}}
+""",
+    )
+    assert "# ? x: " in line(tmp_path, "grid")

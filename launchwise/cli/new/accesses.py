@@ -22,18 +22,13 @@ _BRANCHES = ("if_statement", "while_statement", "for_statement")
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A use of an array: r for read, w for written, ? for given away; '' where a pointer moves.
+    """A use of an array: r for read, w for written, ? for given away; '' where a pointer moves."""
 
-    ``index`` is what stands in its brackets, None where nothing does; ``pointer`` what it is
-    indexed through. ``atomic`` is the function of an atomic operation.
-    """
-
-    node: Node
     frame: Frame
-    pointer: Node
-    index: Node | None
+    pointer: Node  # what it is indexed through
+    index: Node | None  # what stands in its brackets, None where nothing does
     use: str
-    atomic: str = ""
+    atomic: str = ""  # the function of an atomic operation
 
 
 class Accesses:
@@ -43,167 +38,168 @@ class Accesses:
         self._body = body
         self._arrays = {one.name for one in body.kernel.parameters if one.pointer}
         self._found: dict[str, list[Access]] = {}
+        self._places: dict[tuple[int, int, frozenset[str]], tuple[str, Polynomial | None]] = {}
         for frame, node in body.nodes("identifier"):
-            parent = node.parent
-            if parent is None or (parent.type.endswith("declarator") and parent.type[:4] != "init"):
-                continue
-            if parent.type == "init_declarator" and child(parent, "declarator") == node:
-                continue
-            array = self.array(node, frame)
-            if array and not self._sets_alias(node, frame):
-                self._found.setdefault(array, []).append(self._access(node, frame))
+            self._read(node, frame)
         for frame, node in body.nodes("type_identifier"):
             # `Random random(seeds[i]);` reads like a function that takes types.
             if frame.depth == 0 and text_of(node) in self._arrays:
                 array = text_of(node)
-                self._found.setdefault(array, []).append(Access(node, frame, node, None, "r"))
+                self._found.setdefault(array, []).append(Access(frame, node, None, "r"))
 
     def of(self, array: str) -> list[Access]:
         """Uses of an array, in the order of the text, those of called functions last."""
         return self._found.get(array, [])
 
-    def array(self, node: Node | None, frame: Frame, depth: int = 0) -> str:
-        """The array that a pointer points into; '' for none of the kernel's."""
-        node = uncast(node) if node is not None else None
+    def place(
+        self, node: Node | None, frame: Frame, keep: frozenset[str] = frozenset(), depth: int = 0
+    ) -> tuple[str, Polynomial | None]:
+        """The array that a pointer points into, '' for none of the kernel's, and how far from its
+        beginning; None if that is unclear."""
         if node is None or depth > 20:
-            return ""
-        if node.type == "identifier":
-            name = text_of(node)
-            defined = self._body.defined.get((frame, name), [])
-            earlier = [one for one in defined if one.place <= node.start_byte]
-            for one in earlier:
-                if one.operator == "=" and (found := self.array(one.value, frame, depth + 1)):
-                    return found
-            if name in frame.given and not earlier:
-                given, outer = frame.given[name]
-                return self.array(given, outer, depth + 1)
-            own = frame.depth == 0 and name in self._arrays
-            return name if own and all(one.operator != "=" for one in earlier) else ""
-        if node.type == "pointer_expression" and text_of(node).startswith("&"):
-            element = child(node, "argument")
-            if element is not None and element.type == "subscript_expression":
-                return self.array(child(element, "argument"), frame, depth + 1)
-        if node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
-            left = self.array(child(node, "left"), frame, depth + 1)
-            return left or self.array(child(node, "right"), frame, depth + 1)
-        return ""
+            return "", None
+        key = (node.id, id(frame), keep)
+        if key not in self._places:
+            self._places[key] = self._place(node, frame, keep, depth)
+        return self._places[key]
 
-    def offset(self, node: Node, frame: Frame, keep: frozenset[str]) -> Polynomial | None:
-        """Elements between the beginning of an array and a pointer; None if unclear."""
-        if _is_recast(node):
-            return None
-        node = uncast(node)
+    def _place(
+        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
+    ) -> tuple[str, Polynomial | None]:
+        outer, node = node, uncast(node)
+        array, offset = "", None
         if node.type == "identifier":
-            name = text_of(node)
-            every = self._body.defined.get((frame, name), [])
-            if not every and name in frame.given:
-                return self.offset(*frame.given[name], keep)
-            if not [one for one in every if one.operator == "="]:
-                return {}
-            if len(every) != 1 or name in self._body.changed:
-                return None
-            return self.offset(every[0].value, frame, keep)
-        if node.type == "pointer_expression":
+            array, offset = self._variable(node, frame, keep, depth)
+        elif node.type == "pointer_expression" and text_of(node).startswith("&"):
             element = child(node, "argument")
             inner, index = child(element, "argument"), child(element, "indices")
-            if inner is None or index is None:
-                return None
-            start = self.offset(inner, frame, keep)
-            more = self._body.value(index.named_children[0], frame, keep)
-            return None if start is None else add(start, more)
-        left, right = child(node, "left"), child(node, "right")
-        if left is None or right is None:
-            return None
-        sign = 1 if text_of(child(node, "operator")) == "+" else -1
-        pointer, other = (left, right) if self.array(left, frame) else (right, left)
-        start = self.offset(pointer, frame, keep)
-        return None if start is None else add(start, self._body.value(other, frame, keep), sign)
+            if inner is not None and index is not None:
+                array, start = self.place(inner, frame, keep, depth + 1)
+                more = self._body.value(index.named_children[0], frame, keep)
+                offset = None if start is None else add(start, more)
+        elif node.type == "binary_expression" and text_of(child(node, "operator")) in "+-":
+            sign = 1 if text_of(child(node, "operator")) == "+" else -1
+            pointer, other = child(node, "left"), child(node, "right")
+            array, start = self.place(pointer, frame, keep, depth + 1)
+            if not array:
+                pointer, other = other, pointer
+                array, start = self.place(pointer, frame, keep, depth + 1)
+            if array and start is not None and other is not None:
+                offset = add(start, self._body.value(other, frame, keep), sign)
+        return array, None if _is_recast(outer) else offset
+
+    def _variable(
+        self, node: Node, frame: Frame, keep: frozenset[str], depth: int
+    ) -> tuple[str, Polynomial | None]:
+        """What a variable or a parameter points to."""
+        name = text_of(node)
+        every = self._body.defined.get((frame, name), [])
+        earlier = [one for one in every if one.place <= node.start_byte]
+        for one in earlier:
+            if one.operator == "=":
+                array, offset = self.place(one.value, frame, keep, depth + 1)
+                if array:
+                    once = len(every) == 1 and name not in self._body.changed
+                    return array, offset if once else None
+        if name in frame.given and not earlier:
+            given, outer = frame.given[name]
+            return self.place(given, outer, keep, depth + 1)
+        own = frame.depth == 0 and name in self._arrays
+        own = own and all(one.operator != "=" for one in earlier)
+        return (name, {}) if own else ("", None)
 
     def index(self, one: Access, keep: frozenset[str] = frozenset()) -> Polynomial | None:
         """Element of an array that is used; None where that is unclear."""
-        start = self.offset(one.pointer, one.frame, keep)
-        if start is None:
-            return None
-        return (
-            start if one.index is None else add(start, self._body.value(one.index, one.frame, keep))
-        )
+        start = self.place(one.pointer, one.frame, keep)[1]
+        if start is None or one.index is None:
+            return start
+        return add(start, self._body.value(one.index, one.frame, keep))
 
-    def _sets_alias(self, node: Node, frame: Frame) -> bool:
-        """Whether an array is named to set a pointer into it, or to call a known function."""
-        here: Node | None = node
-        while here is not None and here.parent is not None:
-            parent = here.parent
-            if parent.type == "init_declarator":
-                return bool(self.array(here, frame))
-            if parent.type == "assignment_expression":
-                left = child(parent, "left")
-                to_name = left is not None and left != here and left.type == "identifier"
-                return to_name and bool(self.array(here, frame))
-            if parent.type == "argument_list":
-                call = parent.parent
-                known = call is not None and self._body.calls(call, frame)
-                return known and bool(self.array(here, frame))
-            if parent.type == "subscript_expression" and child(parent, "argument") != here:
-                return False
-            if parent.type not in _POINTING:
-                return False
-            here = parent
-        return False
+    def _read(self, node: Node, frame: Frame) -> None:
+        """Note the use of an array by its name, or by that of a pointer into it."""
+        parent = node.parent
+        declares = parent is None or parent.type.endswith("declarator")
+        if declares and (parent is None or child(parent, "value") != node):
+            return
+        array = self.place(node, frame)[0]
+        if array and (found := self._access(node, frame)) is not None:
+            self._found.setdefault(array, []).append(found)
 
     def _pointer(self, node: Node, frame: Frame) -> Node:
-        """The largest expression around a name that is still a pointer into its array."""
-        here = node
-        while (parent := here.parent) is not None:
-            sums = parent.type == "binary_expression" and bool(self.array(parent, frame))
+        """The largest expression around a pointer that is still one into the same array."""
+        while (parent := node.parent) is not None:
+            sums = parent.type == "binary_expression" and bool(self.place(parent, frame)[0])
             if parent.type == "argument_list" and _is_cast(parent.parent):
-                here = parent.parent or parent
+                node = parent.parent or parent
             elif sums or parent.type in ("parenthesized_expression", "cast_expression"):
-                here = parent
+                node = parent
             else:
                 break
-        return here
+        return node
 
-    def _access(self, node: Node, frame: Frame) -> Access:
-        here = self._pointer(node, frame)
-        parent = here.parent
-        listed = child(parent, "indices") if child(parent, "argument") == here else None
-        if parent is not None and listed is not None and listed.named_children:
-            return self._used(node, frame, here, listed.named_children[0], parent)
-        dereferenced = text_of(parent).startswith("*") or "field" in getattr(parent, "type", "")
-        if parent is not None and dereferenced and child(parent, "argument") == here:
-            return self._used(node, frame, here, None, parent)
-        atomic = _atomic(parent)
-        if atomic:
-            return Access(node, frame, here, None, "rw", atomic)
-        moves = parent is not None and (
-            parent.type == "update_expression"
-            or (parent.type == "assignment_expression" and child(parent, "left") == here)
-        )
-        return Access(node, frame, here, None, "" if moves else "?")
+    def _sets_alias(self, pointer: Node, frame: Frame) -> bool:
+        """Whether a pointer sets another one, or is given to a known function."""
+        parent = pointer.parent
+        if parent is None or parent.type == "init_declarator":
+            return True
+        if parent.type == "assignment_expression":
+            left = child(parent, "left")
+            return left is not None and left != pointer and left.type == "identifier"
+        return parent.type == "argument_list" and self._body.calls(parent.parent, frame)
 
-    def _used(
-        self, node: Node, frame: Frame, pointer: Node, index: Node | None, element: Node
-    ) -> Access:
-        """A use of an element."""
-        here, parent = element, element.parent
-        while parent is not None and (
-            parent.type == "parenthesized_expression"
-            or (parent.type == "field_expression" and child(parent, "argument") == here)
-            or (parent.type == "subscript_expression" and child(parent, "argument") == here)
+    def _access(self, node: Node, frame: Frame) -> Access | None:
+        """A use by a name; None where that only sets another pointer."""
+        pointer = self._pointer(node, frame)
+        parent = pointer.parent
+        element = parent if child(parent, "argument") == pointer else None
+        listed = child(element, "indices")
+        index = listed.named_children[0] if listed is not None and listed.named_children else None
+        if element is None or not (
+            index is not None or text_of(element).startswith("*") or "field" in element.type
         ):
-            here, parent = parent, parent.parent
-        use, atomic = "r", ""
-        if parent is not None and parent.type == "assignment_expression":
-            if child(parent, "left") == here:
-                use = "w" if text_of(child(parent, "operator")) == "=" else "rw"
-        elif parent is not None and parent.type == "update_expression":
-            use = "rw"
-        elif parent is not None and parent.type == "pointer_expression":
-            use, atomic = "rw", _atomic(parent.parent)
-        elif parent is not None and parent.type == "argument_list":
+            if self._sets_alias(pointer, frame):
+                return None
             atomic = _atomic(parent)
-            use = "rw" if atomic or self._body.changes(parent, here) else "r"
-        return Access(node, frame, pointer, index, use, atomic)
+            moves = parent is not None and (
+                parent.type == "update_expression"
+                or (parent.type == "assignment_expression" and child(parent, "left") == pointer)
+            )
+            use = "rw" if atomic else "" if moves else "?"
+            return Access(frame, pointer, None, use, atomic)
+        while (holder := element.parent) is not None and (
+            holder.type == "parenthesized_expression"
+            or (
+                holder.type in ("field_expression", "subscript_expression")
+                and child(holder, "argument") == element
+            )
+        ):
+            element = holder
+        use, atomic = "r", ""
+        if holder is not None and holder.type == "assignment_expression":
+            if child(holder, "left") == element:
+                use = "w" if text_of(child(holder, "operator")) == "=" else "rw"
+        elif holder is not None and holder.type == "update_expression":
+            use = "rw"
+        elif holder is not None and holder.type == "pointer_expression":
+            address = self._pointer(holder, frame)
+            if self.place(address, frame)[0] and self._sets_alias(address, frame):
+                return None
+            use, atomic = "rw", _atomic(address.parent)
+        elif holder is not None and holder.type == "argument_list":
+            atomic = _atomic(holder)
+            use = "rw" if atomic or self._is_changed(element, holder) else "r"
+        return Access(frame, pointer, index, use, atomic)
+
+    def _is_changed(self, given: Node, listed: Node) -> bool:
+        """Whether a function takes an argument as a reference that it may write."""
+        name = text_of(child(listed.parent, "function")).rpartition("::")[2]
+        parameters = (
+            self._body.functions[name][0].parameters if name in self._body.functions else ()
+        )
+        for node, one in zip(listed.named_children, parameters, strict=False):
+            if node == given:
+                return one.is_reference and not one.is_const
+        return name == "swap"
 
     # Questions
 
@@ -244,23 +240,24 @@ class Accesses:
 
     def is_counted(self, array: str) -> bool:
         """Whether a kernel writes an array where the result of an atomic counter says."""
-        return any(
-            "w" in one.use and one.index is not None and self._counts(one.index, one.frame)
-            for one in self.of(array)
-        )
+        return any("w" in one.use and self._counts(one) for one in self.of(array))
 
-    def _counts(self, node: Node, frame: Frame, depth: int = 0) -> bool:
-        for each in walk(node, "identifier", "field_identifier"):
-            name = text_of(each)
-            if name.removesuffix("_block") in _COUNT:
-                return True
-            if depth < 8:
-                function = self._body.function(name)
-                if function is not None and self._counts(function.body, frame, 8):
-                    return any(True for _ in walk(function.body, "return_statement"))
-                values = [one.value for one in self._body.defined.get((frame, name), ())]
-                if any(self._counts(value, frame, depth + 1) for value in values if value != node):
+    def _counts(self, one: Access) -> bool:
+        """Whether an index is computed from what an atomic counter gives."""
+        seen: set[str] = set()
+        waiting = [one.index] if one.index is not None else []
+        while waiting:
+            names = {
+                text_of(each) for each in walk(waiting.pop(), "identifier", "field_identifier")
+            }
+            for name in names - seen:
+                if name.removesuffix("_block") in _COUNT:
                     return True
+                seen.add(name)
+                waiting += [each.value for each in self._body.defined.get((one.frame, name), ())]
+                function = self._body.functions.get(name)
+                if function is not None and any(walk(function[1], "return_statement")):
+                    waiting.append(function[1])
         return False
 
     def guards_writes(self, comparison: Comparison, arrays: Iterable[str]) -> bool:
@@ -270,18 +267,12 @@ class Accesses:
         """
         start, end = _guarded(comparison.node)
         written = [
-            one.node.start_byte if one.frame is comparison.frame else one.frame.call
+            one.pointer.start_byte if one.frame is comparison.frame else one.frame.call
             for array in arrays
             for one in self.of(array)
             if "w" in one.use
         ]
         return bool(written) and all(start <= place < end for place in written)
-
-
-_POINTING = (
-    *("parenthesized_expression", "cast_expression", "binary_expression", "pointer_expression"),
-    *("subscript_expression", "call_expression"),
-)
 
 
 def _is_cast(node: Node | None) -> bool:

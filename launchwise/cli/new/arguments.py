@@ -1,40 +1,24 @@
-"""Arguments of a first spec: types, shapes, roles and values of a kernel's parameters."""
+"""Arguments of a first spec: types, shapes, roles and values of a kernel's parameters.
+
+Every draft is a value that a spec may hold. Where a person must decide, it carries a question.
+"""
 
 from __future__ import annotations
 
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from launchwise.base.expressions import evaluate
-from launchwise.cli.new import draft
-from launchwise.cli.new.accesses import Accesses
-from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
-from launchwise.cli.new.problem import Sizes
-from launchwise.cli.new.shapes import draft_shape, shape_at, shape_of_atomics
-from launchwise.cli.new.signature import Kernel, Parameter, Source
+from launchwise.cli.new.shapes import PITCH, Reading, Sizes, draft_shape, shape_of_atomics
+from launchwise.cli.new.signature import Parameter
 from launchwise.cli.new.yaml_lines import Line
 
-UNKNOWN_BYTES = 16
+_UNKNOWN_BYTES = 16
 """Bytes of a structure that the file does not show."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What was read of a kernel before its arguments are drafted."""
-
-    source: Source
-    kernel: Kernel
-    indices: Indices
-    accesses: Accesses
-    sizes: Sizes
-    dimensions: int  # of the grid
-    title: str  # names of file and kernel, lower case
-    fixed: Mapping[str, int]  # macros that the file itself sets to integers
-    blocks: Mapping[str, str]  # ``blockIdx.x`` and the like to the number of blocks
+_INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 
 def draft_arguments(reading: Reading) -> list[Line]:
@@ -46,24 +30,29 @@ def draft_arguments(reading: Reading) -> list[Line]:
         lines.append(Line(name, value, "; ".join(filter(None, questions))))
     for one in used_constants(reading.source, reading.kernel):
         shape, question = _constant_shape(one, reading.fixed)
-        value = {"type": one.type or "float32", "shape": shape, "fill": draft.draft_fill(one)}
+        value = {"type": one.type or "float32", "shape": shape, "fill": _fill(one)}
         short = re.sub(r"^(d|c|dev|const)_(?=[A-Za-z])", "", one.name)
         name = _argument_name(short, [line.key for line in lines])
         lines.append(Line(name, {**value, "constant": one.name}, question))
     return lines
 
 
+def _fill(one: Parameter) -> str:
+    """Content of an input."""
+    if "float" in one.type or not (one.type or one.counts):
+        return "normal"
+    return "iota" if _INDICES.search(one.name.lower()) else "uniform"
+
+
 def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
     """Type of a parameter, and a question where the file does not say it."""
-    types = reading.kernel.types
-    if not one.type and one.written in types:
-        return types[one.written], ""
-    if one.type:
-        return one.type, ""
-    structure = reading.source.names.structure(one.written)
+    names, types = reading.source.names, reading.kernel.types
+    if one.type or one.written in types:
+        return one.type or types[one.written], ""
+    structure = names.structure(one.written)
     if structure is not None and structure.fields:
         return dict(structure.fields), ""
-    if reading.source.names.resolved(one.written).rpartition("::")[2] in reading.source.names.enums:
+    if names.resolved(one.written).rpartition("::")[2] in names.enums:
         return "int32", "an enumeration"
     opaque = structure is not None or one.written.startswith(("curand", "cuda"))
     return ("uint8" if opaque else "float32"), f"the file says {one.written}"
@@ -71,22 +60,17 @@ def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
 
 def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
     kind, unclear = _type(one, reading)
-    accesses, sizes, blocks = reading.accesses, reading.sizes, reading.blocks
+    accesses = reading.accesses
     role, question = accesses.role(one)
     atomics = accesses.atomics(one.name)
-    ask = "shape"
     if atomics and not one.const:
-        shape, ask = shape_of_atomics(accesses, one.name, sizes, reading.fixed)
-        if known_shape := shape_at(atomics[0], accesses, reading.indices, sizes, blocks):
-            shape, ask = known_shape, "shape"
+        shape, ask = shape_of_atomics(one.name, reading)
         fill = "zeros"
         if any(re.search("min|cas|and", each.atomic.lower()) for each in atomics):
             question = "what does the array hold before an atomic operation?"
     else:
-        title, dimensions = reading.title, reading.dimensions
-        shape = draft_shape(one, role, title, sizes, dimensions, accesses, reading.indices, blocks)
-        fill = draft.draft_fill(one) if isinstance(kind, str) else ""
-        fill = "uniform" if kind == "uint8" else fill
+        shape, ask = draft_shape(one, reading), "shape"
+        fill = "uniform" if kind == "uint8" else _fill(one) if isinstance(kind, str) else ""
         if accesses.is_single(one.name):
             shape, ask = [one.width] if one.width > 1 else [1], "shape: one element?"
             if role == "output":
@@ -97,7 +81,7 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
             ask = f"{ask}; a counter gives the places: length: data, and compare in any order?"
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)
-        size = known.size if known is not None and known.size else UNKNOWN_BYTES
+        size = known.size if known is not None and known.size else _UNKNOWN_BYTES
         shape, unclear = [*shape, size], f"bytes: sizeof({one.written}) each"
     value: dict[str, Any] = {"type": kind, "shape": shape}
     if role != "input":
@@ -109,17 +93,21 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
 
 def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
     kind, unclear = _type(one, reading)
+    sizes = reading.sizes
     if one.width > 1:
         # A vector by value is a structure with the fields x, y, z and w.
         kind = dict.fromkeys("xyzw"[: one.width], one.type)
-        unclear = ""
     if isinstance(kind, dict):
-        fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
+        fields = {name: _field(one.name, name, each, sizes) for name, each in kind.items()}
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
-    value, question = draft.draft_scalar(one, reading.sizes)
-    if kind in reading.kernel.types.values() and question and not one.counts:
-        value = 1.0
-    return {"type": kind, "value": value}, [unclear, question]
+    value: Any = sizes.renamed.get(one.name)
+    if value is not None:
+        return {"type": kind, "value": value}, [unclear]
+    if PITCH.search(one.name.lower()):
+        value = sizes.axes.get("x", sizes.names[0])
+        return {"type": kind, "value": value}, [unclear, "elements per row"]
+    real = "float" in one.type or (kind in reading.kernel.types.values() and not one.counts)
+    return {"type": kind, "value": 1.0 if real else 1}, [unclear, "value"]
 
 
 def _field(owner: str, name: str, kind: str, sizes: Sizes) -> str:
@@ -147,23 +135,15 @@ def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any]
 
     An array of ``A * B`` elements is one of A rows and B columns: its layout is the same.
     """
-    factors: list[list[str]] = []
-    for size in one.sizes or (("1",),):
-        factors.append([])
-        for token in size:
-            if token == "*" and not {*size} & {*"+-/%("}:
-                factors.append([])
-            else:
-                factors[-1].append(token)
     shape: list[Any] = []
     unclear = not one.type
-    for tokens in factors:
-        text = " ".join(str(fixed.get(token, token)) for token in tokens)
+    for size in one.sizes or (("1",),):
+        text = " ".join(str(fixed.get(token, token)) for token in size)
         text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
-        try:
-            shape.append(int(evaluate(text, {})))
-        except ValueError:
-            shape.append(1)
-            unclear = True
-    shape += [one.width] if one.width > 1 else []
-    return shape, "shape" if unclear else ""
+        for factor in text.split(" * ") if re.fullmatch(r"[\w *]+", text) else [text]:
+            try:
+                shape.append(int(evaluate(factor, {})))
+            except ValueError:
+                shape.append(1)
+                unclear = True
+    return [*shape, *([one.width] if one.width > 1 else [])], "shape" if unclear else ""

@@ -2,64 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from launchwise.cli.new.polynomials import Polynomial, add, multiply, names_of, read, uncast
-from launchwise.cli.new.signature import Function, Kernel, Source
+from launchwise.cli.new.polynomials import Polynomial, add, multiply, read, uncast
+from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
 
-_DEEPEST, _MOST_STEPS, MOST_FRAMES, MOST_NODES = 6, 30, 64, 100_000
+_DEEPEST, _MOST_STEPS, _MOST_FRAMES, _MOST_NODES = 6, 30, 64, 100_000
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _SCOPES = ("compound_statement", "if_statement", *_LOOPS)
-_GROUP_MEMBERS = {
-    **{"thread_index": "threadIdx", "group_index": "blockIdx", "block_index": "blockIdx"},
-    **{"group_dim": "blockDim", "dim_threads": "blockDim", "dim_blocks": "gridDim"},
-}
-_IN_GRID: Polynomial = {("blockDim.x", "blockIdx.x"): 1, ("threadIdx.x",): 1}
-_RANKS: Mapping[tuple[str, str], Polynomial] = {
-    ("this_grid", "thread_rank"): _IN_GRID,
-    ("this_thread_block", "thread_rank"): {("threadIdx.x",): 1},
-    ("this_grid", "size"): {("blockDim.x", "gridDim.x"): 1},
-    ("this_grid", "num_threads"): {("blockDim.x", "gridDim.x"): 1},
-    ("this_thread_block", "size"): {("blockDim.x",): 1},
-    ("this_thread_block", "num_threads"): {("blockDim.x",): 1},
-    ("this_grid", "block_rank"): {("blockIdx.x",): 1},
-}
-"""Groups of threads and their members to what these are in a grid of one dimension."""
+_ASSIGNING = ("init_declarator", "assignment_expression", "update_expression", "pointer_expression")
+BUILT_IN = re.compile(r"\b(?:threadIdx|blockIdx|blockDim)\b")
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A body that runs: that of the kernel, or of a function with what it is given.
-
-    ``call`` is the place in the kernel's own body from which it is called; -1 for that body.
-    """
+    """A body that runs: that of the kernel, or of a function with what it is given."""
 
     body: Node
     given: Mapping[str, tuple[Node, Frame]] = field(default_factory=dict)
+    # place in the kernel's own body from which it is called; -1 for that body
     call: int = -1
     depth: int = 0
 
     def holds(self, node: Node) -> bool:
-        """Whether a node lies in its body."""
         return self.body.start_byte <= node.start_byte < self.body.end_byte
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A place where a variable gets a value: ``operator`` is ``=``, ``+=`` or ``*=``.
-
-    Its value counts from the end of the statement to ``end``. ``known`` says that it is one for the
-    arithmetic of indices: not computed from itself, and no choice of two.
-    """
+    """A place where a variable gets a value, which counts from ``place`` to ``end``."""
 
     place: int
     end: int
-    operator: str
+    operator: str  # ``=``, ``+=`` or ``*=``
     value: Node
+    # whether it is one for the arithmetic of indices: not computed from itself, no choice of two
     known: bool
 
 
@@ -67,18 +49,17 @@ class Body:
     """Bodies that a kernel runs, and the values of their variables."""
 
     def __init__(self, source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> None:
-        self._source, self._fixed = source, fixed
+        self.functions, self._fixed = source.functions, fixed
         self.kernel = kernel
         self.frames = [Frame(item.body) for item in kernel.items if item.body is not None]
         self._calls: dict[tuple[int, Frame], Frame] = {}
         self._depth = 0
         for frame in self.frames:
             for call in walk(frame.body, "call_expression"):
-                if len(self.frames) < MOST_FRAMES and (made := self._called(call, frame)):
+                if len(self.frames) < _MOST_FRAMES and (made := self._called(call, frame)):
                     self._calls[call.id, frame] = made
                     self.frames.append(made)
         self.changed: set[str] = set()
-        self.groups: dict[str, str] = {}
         self.defined: dict[tuple[Frame, str], list[Definition]] = {}
         self._values: dict[tuple[int, int, frozenset[str]], Polynomial] = {}
         for frame, node in self.nodes(*_ASSIGNING):
@@ -90,7 +71,7 @@ class Body:
         for frame in self.frames:
             for node in walk(frame.body, *kinds):
                 count += 1
-                if count > MOST_NODES:
+                if count > _MOST_NODES:
                     return
                 yield frame, node
 
@@ -98,30 +79,18 @@ class Body:
         """The body of the function that is called; None for one that is not known."""
         function = child(call, "function")
         name = child(function, "name") if function and function.type != "identifier" else function
-        known = self._source.functions.get(text_of(name))
+        known = self.functions.get(text_of(name))
         given = child(call, "arguments")
         if known is None or given is None or frame.depth >= _DEEPEST:
             return None
-        named = zip(known.parameters, given.named_children, strict=False)
+        named = zip(known[0].parameters, given.named_children, strict=False)
         place = call.start_byte if frame.depth == 0 else frame.call
-        arguments = {each: (node, frame) for each, node in named}
-        return Frame(known.body, arguments, place, frame.depth + 1)
+        arguments = {each.name: (node, frame) for each, node in named}
+        return Frame(known[1], arguments, place, frame.depth + 1)
 
-    def function(self, name: str) -> Function | None:
-        """A function of the device by its name."""
-        return self._source.functions.get(name)
-
-    def calls(self, call: Node, frame: Frame) -> bool:
+    def calls(self, call: Node | None, frame: Frame) -> bool:
         """Whether a call is that of a function whose body is here."""
-        return (call.id, frame) in self._calls
-
-    def changes(self, arguments: Node, given: Node) -> bool:
-        """Whether a function takes an argument as a reference that it may write."""
-        name = text_of(child(arguments.parent, "function")).rpartition("::")[2]
-        known = self.function(name)
-        places = [each.id for each in arguments.named_children]
-        place = places.index(given.id) if given.id in places else -1
-        return name == "swap" or (known is not None and place in known.changes)
+        return call is not None and (call.id, frame) in self._calls
 
     # Definitions
 
@@ -136,51 +105,35 @@ class Body:
         elif node.type == "pointer_expression":
             if text_of(node).startswith("&") and node.parent and node.parent.type.endswith("_list"):
                 self.changed.add(text_of(child(node, "argument")))
-        else:
-            left, operator = child(node, "left"), text_of(child(node, "operator"))
-            if left is not None and left.type == "identifier":
-                self._keep(frame, node, text_of(left), operator, child(node, "right"))
+        elif (left := child(node, "left")) is not None and left.type == "identifier":
+            operator = text_of(child(node, "operator"))
+            self._keep(frame, node, text_of(left), operator, child(node, "right"))
 
     def _keep(self, frame: Frame, node: Node, name: str, operator: str, value: Node | None) -> None:
         if value is None:
             return
-        for call in walk(value, "call_expression"):
-            group = text_of(child(call, "function")).rpartition("::")[2]
-            if group in ("this_grid", "this_thread_block"):
-                self.groups[name] = group
-        inside = {text_of(each) for each in walk(value, "identifier")}
         in_loop = any(each.type in _LOOPS for each in above(node) if frame.holds(each))
-        own = operator == "=" and name in inside
+        own = operator == "=" and name in {text_of(each) for each in walk(value, "identifier")}
         if operator != "=" or own:
             self.changed.add(name)
-        choice = any(True for _ in walk(value, "conditional_expression"))
-        if operator == "=":
-            known = not choice and (not own or ("threadIdx" in inside and not in_loop))
-        else:
-            built_in = {"threadIdx", "blockIdx", "blockDim"} & inside
-            known = operator in ("+=", "*=") and bool(built_in) and not in_loop and not choice
+        known = not any(True for _ in walk(value, "conditional_expression"))
+        if operator != "=" or own:
+            known &= BUILT_IN.search(text_of(value)) is not None and not in_loop
+            known &= operator in ("=", "+=", "*=")
         end = frame.body.end_byte
         if node.type == "init_declarator":
-            scope = next((each for each in above(node) if each.type in _SCOPES), frame.body)
-            end = scope.end_byte
+            end = next((each for each in above(node) if each.type in _SCOPES), frame.body).end_byte
         definition = Definition(node.end_byte, end, operator, value, known)
         self.defined.setdefault((frame, name), []).append(definition)
 
-    def definitions(self, keep: frozenset[str] = frozenset()) -> Iterator[Polynomial]:
-        """What variables are set to; names in ``keep`` stand for themselves."""
-        for (frame, name), every in self.defined.items():
-            for one in every:
+    def definitions(
+        self, name: str | None = None, keep: frozenset[str] = frozenset()
+    ) -> Iterator[Polynomial]:
+        """What variables, or one of them, are set to; names in ``keep`` stand for themselves."""
+        for (frame, own), every in self.defined.items():
+            for one in every if name in (None, own) else ():
                 if one.known and len(text_of(one.value)) < 800:
-                    yield self._of_definition(frame, name, one, keep)
-
-    def values_of(self, name: str) -> list[Polynomial]:
-        """What a variable is set to, in all bodies."""
-        return [
-            self._of_definition(frame, name, one, frozenset())
-            for (frame, own), every in self.defined.items()
-            for one in every
-            if own == name and one.known
-        ]
+                    yield self._of_definition(frame, own, one, keep)
 
     # Values
 
@@ -201,44 +154,23 @@ class Body:
     ) -> Polynomial | None:
         if node.type == "identifier":
             return self._variable(text_of(node), node.start_byte, frame, keep, divides)
-        if node.type == "field_expression":
-            inner = child(node, "argument")
-            if inner is not None and inner.type == "call_expression":
-                group, member = self._group_member(inner)
-                if group and member in _GROUP_MEMBERS:
-                    return {(f"{_GROUP_MEMBERS[member]}.{text_of(child(node, 'field'))}",): 1}
-            return None
-        known = _RANKS.get(self._group_member(node))
-        if known is not None:
-            return known
         made = self._calls.get((node.id, frame))
-        if made is None:
-            return None
-        returned = list(walk(made.body, "return_statement"))
-        if len(returned) != 1 or not returned[0].named_children:
+        returned = list(walk(made.body, "return_statement")) if made is not None else []
+        if made is None or len(returned) != 1 or not returned[0].named_children:
             return None
         return self.value(returned[0].named_children[0], made, keep, divides)
-
-    def _group_member(self, call: Node) -> tuple[str, str]:
-        """Kind of a group of threads and the member of it that a call names."""
-        function = child(call, "function")
-        if function is None or function.type != "field_expression":
-            return "", ""
-        owner = text_of(child(function, "argument"))
-        return self.groups.get(owner, ""), text_of(child(function, "field"))
 
     def _variable(
         self, name: str, place: int, frame: Frame, keep: frozenset[str], divides: bool
     ) -> Polynomial | None:
         if name == "warpSize":
             return {(): 32}
-        if name in keep or (divides and name in self.changed):
+        if name in keep or self._depth > _MOST_STEPS or (divides and name in self.changed):
             # A sum divides by its end, not by its start.
             return None
-        every = [one for one in self.defined.get((frame, name), ()) if one.place <= place]
-        known = [one for one in every if one.known]
-        if self._depth > _MOST_STEPS:
-            return None
+        known = [
+            one for one in self.defined.get((frame, name), ()) if one.place <= place and one.known
+        ]
         if known:
             # A variable of a loop hides an outer one only there.
             visible = [one for one in known if place < one.end]
@@ -265,26 +197,14 @@ class Body:
         earlier: Polynomial = {(name,): 1} if before is None else before
         return add(earlier, value) if one.operator == "+=" else multiply(earlier, value)
 
-    def axes(self, variable: str) -> set[str]:
-        """Axes of a built-in variable, such as ``blockIdx``, that the kernel reads."""
-        found = axes_in((frame.body for frame in self.frames), variable)
-        for _, node in self.nodes("call_expression"):
-            group = self._group_member(node)
-            names = names_of(_RANKS.get(group, {}))
-            found |= {name[-1] for name in names if name.startswith(f"{variable}.")}
-            if group[0] and _GROUP_MEMBERS.get(group[1]) == variable:
-                found.add(text_of(child(node.parent, "field")) or "x")
-        return found
-
     def shared_arrays(self) -> Iterator[tuple[str, list[Node], Frame]]:
         """Arrays in shared memory: names and lengths."""
         for frame, node in self.nodes("declaration"):
-            if has_word(node, "__shared__"):
-                for each in node.children_by_field_name("declarator"):
-                    sizes = [child(one, "size") for one in walk(each, "array_declarator")]
-                    lengths = [size for size in reversed(sizes) if size is not None]
-                    if lengths:
-                        yield declarator(each).name, lengths, frame
+            for each in node.children_by_field_name("declarator"):
+                sizes = [child(one, "size") for one in walk(each, "array_declarator")]
+                lengths = [size for size in reversed(sizes) if size is not None]
+                if lengths and has_word(node, "__shared__"):
+                    yield declarator(each).name, lengths, frame
 
     def subscripts(self) -> Iterator[tuple[Frame, Node, Node]]:
         """Bodies, what is indexed and the index, of every pair of brackets."""
@@ -295,7 +215,7 @@ class Body:
 
 
 def axes_in(nodes: Iterable[Node], variable: str) -> set[str]:
-    """Axes of a built-in variable that some nodes read."""
+    """Axes of a built-in variable, such as ``blockIdx``, that some nodes read."""
     found: set[str] = set()
     for each in nodes:
         for node in walk(each, "identifier"):
@@ -303,6 +223,3 @@ def axes_in(nodes: Iterable[Node], variable: str) -> set[str]:
                 member = text_of(child(node.parent, "field"))
                 found |= {member} & {*"xyz"} if member else {*"xyz"}
     return found
-
-
-_ASSIGNING = ("init_declarator", "assignment_expression", "update_expression", "pointer_expression")

@@ -34,21 +34,11 @@ MOST_SECONDS = 6
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
-    """Write the spec of a kernel, and copy its file.
+    """Write the spec of a kernel, and copy its file; what was done, one line each.
 
-    Parameters
-    ----------
-    folder
-        Of the workload; it need not exist.
-    file
-        CUDA file, or Python file with functions of Triton or that gives CUDA text to CuPy.
-    name
-        Kernel of the file; the first when left out.
-
-    Returns
-    -------
-    list of str
-        What was done, one line each.
+    ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
+    functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
+    left out.
 
     Raises
     ------

@@ -6,21 +6,20 @@ import re
 
 from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.hosts import HostLaunch
-from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.launches import Launch
-from launchwise.cli.new.polynomials import Polynomial, names_of
-from launchwise.cli.new.problem import Sizes
-from launchwise.cli.new.shapes import length_of
-from launchwise.cli.new.signature import Kernel
-from launchwise.cli.new.tunables import AXES
+from launchwise.cli.new.polynomials import names_of
+from launchwise.cli.new.shapes import Sizes, length_of
 from launchwise.cuda_text.syntax import tokens_of
+from launchwise.cuda_text.types import is_type
+
+_UNBOUNDED = "the kernel has no bound"
 
 
 def draft_grid(
     accesses: Accesses, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
 ) -> tuple[list[str], str]:
     """Blocks per dimension, and a question unless the kernel's bounds say all of them."""
-    kernel = indices.body.kernel
     grid, questions = [], []
     for axis, extent in zip(AXES, launch.extent, strict=False):
         if extent == "0":
@@ -31,17 +30,12 @@ def draft_grid(
             questions.append(f"{axis}: goes on where the other axis ends")
             continue
         length, question = _length(indices, axis, launch, sizes, accesses)
-        unbounded = question == _UNBOUNDED
-        if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
-            grid.append(own)
-            size = re.match(r"ceil_div\((\w+),", own)
-            more = _as_multiple(size[1], extent) if unbounded and size else ""
-            questions.append(f"{axis}: as the host code of the file{more}")
-            continue
-        if unbounded:
-            question = f"{axis}: {_UNBOUNDED}{_as_multiple(length, extent)}"
+        own = _as_on_host(indices, axis, launch, sizes, host) if question else ""
+        multiple = _as_multiple(own or length, extent) if question == _UNBOUNDED else ""
+        length = own or length
         grid.append(length if extent == "1" else f"ceil_div({length}, {extent})")
-        questions.append(question)
+        asked = "as the host code of the file" if own else question
+        questions.append(f"{axis}: {asked}{multiple}" if asked else "")
     named = [one.name for one in launch.tunables if one.role == "grid"]
     if named and grid:
         grid[0] = named[0]
@@ -51,15 +45,11 @@ def draft_grid(
     return grid, "; ".join(filter(None, questions))
 
 
-_UNBOUNDED = "the kernel has no bound"
-
-
 def _as_multiple(length: str, extent: str) -> str:
     """What to do about a kernel that has no bound where blocks have several elements."""
     if extent == "1":
         return ""
-    plain = re.compile(r"\w+")
-    size, block = (text if plain.fullmatch(text) else f"({text})" for text in (length, extent))
+    size, block = (text if re.fullmatch(r"\w+", text) else f"({text})" for text in (length, extent))
     return f'; where sizes must fit, constraints: ["{size} % {block} == 0"]'
 
 
@@ -69,36 +59,34 @@ def _length(
     """Elements along an axis, and a question unless all bounds agree."""
     parameters = indices.body.kernel.parameters
     arrays = [one.name for one in parameters if one.pointer and not one.const]
-    known = [(one.bound, length_of(one.bound, sizes)) for one in indices.bounds(axis)]
-    shorter = [
-        one for one in indices.bounds(axis) if any(factor < 0 for factor in one.bound.values())
-    ]
+    bounds = [(one, length_of(one.bound, sizes)) for one in indices.bounds(axis)]
     # `i < n - 1` around less than all that is written is that of a neighbour.
-    neighbours = [one.bound for one in shorter if not accesses.guards_writes(one, arrays)]
-    texts = [text for bound, text in known if text and bound not in neighbours]
+    texts = [
+        text
+        for one, text in bounds
+        if text and (min(one.bound.values()) > 0 or accesses.guards_writes(one, arrays))
+    ]
     if not texts:
         return _unbounded(indices, axis, launch, sizes), _UNBOUNDED
+    # Bounds that differ by more than a constant.
+    leading = {
+        frozenset((term, factor) for term, factor in one.bound.items() if term)
+        for one, text in bounds
+        if text or names_of(one.bound)
+    }
     question = ""
-    leading = {_leading(bound) for bound, text in known if text}
-    # A bound that is a number is that of a border: `i > 0`.
-    other = [bound for bound, text in known if not text and names_of(bound)]
     if indices.strides_over_grid(axis):
-        question = f"{axis}: a loop strides over the grid, fewer blocks do as well"
-    elif len(leading) > 1 or other:
-        question = f"{axis}: several bounds"
+        question = "a loop strides over the grid, fewer blocks do as well"
+    elif len(leading) > 1 or any(not text and names_of(one.bound) for one, text in bounds):
+        question = "several bounds"
     elif axis not in launch.sure:
-        question = f"{axis}: elements per block"
+        question = "elements per block"
     return min(texts, key=len), question
-
-
-def _leading(bound: Polynomial) -> str:
-    """A bound without its constant."""
-    return repr(sorted((term, factor) for term, factor in bound.items() if term))
 
 
 def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str:
     """Length of an axis without a bound: a size by which its index is not multiplied."""
-    if launch.dimensions > 1 or len(sizes.names) != 2:
+    if len(launch.extent) > 1 or len(sizes.names) != 2:
         return sizes.axes.get(axis, sizes.names[0])
     factors = {name for _, factor in indices.placed(axis) for name in names_of(factor)}
     strides = {sizes.renamed[name] for name in factors & sizes.renamed.keys()}
@@ -106,27 +94,14 @@ def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str
     return others[0] if strides and others else " * ".join(dict.fromkeys(sizes.axes.values()))
 
 
-def _as_on_host(kernel: Kernel, axis: str, launch: Launch, sizes: Sizes, host: HostLaunch) -> str:
-    """Blocks along an axis as the host code of the file has them; '' where that is not plain."""
+def _as_on_host(indices: Indices, axis: str, launch: Launch, sizes: Sizes, host: HostLaunch) -> str:
+    """Elements along an axis as the grid of the host code has them; '' where that is not plain."""
     place = AXES.index(axis)
-    if place >= len(host.grid):
+    names = host.names(indices.body.kernel, sizes.renamed)
+    text = host.grid[place] if place < len(host.grid) else ""
+    tokens = [each for each in tokens_of(text) if each not in "()" and not is_type(each)]
+    match = re.fullmatch(r"(\w+)(?: \* (\w+))? \+ (.+) - 1 / \3", " ".join(tokens))
+    if match is None or match[1] not in names:
         return ""
-    names = {
-        part: sizes.renamed[one.name]
-        for part, one in zip(host.given, kernel.parameters, strict=False)
-        if part.isidentifier() and one.name in sizes.renamed
-    }
-    if host.grid[place].isidentifier():
-        return names.get(host.grid[place], "")
-    text = _CAST.sub("", " ".join(tokens_of(host.grid[place])))
-    if whole := re.fullmatch(r"\( (\(.+) \)", text):
-        text = whole[1]
-    match = re.fullmatch(r"\( (\w+)(?: \* (\w+))? \+ (.+) - 1 \) / (.+)", text)
-    threads = {one.name for one in launch.tunables}
-    if match and match[3] == match[4] and match[1] in names and match[2] in (None, *threads):
-        length = " * ".join(filter(None, [names[match[1]], match[2]]))
-        return f"ceil_div({length}, {launch.extent[place]})"
-    return ""
-
-
-_CAST = re.compile(r"\( (?:(?:unsigned|signed|int|long|size_t|u?int(?:32|64)_t) )+\) ")
+    threads = [one.name for one in launch.tunables if one.name == match[2]]
+    return " * ".join([names[match[1]], *threads]) if bool(match[2]) == bool(threads) else ""

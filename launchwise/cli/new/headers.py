@@ -10,13 +10,12 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.cuda_text.directives import without_comments
 from launchwise.cuda_text.preprocessor import MISSING
-from launchwise.cuda_text.types import word_list
 from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
 
 _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\n]*$', re.MULTILINE
 )
-_TOOLKIT = re.compile(
+_FOREIGN = re.compile(
     r"(cuda|cub|thrust|nv|nvtx3|cooperative_groups|crt)/"
     r"|(curand|cu(blas|fft|sparse|solver|pti|dnn|tensor)|nv(rtc|jpeg|ml|ToolsExt)|npp|nccl)\w*\.\w+$"
     r"|cuda(GL|EGL|VDPAU|Profiler|rt_platform)?(Typedefs)?\.h$|cuComplex\.h$"
@@ -25,30 +24,17 @@ _TOOLKIT = re.compile(
     r"|cooperative_groups\.h|device_(\w+_functions|functions|launch_parameters|types)\.h"
     r"|(vector|driver|texture|surface|library|builtin|channel|math)_(types|functions)\.h"
     r"|sm_\d\d_\w+\.h|math_constants\.h|mma\.h|host_(config|defines)\.h"
-    r"|std\w+\.h$|(math|assert|float|limits|string)\.h$"
+    r"|(std\w+|assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|malloc|math"
+    r"|memory|omp|setjmp|signal|strings?|(tg)?math|time|threads|uchar|unistd|wc(har|type))\.h$"
+    r"|sys/|[a-z_\d]+$"
 )
-"""Headers of the CUDA toolkit and of C: no local files, although some include them in quotes."""
-_STANDARD = word_list(
-    "algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv cfloat",
-    "charconv chrono cinttypes ciso646 climits clocale cmath codecvt compare complex complex.h",
-    "concepts condition_variable coroutine csetjmp csignal cstdalign cstdarg cstdbool cstddef",
-    "cstdint cstdio cstdlib cstring ctgmath ctime ctype.h cuchar cwchar cwctype deque errno.h",
-    "exception execution expected fenv.h filesystem format forward_list fstream functional",
-    "future generator initializer_list inttypes.h iomanip ios iosfwd iostream iso646.h istream",
-    "iterator latch limits list locale locale.h map mdspan memory memory_resource mutex new",
-    "numbers numeric optional ostream print queue random ranges ratio regex scoped_allocator",
-    "semaphore set setjmp.h shared_mutex signal.h source_location span sstream stack stacktrace",
-    "stdexcept stop_token streambuf string string_view strings.h syncstream system_error",
-    "tgmath.h thread time.h tuple type_traits typeindex typeinfo uchar.h unistd.h unordered_map",
-    "unordered_set utility valarray variant vector version wchar.h wctype.h malloc.h memory.h",
-    "omp.h sys/time.h sys/types.h sys/stat.h",
-)
-"""Headers of the standard libraries of C and C++, and common ones of systems."""
+"""Headers of the CUDA toolkit, of C and of C++, whose names have no suffix: no local files,
+although some include them in quotes."""
 _GUARD = re.compile(
     r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
     re.DOTALL,
 )
-MOST_HEADERS = 500
+_MOST_HEADERS = 500
 """More of them are no headers of one kernel."""
 
 
@@ -65,12 +51,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
 
     Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
-    workload may include it.
-
-    Parameters
-    ----------
-    own
-        CUDA text that a file of another language holds; None where the file itself is one.
+    workload may include it. ``own`` is the CUDA text that a file of another language holds.
 
     Raises
     ------
@@ -94,7 +75,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
         return _INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)
 
     def included(name: str, beside: Path, angled: bool) -> str:
-        foreign = _TOOLKIT.match(name) or name in _STANDARD
+        foreign = _FOREIGN.match(name)
         folders = (beside.resolve().parent, top, PROJECT_KERNELS)
         found = None if angled and foreign else _find(name, folders)
         if found is None:
@@ -103,7 +84,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
                 headers.setdefault(name, Header(name, None))
                 return f"{MISSING} {name.replace(' ', '_')}"
             return ""
-        if found in seen or len(seen) > MOST_HEADERS:
+        if found in seen or len(seen) > _MOST_HEADERS:
             return ""
         seen.add(found)
         if found.is_relative_to(top):
@@ -133,20 +114,11 @@ _EXTENSION = re.compile(r"\s*#\s*include\s*[<\"](torch|ATen|c10|pybind11)/")
 
 
 def extension_remark(text: str, file: Path) -> list[str]:
-    """What a person must cut of an extension of PyTorch; nothing for other files.
-
-    Parameters
-    ----------
-    text
-        Of the CUDA file.
-    file
-        Its copy in the folder of the workload.
-    """
-    lines = text.splitlines()
-    includes = [number for number, line in enumerate(lines, 1) if _EXTENSION.match(line)]
-    if not includes:
+    """What a person must cut of an extension of PyTorch, by its text and the place of its copy."""
+    lines = [at for at, line in enumerate(text.splitlines(), 1) if _EXTENSION.match(line)]
+    if not lines:
         return []
-    where = f"line{'s' if includes[1:] else ''} {', '.join(map(str, includes))}"
+    where = f"line{'s' if lines[1:] else ''} {', '.join(map(str, lines))}"
     cut = f"cut {where} and the host code that names torch::, at:: or PYBIND11_MODULE"
     return [f"{file} is an extension of PyTorch, whose headers a build does not find: {cut}"]
 
@@ -155,13 +127,10 @@ def remarks(headers: Sequence[Header], file: str, folder: str) -> list[str]:
     """What a person must do about headers that are not copied to a folder; one line each."""
     found = []
     for one in headers:
+        said = f"{file} includes {one.name}, which"
         if one.path is None:
-            found.append(
-                f"{file} includes {one.name}, which is not there: copy it to {folder}/{one.name}"
-            )
+            found.append(f"{said} is not there: copy it to {folder}/{one.name}")
         elif not one.place:
-            found.append(
-                f"{file} includes {one.name}, which lies outside its folder: copy it to {folder}, "
-                "and name it without .. in the #include"
-            )
+            outside = f"lies outside its folder: copy it to {folder}"
+            found.append(f"{said} {outside}, and name it without .. in the #include")
     return found

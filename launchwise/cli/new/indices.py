@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from launchwise.cli.new.body import Body, Frame
+from launchwise.cli.new.body import Body, Frame, axes_in
 from launchwise.cli.new.polynomials import (
     Polynomial,
     add,
@@ -21,128 +22,108 @@ from launchwise.cli.new.polynomials import (
 )
 from launchwise.cuda_text.syntax import child, text_of
 
+AXES = "xyz"
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-MOST_COMPARISONS = 2_000
+_MOST_COMPARISONS = 2_000
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of an index with a bound: ``index < bound``.
+    """A comparison of an index with a bound: ``index < bound``."""
 
-    ``name`` is the index where it is one name, else empty; ``index`` what it stands for, with
-    everything expanded; ``bound`` the first value that it may not have; ``length`` the same for
-    ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n.
-    """
-
-    name: str
-    index: Polynomial
-    bound: Polynomial
+    name: str  # the index where it is one name, else empty
+    index: Polynomial  # what it stands for, with everything expanded
+    bound: Polynomial  # the first value that it may not have
+    # the same for ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n
     length: Polynomial
     node: Node
     frame: Frame
 
 
 class Indices:
-    """Indices of a kernel.
-
-    ``axes`` are those of ``blockIdx``, ``threadIdx`` and ``blockDim`` that it reads;
-    ``comparisons`` the bounds of indices, in order; ``steps`` the variables that a loop
-    increases, to their step.
-    """
+    """Indices of a kernel."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.axes = {name: body.axes(name) for name in ("blockIdx", "threadIdx", "blockDim")}
+        # axes of built-in variables that the kernel reads
+        bodies = [frame.body for frame in body.frames]
+        self.axes = {name: axes_in(bodies, name) for name in ("blockIdx", "threadIdx", "blockDim")}
+        # variables that a loop increases, to their step
         self.steps: dict[str, Polynomial] = {}
         self.comparisons: list[Comparison] = []
         for frame, node in body.nodes("assignment_expression", "update_expression"):
             self._read_step(frame, node)
         for frame, node in body.nodes("binary_expression"):
-            operator = text_of(child(node, "operator"))
             left, right = child(node, "left"), child(node, "right")
-            if left is None or right is None or len(self.comparisons) > MOST_COMPARISONS:
-                continue
-            if operator in _MIRROR:
-                self._compare(frame, node, left, operator, right)
-
-    def definitions(self, keep: frozenset[str] = frozenset()) -> Iterator[Polynomial]:
-        """What variables of the kernel are set to; names in ``keep`` stand for themselves."""
-        return self.body.definitions(keep)
-
-    def side(self, name: str) -> str:
-        """Axis of the threads for whose index blocks are ``name`` elements apart; or ''."""
-        found = set()
-        for one in self._indices():
-            for axis in "xyz":
-                threads = coefficient(one, f"threadIdx.{axis}")
-                for other in "xyz":
-                    if threads == {(): 1} and coefficient(one, f"blockIdx.{other}") == {(name,): 1}:
-                        found.add(axis)
-        return found.pop() if len(found) == 1 else ""
-
-    def is_square(self, name: str) -> bool:
-        """Whether blocks are ``name`` elements apart along several axes."""
-        found = set()
-        for one in self._indices():
-            for axis in "xyz":
-                if name in names_of(coefficient(one, f"blockIdx.{axis}")):
-                    found.add(axis)
-        return len(found) > 1
-
-    def started_by(self, name: str) -> set[str]:
-        """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
-        starts = self.body.values_of(name)
-        return {axis for one in starts for axis in "xyz" if (f"threadIdx.{axis}",) in one}
+            if text_of(child(node, "operator")) in _MIRROR and left is not None and right:
+                self._compare(frame, node, left, right)
+        self._every = [
+            *body.definitions(),
+            *(one.index for one in self.comparisons),
+            *self.steps.values(),
+            *(index for _, index in self.subscripts()),
+        ]
 
     def placed(self, axis: str) -> Iterator[tuple[Polynomial, Polynomial]]:
         """Indices that depend on ``blockIdx`` along an axis, and its factor in each."""
-        for one in self._indices():
+        for one in self._every:
             if factor := coefficient(one, f"blockIdx.{axis}"):
                 yield one, factor
 
+    def sides(self, every: list[Polynomial] | None = None) -> dict[str, list[Polynomial]]:
+        """Axis of threads to the distances of blocks in indices whose threads are neighbours.
+
+        ``every`` are the indices; all when left out.
+        """
+        found: dict[str, list[Polynomial]] = {axis: [] for axis in AXES}
+        for one in self._every if every is None else every:
+            for axis in AXES:
+                if coefficient(one, f"threadIdx.{axis}") == {(): 1}:
+                    factors = (coefficient(one, f"blockIdx.{other}") for other in AXES)
+                    found[axis] += [factor for factor in factors if factor]
+        return found
+
+    def is_square(self, name: str) -> bool:
+        """Whether blocks are ``name`` elements apart along several axes."""
+        return sum(any(name in names_of(by) for _, by in self.placed(axis)) for axis in AXES) > 1
+
+    def started_by(self, name: str) -> set[str]:
+        """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
+        starts = list(self.body.definitions(name))
+        return {axis for one in starts for axis in AXES if (f"threadIdx.{axis}",) in one}
+
     def loops(self) -> set[str]:
         """Names that bound no index of a thread or block."""
-        found = {name for one in self.comparisons for name in names_of(one.bound)}
-        threads = [one for one in self.comparisons if _depends(one.index)]
-        return found - {name for one in threads for name in names_of(one.bound)}
+        bounds = [(_depends(one.index), names_of(one.bound)) for one in self.comparisons]
+        of_threads = [names for depends, names in bounds if depends]
+        return set().union(*(names for _, names in bounds)) - set().union(*of_threads)
 
     def pitches(self) -> set[str]:
         """Names by which indices of blocks are multiplied."""
-        return {name for axis in "xyz" for _, one in self.placed(axis) for name in names_of(one)}
+        return {name for axis in AXES for _, one in self.placed(axis) for name in names_of(one)}
 
-    def _indices(self) -> Iterator[Polynomial]:
-        """Values of variables and of compared expressions that depend on the block."""
-        yield from self.definitions()
-        yield from (one.index for one in self.comparisons)
-        yield from self.steps.values()
-        yield from (index for _, index in self.subscripts())
-
-    def subscripts(self, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, Polynomial]]:
+    def subscripts(self) -> Iterator[tuple[str, Polynomial]]:
         """Names of what is indexed, and the index."""
         for frame, array, index in self.body.subscripts():
             if len(text_of(index)) < 240:
-                yield text_of(array), self.body.value(index, frame, keep)
+                yield text_of(array), self.body.value(index, frame)
 
     def per_block(self, axis: str) -> list[Polynomial]:
         """Factors of ``blockIdx`` along an axis in indices, the most frequent first."""
-        counted: dict[str, tuple[int, Polynomial]] = {}
-        for one in self._indices():
-            factor = coefficient(one, f"blockIdx.{axis}")
-            if factor and not any(name.startswith("?") for name in names_of(factor)):
-                key = repr(sorted(factor.items()))
-                counted[key] = (counted.get(key, (0, factor))[0] + 1, factor)
-        return [factor for _, factor in sorted(counted.values(), key=lambda pair: -pair[0])]
+        factors = [factor for _, factor in self.placed(axis)]
+        known = [one for one in factors if not any(name[0] == "?" for name in names_of(one))]
+        counted = Counter(tuple(sorted(one.items())) for one in known)
+        return [dict(one) for one, _ in counted.most_common()]
 
     def bounds(self, axis: str) -> list[Comparison]:
         """Comparisons of indices that depend on ``blockIdx`` along an axis alone."""
-        wanted = f"blockIdx.{axis}"
-        others = {f"blockIdx.{each}" for each in "xyz"} - {wanted}
-        return [
-            one
-            for one in self.comparisons
-            if wanted in names_of(one.index)
-            and not others & names_of({term: 1 for term in one.index if not _on_grid(term)})
-        ]
+        found = []
+        for one in self.comparisons:
+            plain = names_of({term: 1 for term in one.index if not _on_grid(term)})
+            others = {each for each in AXES if f"blockIdx.{each}" in plain} - {axis}
+            if f"blockIdx.{axis}" in names_of(one.index) and not others:
+                found.append(one)
+        return found
 
     def goes_on(self, axis: str) -> bool:
         """Whether blocks along an axis go on where those along others end, in every index.
@@ -154,53 +135,42 @@ class Indices:
 
     def strides_over_grid(self, axis: str) -> bool:
         """Whether a loop goes on by the size of the grid along an axis."""
-        return any(
-            f"gridDim.{axis}" in name for step in self.steps.values() for name in names_of(step)
-        )
+        names = {name for step in self.steps.values() for name in names_of(step)}
+        return any(f"gridDim.{axis}" in name for name in names)
 
     def _read_step(self, frame: Frame, node: Node) -> None:
         name = text_of(child(node, "left") or child(node, "argument"))
+        right, operator = child(node, "right"), text_of(child(node, "operator"))
         if not name.isidentifier():
             return
-        right, operator = child(node, "right"), text_of(child(node, "operator"))
-        if node.type == "update_expression":
-            if operator == "++":
-                self.steps.setdefault(name, {(): 1})
+        if operator == "++":
+            self.steps.setdefault(name, {(): 1})
         elif right is not None and operator == "+=":
             self.steps[name] = self.body.value(right, frame)
-        elif right is not None and operator == "=" and right.type == "binary_expression":
+        elif operator == "=" and text_of(child(right, "operator")) == "+":
             step = child(right, "right")
-            is_sum = text_of(child(right, "operator")) == "+"
-            if is_sum and text_of(child(right, "left")) == name and step is not None:
+            if text_of(child(right, "left")) == name and step is not None:
                 self.steps[name] = self.body.value(step, frame)
 
-    def _compare(self, frame: Frame, node: Node, left: Node, operator: str, right: Node) -> None:
+    def _compare(self, frame: Frame, node: Node, left: Node, right: Node) -> None:
+        operator = text_of(child(node, "operator"))
         one, other = self.body.value(left, frame), self.body.value(right, frame)
         if _depends(other) and not _depends(one):
-            left, right, one, other = right, left, other, one
-            operator = _MIRROR[operator]
-        elif _depends(other):
+            left, one, other, operator = right, other, one, _MIRROR[operator]
+        elif _depends(other) or len(self.comparisons) > _MOST_COMPARISONS:
             return
         name = text_of(left) if left.type == "identifier" else ""
         if not _depends(one) and name not in self.steps:
             return
         # `i <= last` and `i > last` exclude what comes after last.
-        bound = dict(other)
-        if operator in ("<=", ">"):
-            bound[()] = bound.get((), 0) + 1
-        length = {term: factor for term, factor in bound.items() if factor}
+        length = add(other, {(): int(operator in ("<=", ">"))})
+        bound = length
         # `i + width < n` as `i < n - width`.
         offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
         if not name or set(offset) == {()}:
-            one = {term: factor for term, factor in one.items() if term not in offset}
-            bound = add(bound, offset, -1)
-        bound = {term: factor for term, factor in bound.items() if factor}
+            one, bound = add(one, offset, -1), add(bound, offset, -1)
         one, bound = _undivided(one, bound)
         self.comparisons.append(Comparison(name, one, bound, length, node, frame))
-
-
-def _itself(node: Node, divides: bool) -> None:
-    """A name that stands for itself."""
 
 
 def _on_grid(term: tuple[str, ...]) -> bool:
@@ -228,6 +198,7 @@ def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomi
             return one, bound
         match = re.fullmatch(r"\? ([^?]+) / ([\w.]+)", term[0])
         if match:
-            inner, divisor = (read(expression(text), _itself) for text in match.groups())
+            texts = (expression(text) for text in match.groups())
+            inner, divisor = (read(text, lambda *_: None) for text in texts)
             return inner, multiply(bound, divisor)
     return one, bound

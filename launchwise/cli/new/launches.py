@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tree_sitter import Node
+
 from launchwise.cli.new.hosts import HostLaunch
-from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.polynomials import Polynomial, coefficient, names_of, written
-from launchwise.cli.new.sides import known_sides, most_threads, side_in_memory
-from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_values, role_of
+from launchwise.cli.new.tunables import Tunable, as_block, axis_of, block_values, role_of
+from launchwise.cuda_text.syntax import child, text_of
 
 
 @dataclass(frozen=True)
@@ -28,37 +30,6 @@ class Launch:
     sure: frozenset[str] = field(default_factory=frozenset)
     question: str = ""  # what a person must decide about the block; empty for nothing
 
-    @property
-    def dimensions(self) -> int:
-        """Dimensions of the grid."""
-        return len(self.extent)
-
-
-def by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> list[Tunable]:
-    """Tunables with the role and the axis that host code and the arithmetic of indices give them.
-
-    A name that stands for a side along two axes says nothing: threads may walk along one of them.
-    """
-    factors = {axis: indices.per_block(axis) for axis in AXES}
-    several = len(indices.axes["threadIdx"]) > 1
-    known = known_sides(indices, tunables, host)
-    changed = []
-    for one in tunables:
-        axis = known.get(one.name) or indices.side(one.name) or side_in_memory(indices, one)
-        own = [
-            axis for axis in AXES if any(one.name in names_of(factor) for factor in factors[axis])
-        ]
-        if axis in known.values() and one.name not in known and one.role in ("side", "tile"):
-            # Threads walk through the part of the result that a block computes.
-            one = replace(one, role="tile", axis=axis, question="")
-        elif axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
-            several_sides = several or one.role != "block"
-            one = as_block(one, axis, several_sides and len(indices.axes["threadIdx"]) > 1)
-        elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
-            one = replace(one, role="tile", axis=own[0], question="")
-        changed.append(one)
-    return changed
-
 
 def draft_launch(
     indices: Indices,
@@ -69,34 +40,164 @@ def draft_launch(
 ) -> Launch:
     """Block and grid.
 
-    Parameters
-    ----------
-    shared_axes
-        Axes of built-in variables that functions of the device read.
-    fixed
-        Macros that the file itself sets to integers.
+    ``shared_axes`` are axes of built-in variables that functions of the device read, ``fixed``
+    macros that the file itself sets to integers.
     """
-    tunables = by_index(indices, tunables, host)
+    tunables = list(_by_index(indices, tunables, host))
     axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
-    block, invented, question = _block(indices, axes, tunables, fixed, host)
+    block, invented, questions = _block(indices, axes, tunables, fixed, host)
     square = _square(tunables, axes)
-    fitting = [
-        _side(one, block) if one.name == square and one.name in block else one for one in tunables
-    ]
-    invented, asked = _limited(invented, block, indices)
-    fitting, more = _limited(fitting, block, indices)
-    differ = _differing(block, fitting, host)
-    question = "; ".join(filter(None, [question, *asked, *more, *differ]))
+    for place, one in enumerate(tunables):
+        if one.name == square and one.name in block:
+            tunables[place] = as_block(one, "", len(block) > 1, block.count(one.name) > 1)
+    every, limited = _limited([*invented, *tunables], block, indices)
+    questions += [*limited, *_differing(block, tunables, host)]
     count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
     extent, sure = [], set()
-    for axis in AXES[:count]:
-        if axis not in axes["blockIdx"]:
-            extent.append("0")
-            continue
-        found = _extent(indices, axis, block, fitting)
-        extent.append(found or (block[AXES.index(axis)] if AXES.index(axis) < len(block) else "1"))
-        sure |= {axis} if found and _is_proven(indices, axis, fitting) else set()
-    return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
+    for axis, side in zip(AXES[:count], [*block, "1", "1"], strict=False):
+        found = _extent(indices, axis, block, every) if axis in axes["blockIdx"] else "0"
+        extent.append(found or side)
+        sure |= {axis} if found and _is_proven(indices, axis, every) else set()
+    return Launch(block, extent, every, frozenset(sure), "; ".join(questions))
+
+
+# Sides of the block
+
+
+def _by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> Iterator[Tunable]:
+    """Tunables with the role and the axis that host code and the arithmetic of indices give them.
+
+    A name that stands for a side along two axes says nothing: threads may walk along one of them.
+    """
+    several = len(indices.axes["threadIdx"]) > 1
+    known = _known_sides(indices, tunables, host)
+    sides = indices.sides()
+    factors = {
+        axis: {name for factor in indices.per_block(axis) for name in names_of(factor)}
+        for axis in AXES
+    }
+    for one in tunables:
+        neighbours = [axis for axis in AXES if {(one.name,): 1} in sides[axis]]
+        alone = neighbours[0] if len(neighbours) == 1 else ""
+        axis = known.get(one.name) or alone or _side_in_memory(indices, one)
+        own = [each for each in AXES if one.name in factors[each]]
+        if axis in known.values() and one.name not in known and one.role in ("side", "tile"):
+            # Threads walk through the part of the result that a block computes.
+            yield replace(one, role="tile", axis=axis, question="")
+        elif axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
+            yield as_block(one, axis, several)
+        elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
+            yield replace(one, role="tile", axis=own[0], question="")
+        else:
+            yield one
+
+
+def _known_sides(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> dict[str, str]:
+    """Tunables to the axis whose threads they number, as host code and steps of loops say.
+
+    The side in ``(i = threadIdx.x; i < n; i += SIDE)``.
+    """
+    names = {one.name for one in tunables}
+    sides = {
+        one.name
+        for one in tunables
+        if one.role in ("other", "block") and not indices.is_square(one.name)
+    }
+    found: dict[str, set[str]] = {}
+    for variable, step in indices.steps.items():
+        for name in sides & names_of(step) if len(step) == 1 else ():
+            if step == {(name,): 1}:
+                found.setdefault(name, set()).update(indices.started_by(variable))
+    for axis, name in zip(AXES, host.sides, strict=False):
+        if name in names and host.sides.count(name) == 1:
+            found[name] = {axis}
+    return {name: axes.pop() for name, axes in found.items() if len(axes) == 1}
+
+
+def _side_in_memory(indices: Indices, one: Tunable) -> str:
+    """Axis of the threads that have an element each in an array of shared memory; or ''."""
+    if one.role != "other" or indices.is_square(one.name) or indices.axes["threadIdx"] != {"x"}:
+        return ""
+    arrays = {
+        name
+        for name, sizes, _ in indices.body.shared_arrays()
+        if [text_of(size) for size in sizes] == [one.name]
+    }
+    threads = {name for name, index in indices.subscripts() if index == {("threadIdx.x",): 1}}
+    return "x" if arrays & threads else ""
+
+
+def _square(tunables: Sequence[Tunable], axes: Mapping[str, set[str]]) -> str | None:
+    """A name without an axis that is the side of the block where no other name is."""
+    blocks = {one.axis for one in tunables if one.role == "block"}
+    for one in tunables:
+        if one.role == "block" and not one.axis:
+            return one.name
+    tile = next((one.name for one in tunables if one.role == "tile" and not one.axis), "")
+    items = re.search(r"per_|items|coarsen|work_|wpt|ipt", tile.lower())
+    return None if items or axes["blockDim"] or "x" in blocks else tile or None
+
+
+def _block(
+    indices: Indices,
+    axes: Mapping[str, set[str]],
+    tunables: Sequence[Tunable],
+    fixed: Mapping[str, int],
+    host: HostLaunch,
+) -> tuple[list[str], list[Tunable], list[str]]:
+    """Sides of the block, launch tunables for those without a name, and questions."""
+    blocks = {one.axis: one.name for one in reversed(tunables) if one.role == "block"}
+    threads = axes["threadIdx"] | axes["blockDim"] | {axis for axis in blocks if axis}
+    count = max((AXES.index(axis) + 1 for axis in threads), default=1)
+    square = _square(tunables, axes)
+    literal = {axis_of(name): str(fixed[name]) for name in fixed if role_of(name) == "block"}
+    product = _threads_of_a_product(tunables) if count == 1 and not axes["blockDim"] else ""
+    block, invented, questions = [], [], []
+    for axis, given in zip(AXES[:count], [*host.block, None, None, None], strict=False):
+        side = blocks.get(axis) or product or square or literal.get(axis) or literal.get("")
+        side = side or _fixed_side(indices, axis, axes, given)
+        if product and side == product:
+            questions.append("threads of the block")
+        if not side:
+            side = f"block_size_{axis}"
+            values, start = block_values(axis, several=count > 1)
+            if given is not None and 1 <= given <= 1024:
+                values, start = sorted({*values, given}), given
+            invented.append(Tunable(side, "launch", values, start, "block", axis))
+            if axis in axes["threadIdx"] and axis not in axes["blockDim"]:
+                questions.append(f"threads along {axis}: blockDim.{axis} is not read")
+        block.append(side)
+    return block, invented, questions
+
+
+def _threads_of_a_product(tunables: Sequence[Tunable]) -> str:
+    """Threads of a matrix product whose threads compute TM x TN elements of BM x BN."""
+    by_name = {one.name.lower(): one.name for one in tunables}
+    names = [by_name.get(name) for name in ("bm", "bn", "tm", "tn")]
+    return "" if None in names else "{} * {} // ({} * {})".format(*names)
+
+
+def _fixed_side(
+    indices: Indices, axis: str, axes: Mapping[str, set[str]], given: int | None
+) -> str:
+    """Side of the block that the kernel writes as a number: ``blockIdx.x * 256 + threadIdx.x``.
+
+    ``given`` are the threads of the launch, fewer where each computes several elements.
+    """
+    every = None
+    if axis in axes["blockDim"]:
+        if any(f"blockDim.{axis}" in names_of(by) for one in AXES for _, by in indices.placed(one)):
+            return ""
+        # Loops may go on by blockDim: only an index that no loop changes says the side.
+        every = list(indices.body.definitions(keep=frozenset(indices.steps)))
+    found = {one[()] for one in indices.sides(every)[axis] if set(one) == {()}}
+    side = found.pop() if len(found) == 1 else 0
+    if not 1 < side <= 1024:
+        return ""
+    return str(given if given is not None and 1 <= given < side and side % given == 0 else side)
+
+
+# What limits the block
 
 
 def _differing(
@@ -114,7 +215,7 @@ def _limited(
     tunables: Sequence[Tunable], block: Sequence[str], indices: Indices
 ) -> tuple[list[Tunable], list[str]]:
     """Sides of the block for which arrays in shared memory have room, and questions."""
-    room = most_threads(indices)
+    room = _most_threads(indices)
     limited, questions = [], []
     for one in tunables:
         sides = [axis for axis, side in zip(AXES, block, strict=False) if side == one.name]
@@ -127,93 +228,37 @@ def _limited(
     return limited, questions
 
 
-def _square(tunables: Sequence[Tunable], axes: Mapping[str, set[str]]) -> str | None:
-    """A name without an axis that is the side of the block where no other name is."""
-    blocks: dict[str, str] = {}
-    for one in tunables:
-        if one.role == "block":
-            blocks.setdefault(one.axis, one.name)
-    tile = next((one.name for one in tunables if one.role == "tile" and not one.axis), None)
-    if tile is not None and re.search(r"per_|items|coarsen|work_|wpt|ipt", tile.lower()):
-        tile = None
-    return blocks.get("") or (tile if not axes["blockDim"] and "x" not in blocks else None)
+def _most_threads(indices: Indices) -> dict[str, tuple[int, str]]:
+    """Axis to the threads that arrays of fixed length have room for, and to such an array.
 
-
-def _block(
-    indices: Indices,
-    axes: Mapping[str, set[str]],
-    tunables: Sequence[Tunable],
-    fixed: Mapping[str, int],
-    host: HostLaunch,
-) -> tuple[list[str], list[Tunable], str]:
-    """Sides of the block, launch tunables for those without a name, and a question."""
-    blocks: dict[str, str] = {}
-    for one in tunables:
-        if one.role == "block":
-            blocks.setdefault(one.axis, one.name)
-    threads = axes["threadIdx"] | axes["blockDim"] | {axis for axis in blocks if axis}
-    count = max((AXES.index(axis) + 1 for axis in threads), default=1)
-    square = _square(tunables, axes)
-    literal = {axis_of(name): str(fixed[name]) for name in fixed if role_of(name) == "block"}
-    product = _threads_of_a_product(tunables) if count == 1 and not axes["blockDim"] else ""
-    block, invented, questions = [], [], []
-    for place, axis in enumerate(AXES[:count]):
-        known = blocks.get(axis) or product or square or literal.get(axis) or literal.get("")
-        known = known or _launched_side(_fixed_side(indices, axis, axes), host, place)
-        if product and known == product:
-            questions.append("threads of the block")
-        if known is None:
-            name = f"block_size_{axis}"
-            values, start = block_values(axis, several=count > 1)
-            given = host.block[place] if place < len(host.block) else None
-            if given is not None and 1 <= given <= 1024:
-                values, start = sorted({*values, given}), given
-            invented.append(Tunable(name, "launch", values, start, "block", axis))
-            if axis in axes["threadIdx"] and axis not in axes["blockDim"]:
-                questions.append(f"threads along {axis}: blockDim.{axis} is not read")
-            known = name
-        block.append(known)
-    return block, invented, "; ".join(questions)
-
-
-def _launched_side(side: str | None, host: HostLaunch, place: int) -> str | None:
-    """Threads of the launch where each computes several elements along a fixed side."""
-    threads = host.block[place] if place < len(host.block) else None
-    if side is None or threads is None or not 1 <= threads < int(side) or int(side) % threads:
-        return side
-    return str(threads)
-
-
-def _threads_of_a_product(tunables: Sequence[Tunable]) -> str:
-    """Threads of a matrix product whose threads compute TM x TN elements of BM x BN."""
-    by_name = {one.name.lower(): one.name for one in tunables}
-    names = [by_name.get(name) for name in ("bm", "bn", "tm", "tn")]
-    if None in names:
-        return ""
-    return "{} * {} // ({} * {})".format(*names)
-
-
-def _fixed_side(indices: Indices, axis: str, axes: Mapping[str, set[str]]) -> str | None:
-    """Side of the block that the kernel writes as a number: ``blockIdx.x * 256 + threadIdx.x``."""
-    placed = [(one, factor) for other in AXES for one, factor in indices.placed(other)]
-    if axis in axes["blockDim"]:
-        if any(f"blockDim.{axis}" in names_of(factor) for _, factor in placed):
-            return None
-        # Loops may go on by blockDim: only an index that no loop changes says the side.
-        plain = list(indices.definitions(frozenset(indices.steps)))
-        placed = [
-            (one, factor)
-            for one in plain
-            for other in AXES
-            if (factor := coefficient(one, f"blockIdx.{other}"))
-        ]
-    found = {
-        factor[()]
-        for one, factor in placed
-        if set(factor) == {()} and coefficient(one, f"threadIdx.{axis}") == {(): 1}
+    Arrays that threads index under a bound of their own, such as ``threadIdx.x < 32``, say nothing.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    body = indices.body
+    bounded = [one.index for one in indices.comparisons if set(one.bound) <= {()}]
+    lengths = {
+        name: [body.value(size, frame) for size in sizes]
+        for name, sizes, frame in body.shared_arrays()
     }
-    side = found.pop() if len(found) == 1 else 0
-    return str(side) if 1 < side <= 1024 else None
+    for frame, array, node in body.subscripts():
+        name: Node | None = array
+        place, index = 0, body.value(node, frame)
+        while name is not None and name.type == "subscript_expression":
+            place, name = place + 1, child(name, "argument")
+        terms = [term for term in index if term]
+        length = lengths.get(text_of(name), [])[place : place + 1]
+        if not length or set(length[0]) != {()} or len(terms) != 1 or len(terms[0]) != 1:
+            continue
+        variable, _, axis = terms[0][0].partition(".")
+        step = index[terms[0]]
+        if variable == "threadIdx" and step > 0 and {terms[0]: 1} not in bounded:
+            most = (length[0][()] - index.get((), 0) - 1) // step + 1
+            if 1 < most < found.get(axis, (1025, ""))[0]:
+                found[axis] = most, text_of(name)
+    return found
+
+
+# Elements per block
 
 
 def _extent(indices: Indices, axis: str, block: Sequence[str], tunables: Sequence[Tunable]) -> str:
@@ -224,16 +269,16 @@ def _extent(indices: Indices, axis: str, block: Sequence[str], tunables: Sequenc
     usable = [one for one in candidates if one and names_of(one) <= known]
     if not usable:
         return ""
-    if compared and usable[0] == candidates[0]:
-        best = usable[0]
-    else:
-        best = max(usable, key=lambda one: (len(names_of(one)), sum(one.values())))
-    text = written(best)
-    for place, each in enumerate(AXES):
-        side = block[place] if place < len(block) else "1"
+    best = max(usable, key=lambda one: (len(names_of(one)), sum(one.values())))
+    text = written(usable[0] if compared and usable[0] == candidates[0] else best)
+    for each, side in zip(AXES, [*block, "1", "1"], strict=False):
         side = side if re.fullmatch(r"\w+", side) else f"({side})"
         text = text.replace(f"blockDim.{each}", side)
-    return _tidied(text)
+    if not re.fullmatch(r"[\w *]+", text):
+        return text
+    # A product with the sides of the block first.
+    factors = sorted(text.split(" * "), key=lambda one: (one.isdigit(), role_of(one) != "block"))
+    return " * ".join(factors)
 
 
 def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool:
@@ -249,14 +294,6 @@ def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool
     )
 
 
-def _tidied(text: str) -> str:
-    """A product with the sides of the block first."""
-    if not re.fullmatch(r"[\w *]+", text):
-        return text
-    factors = text.split(" * ")
-    return " * ".join(sorted(factors, key=lambda one: (one.isdigit(), role_of(one) != "block")))
-
-
 def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
     """A factor without pitches: names that are neither tunables nor sides of the block."""
     if len(one) != 1:
@@ -265,13 +302,3 @@ def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
     if any("gridDim" in name or name.startswith("?") for name in term):
         return {}
     return {tuple(name for name in term if name in known): factor}
-
-
-def _side(one: Tunable, block: Sequence[str]) -> Tunable:
-    """A tunable without an axis as the side of a block."""
-    values, start = block_values("", several=len(block) > 1)
-    if block.count(one.name) > 1:
-        values, start = [8, 16, 32], 16
-    if one.given:
-        values, start = sorted({*values, one.start}), one.start
-    return replace(one, values=values, start=start, role="block", question="")

@@ -29,28 +29,21 @@ _TOOLKIT = (
 
 @dataclass(frozen=True)
 class Need:
-    """A macro that the compilation must define.
-
-    ``default`` is the integer that the file itself would give it; ``only_tested`` says that the
-    file only asks whether it is defined, ``is_type`` that it stands where a type stands,
-    ``in_template`` that it is a parameter of the kernel's template, ``is_size`` that it is the
-    length of an array in constant memory. ``compared`` are integers with which ``#if`` compares
-    it, ``launched`` those that the file itself gives a parameter of a template; ``names`` and
-    ``text`` the enumerators and the default of an enumeration.
-    """
+    """A macro that the compilation must define, or a parameter of the kernel's template."""
 
     name: str
-    default: int | None = None
-    only_tested: bool = False
-    is_type: bool = False
+    default: int | None = None  # integer that the file itself would give it
+    only_tested: bool = False  # whether the file only asks whether it is defined
+    is_type: bool = False  # whether it stands where a type stands
     in_template: bool = False
     is_flag: bool = False
-    is_size: bool = False
+    is_size: bool = False  # whether it is the length of an array in constant memory
+    is_array: bool = False  # whether it is indexed: no value of a macro is
     only_read_by_if: bool = False
-    compared: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-    text: str = ""
-    launched: tuple[int, ...] = ()
+    compared: tuple[int, ...] = ()  # integers with which ``#if`` compares it
+    names: tuple[str, ...] = ()  # enumerators of an enumeration
+    text: str = ""  # default of an enumeration
+    launched: tuple[int, ...] = ()  # what the file itself gives a parameter of a template
 
 
 def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
@@ -59,31 +52,35 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     Parameters of the kernel's template that are no types come first: they are chosen like macros.
     """
     made = source.expanded
-    own = [item.node for item in kernel.items]
-    others = compiled_with(source, kernel)
     templates = {
         name: [one.kind == "type" for one in item.template]
         for item in source.items
         for name in item.names
         if item.template
     }
-    used = read_names([*own, *others], templates)
+    nodes = [*(item.node for item in kernel.items), *compiled_with(source, kernel)]
+    used = read_names(nodes, templates)
+    indexed = {
+        text_of(child(each, "argument"))
+        for node in nodes
+        for each in walk(node, "subscript_expression")
+    }
     known = declared_names([source.root]) | {one.name for one in kernel.template}
+    known |= {*made.numbers, *source.defined}
     sizes = {
         token for one in used_constants(source, kernel) for size in one.sizes for token in size
     }
     conditions = [one for one in made.conditions if not _of_host(source, one.first, one.last)]
+    asked = {name for one in conditions for name in one.names}
     unrolled = {
         name
         for line, names in made.unrolled.items()
         for name in names
         if not _of_host(source, line, line)
     }
-    asked = {name for one in conditions for name in one.names}
     found = [*_template_needs(source, kernel)]
-    tested = [name for name in made.tested if name not in used and name not in source.defined]
-    for name in [*used, *sorted(({*asked, *unrolled, *tested}) - used.keys())]:
-        if _is_known(name) or name in {*known, *made.numbers, *source.defined}:
+    for name in [*used, *sorted(({*asked, *unrolled, *made.tested}) - used.keys())]:
+        if name in known | _BUILT_IN | FIXED or is_type(name) or name.startswith(_TOOLKIT):
             continue
         by_if = name not in used and name not in unrolled
         compared = {value for one in conditions for value in one.compared.get(name, ())}
@@ -94,6 +91,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
                 only_tested=by_if and name not in asked,
                 is_type=used.get(name, False),
                 is_size=name in sizes,
+                is_array=name in indexed,
                 only_read_by_if=by_if,
                 compared=tuple(sorted(compared)),
             )
@@ -118,24 +116,20 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
     """Parameters of a template that are no types, with what the file itself gives them."""
     given = source.host.template_arguments(kernel.name)
     for place, one in enumerate(kernel.template):
-        if one.kind == "type":
-            continue
         text = given[0][place] if given and place < len(given[0]) else one.default
-        launched = [
-            number
-            for each in source.host.template_values(kernel.name, place)
-            if (number := _integer(each)) is not None
-        ]
-        default = _integer(text) if text else None
-        yield Need(
-            one.name,
-            launched[0] if default is None and launched else default,
-            in_template=True,
-            is_flag=one.kind == "flag",
-            names=one.values,
-            text="".join(text.split()),
-            launched=tuple(dict.fromkeys(launched)),
-        )
+        values = map(_integer, source.host.template_values(kernel.name, place))
+        launched = tuple(dict.fromkeys(number for number in values if number is not None))
+        default = _integer(text)
+        if one.kind != "type":
+            yield Need(
+                one.name,
+                launched[0] if default is None and launched else default,
+                in_template=True,
+                is_flag=one.kind == "flag",
+                names=one.values,
+                text="".join(text.split()),
+                launched=launched,
+            )
 
 
 def needed_items(source: Source, kernel: Kernel) -> list[Item]:
@@ -196,25 +190,14 @@ def constants(source: Source) -> dict[str, tuple[int, bool]]:
             continue
         # An enumerator of a class has another name: `Kind::A`.
         scoped = any(each.type in ("class", "struct") for each in item.inner.children)
-        kinds = ["init_declarator", *([] if scoped else ["enumerator"])]
-        for node in walk(item.inner, *kinds):
-            value = child(node, "value")
-            if value is not None and value.type == "initializer_list":
-                value = value.named_children[0] if value.named_child_count == 1 else None
-            number = _integer(text_of(value))
+        for node in walk(item.inner, "init_declarator", *([] if scoped else ["enumerator"])):
+            number = _integer(text_of(child(node, "value")))
             name = declarator(node).name or text_of(child(node, "name"))
             if number is not None:
                 found.setdefault(name, (number, node.type == "init_declarator"))
     return found
 
 
-_FLAGS = {"true": 1, "false": 0}
-
-
 def _integer(text: str) -> int | None:
-    text = text.strip("() ").rstrip("uUlL")
-    return int(text) if text.isdigit() else _FLAGS.get(text)
-
-
-def _is_known(name: str) -> bool:
-    return name in _BUILT_IN | FIXED or is_type(name) or name.startswith(_TOOLKIT)
+    text = text.strip("(){} ").rstrip("uUlL")
+    return int(text) if text.isdigit() else {"true": 1, "false": 0}.get(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from tree_sitter import Node
@@ -19,9 +20,7 @@ Expand = Callable[[Node, bool], "Polynomial | None"]
 The second argument says whether it stands in a divisor or in the distance of a shift.
 """
 
-_MOST_TERMS, _MOST_FACTORS = 64, 16
-_DEEPEST = 40
-_LONGEST = 2_000
+_MOST_TERMS, _MOST_FACTORS, _DEEPEST, _LONGEST = 64, 16, 40, 2_000
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 
 
@@ -34,30 +33,26 @@ def add(one: Polynomial, other: Polynomial, sign: int = 1) -> Polynomial:
 
 
 def multiply(one: Polynomial, other: Polynomial) -> Polynomial:
-    """Product of two polynomials."""
     found: Polynomial = {}
     for left, factor in one.items():
         for right, other_factor in other.items():
-            term = tuple(sorted((*left, *right)))
+            term = tuple(sorted(left + right))
             found[term] = found.get(term, 0) + factor * other_factor
     return {term: factor for term, factor in found.items() if factor}
 
 
 def divided(one: Polynomial, other: Polynomial) -> Polynomial | None:
     """``one / other`` where ``other`` is one product that divides all of ``one``; else None."""
-    if len(other) != 1 or not all(other.values()):
+    if len(other) != 1 or 0 in other.values():
         return None
     ((term, factor),) = other.items()
     found: Polynomial = {}
     for each, own in one.items():
-        rest = list(each)
-        for name in term:
-            if name not in rest:
-                return None
-            rest.remove(name)
-        if own % factor:
+        rest = Counter(each)
+        rest.subtract(term)
+        if own % factor or min(rest.values(), default=0) < 0:
             return None
-        found[tuple(rest)] = own // factor
+        found[tuple(sorted(rest.elements()))] = own // factor
     return found
 
 
@@ -71,7 +66,6 @@ def coefficient(one: Polynomial, name: str) -> Polynomial:
 
 
 def names_of(one: Polynomial) -> set[str]:
-    """Names of a polynomial."""
     return {name for term in one for name in term}
 
 
@@ -89,8 +83,7 @@ def written(one: Polynomial) -> str:
 def expression(text: str) -> Node:
     """The tree of an expression of C++."""
     root = parse(f"auto value = {text};")
-    found = next(iter(walk(root, "init_declarator")), root)
-    return child(found, "value") or root
+    return child(next(walk(root, "init_declarator"), root), "value") or root
 
 
 def uncast(node: Node) -> Node:
@@ -117,40 +110,36 @@ def read(node: Node, expand: Expand, in_divisor: bool = False, depth: int = 0) -
     """Polynomial of an expression; what is no sum or product becomes one name of its own."""
     node = uncast(node)
 
-    def of(part: Node | None, divides: bool = in_divisor) -> Polynomial:
+    def of(name: str, divides: bool = in_divisor) -> Polynomial:
+        part = child(node, name)
         return read(part, expand, divides, depth + 1) if part is not None else {}
-
-    def whole() -> Polynomial:
-        return {(_whole(node, expand, in_divisor),): 1}
 
     if depth > _DEEPEST:
         return {(f"? {text_of(node)[:_LONGEST]}",): 1}
     operator = text_of(child(node, "operator"))
     if node.type == "number_literal":
         text = text_of(node).rstrip("uUlL").replace("'", "")
-        return {(): int(text)} if text.isdigit() else {(f"? {text_of(node)}",): 1}
+        number = int(text) if text.isdigit() else None
+        return {(f"? {text_of(node)}",): 1} if number is None else {(): number} if number else {}
     if node.type == "unary_expression" and operator in ("+", "-"):
-        return multiply(of(child(node, "argument")), {(): -1 if operator == "-" else 1})
-    if node.type == "binary_expression" and operator in ("+", "-", "*", "/", "%", "<<", ">>"):
-        left = of(child(node, "left"))
-        if operator in ("+", "-"):
-            found = add(left, of(child(node, "right")), 1 if operator == "+" else -1)
-        elif operator == "*":
-            found = multiply(left, of(child(node, "right")))
-        else:
-            return _opaque(operator, left, of(child(node, "right"), True))
-        large = len(found) > _MOST_TERMS or max(map(len, found), default=0) > _MOST_FACTORS
-        return whole() if large else found
-    if node.type in ("identifier", "field_expression", "call_expression"):
+        return multiply(of("argument"), {(): -1 if operator == "-" else 1})
+    if node.type == "binary_expression" and operator in ("/", "%", "<<", ">>"):
+        return _opaque(operator, of("left"), of("right", True))
+    if node.type == "binary_expression" and operator in ("+", "-", "*"):
+        left, right = of("left"), of("right")
+        sign = -1 if operator == "-" else 1
+        found = multiply(left, right) if operator == "*" else add(left, right, sign)
+        if len(found) <= _MOST_TERMS and max(map(len, found), default=0) <= _MOST_FACTORS:
+            return found
+    elif node.type in ("identifier", "field_expression", "call_expression"):
         known = expand(node, in_divisor)
         if known is not None:
             return known
-        if node.type == "identifier":
-            return {(text_of(node),): 1}
-        argument = child(node, "argument")
-        if argument is not None and argument.type == "identifier" and "->" not in text_of(node):
+        owner = child(node, "argument")
+        member = owner is not None and owner.type == "identifier" and "->" not in text_of(node)
+        if node.type == "identifier" or member:
             return {("".join(text_of(node).split()),): 1}
-    return whole()
+    return {(_whole(node, expand, in_divisor),): 1}
 
 
 def _whole(node: Node, expand: Expand, in_divisor: bool) -> str:
@@ -170,5 +159,5 @@ def _opaque(operator: str, one: Polynomial, other: Polynomial) -> Polynomial:
         return multiply(one, {(): 1 << constant})
     if operator == ">>" and 0 < constant < 32:
         other, operator = {(): 1 << constant}, "/"
-    exact = divided(one, other) if operator == "/" and other else None
+    exact = divided(one, other) if operator == "/" else None
     return exact if exact is not None else {(f"? {written(one)} {operator} {written(other)}",): 1}

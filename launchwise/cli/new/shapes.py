@@ -1,85 +1,291 @@
-"""Shapes of arrays, from the names of arguments and from the indices of a kernel."""
+"""Problem parameters, and shapes of arrays from the indices of a kernel."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from launchwise.base.expressions import names_in
 from launchwise.cli.new.accesses import Access, Accesses
-from launchwise.cli.new.draft import SMALL_ARRAY
-from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.polynomials import Polynomial, add, divided, multiply, names_of, written
-from launchwise.cli.new.problem import Sizes, default_shape
-from launchwise.cli.new.signature import Parameter
+from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cuda_text.syntax import text_of
+
+_LENGTHS = {
+    "x": r"w|cols?|columns|n_?cols|width|.*_(w|width|cols|columns)|(n|dim|size|len)_?x",
+    "y": r"h|rows?|n_?rows|height|.*_(h|height|rows)|(n|dim|size|len)_?y",
+    "z": r"d|depth|batch(es)?|n_?batch(es)?|batch_?size|channels|slices|planes|frames|.*_depth"
+    r"|(n|dim|size|len)_?z",
+    "": r"n|m|k|size|length|len|count|dim|num\w*|n_\w+|\w+_(n|size|length|len|count)",
+}
+"""Axis to the names of its length, lower case; of '' those of any size."""
+PITCH = re.compile(r"pitch|stride|^ld\w?$")
+_SHORTEST = 64
+"""Below it, a fixed number is the width of a filter or of a tile, not the size of a problem."""
+
+
+@dataclass
+class Sizes:
+    """Problem parameters and what they measure."""
+
+    # problem parameters in the order of the kernel's parameters
+    names: list[str] = field(default_factory=list)
+    axes: dict[str, str] = field(default_factory=dict)  # axis to the expression of its length
+    renamed: dict[str, str] = field(default_factory=dict)  # name in the kernel to that in the spec
+
+    def add(self, own: str, name: str, axis: str | None = None) -> None:
+        """Add a problem parameter by its name in the kernel."""
+        self.names.append(name)
+        self.renamed[own] = name
+        if axis:
+            self.axes.setdefault(axis, name)
+
+
+def draft_sizes(
+    kernel: Kernel,
+    indices: Indices,
+    dimensions: int,
+    taken: Collection[str],
+    fixed: Mapping[str, int],
+    compiled: Collection[str],
+) -> Sizes:
+    """Problem parameters: integers whose names are those of sizes, or that bound indices.
+
+    None may have a name in ``taken``. ``fixed`` are macros that the file itself sets to integers,
+    lengths of a kernel that takes no size; ``compiled`` sizes among the parameters of its template.
+    """
+    pitches = indices.pitches()
+    bounds = pitches | {name for one in indices.comparisons for name in names_of(one.bound)}
+    sizes = Sizes()
+    for one in kernel.parameters:
+        if one.pointer or not one.counts or one.width > 1:
+            continue
+        axis = _axis(one.name)
+        if axis is not None or (one.name in bounds and not PITCH.search(one.name.lower())):
+            name = one.name.strip("_")
+            name = name if name not in taken and name[:1].isalpha() else f"{name}_size"
+            sizes.add(one.name, name, axis)
+    for name in compiled:
+        sizes.add(name, name)
+    _add_fields(sizes, kernel, taken, bounds)
+    by_name = {name.lower(): name for name in sizes.names}
+    if {"m", "n"} <= by_name.keys():
+        sizes.axes = {"x": by_name["n"], "y": by_name["m"]} | sizes.axes
+    if not sizes.names:
+        sizes.names.append("n")
+        sizes.axes = _fixed_axes(fixed)
+    # Names that bound only loops which every thread runs alike are walked by no grid.
+    loops = {sizes.renamed[name] for name in indices.loops() - pitches if name in sizes.renamed}
+    walked = [name for name in sizes.names if name not in loops]
+    only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
+    if dimensions > 1 and len(only) == 1 and not sizes.axes and len(walked) != dimensions:
+        sizes.axes = dict.fromkeys(AXES[:dimensions], only[0])
+    rest = [name for name in sizes.names if name not in sizes.axes.values()]
+    for each in AXES[:dimensions]:
+        if each not in sizes.axes:
+            known = sizes.axes.get("x", "") if not sizes.renamed else ""
+            sizes.axes[each] = known or (rest.pop(0) if rest else sizes.names[0])
+    return sizes
+
+
+def _axis(name: str) -> str | None:
+    """Axis whose length a name says, '' for any; None for no size."""
+    found = (axis for axis, names in _LENGTHS.items() if re.fullmatch(names, name.lower()))
+    return next(found, None)
+
+
+def _add_fields(
+    sizes: Sizes, kernel: Kernel, taken: Collection[str], bounds: Collection[str]
+) -> None:
+    """Problem parameters for fields of a structure by value that bound indices: ``size.x``."""
+    values = {one.name for one in kernel.parameters if not one.pointer}
+    for bound in sorted(bounds):
+        owner, _, member = bound.partition(".")
+        if owner in values and member.isidentifier():
+            long = member in AXES or member in {*taken, *sizes.names}
+            name = f"{owner}_{member}" if long else member
+            if name[:1].isalpha():
+                sizes.add(bound, name, member if member in AXES else None)
+
+
+def _fixed_axes(fixed: Mapping[str, int]) -> dict[str, str]:
+    """Axis to length, from macros such as ``image_width``; the longest of each axis."""
+    found: dict[str, int] = {}
+    for axis, names in _LENGTHS.items():
+        own = [length for name, length in fixed.items() if re.fullmatch(names, name.lower())]
+        long = [length for length in own if length >= _SHORTEST]
+        if long:
+            found.setdefault(axis or "x", max(long))
+    return {axis: str(length) for axis, length in found.items()}
+
 
 _BINS = re.compile(r"bins?$|^n?_?bins|num_?bins|buckets|classes|levels|histogram_size|hist_size")
 
 
-def draft_shape(
-    parameter: Parameter,
-    role: str,
-    title: str,
-    sizes: Sizes,
-    dimensions: int,
-    accesses: Accesses,
-    indices: Indices,
-    blocks: Mapping[str, str],
-) -> list[Any]:
-    """Shape of an array argument, outermost first.
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a kernel before its arguments are drafted."""
 
-    ``blocks`` are ``blockIdx.x`` and the like to the number of blocks.
-    """
-    lower = parameter.name.lower()
+    source: Source
+    kernel: Kernel
+    indices: Indices
+    accesses: Accesses
+    sizes: Sizes
+    dimensions: int  # of the grid
+    fixed: Mapping[str, int]  # macros that the file itself sets to integers
+    blocks: Mapping[str, str]  # ``blockIdx.x`` and the like to the number of blocks
+
+    @cached_property
+    def bounds(self) -> dict[str, Polynomial]:
+        """Lengths of variables that are compared, and numbers of blocks."""
+        own = {name: parameter for parameter, name in self.sizes.renamed.items()}
+        bounds: dict[str, Polynomial] = {
+            name: {(own[length],): 1} for name, length in self.blocks.items() if length in own
+        }
+        for one in self.indices.comparisons:
+            if one.name and (one.name not in bounds or names_of(one.length)):
+                bounds[one.name] = one.length
+        return bounds
+
+    def index(self, one: Access) -> Polynomial | None:
+        """Element that is used, in variables with bounds; None where that is unclear."""
+        return self.accesses.index(one, frozenset(self.bounds))
+
+
+def draft_shape(one: Parameter, reading: Reading) -> list[Any]:
+    """Shape of an array argument, outermost first."""
+    accesses, sizes = reading.accesses, reading.sizes
     by_name = {name.lower(): name for name in sizes.names}
-    shape = default_shape(sizes, dimensions)
-    first = lower.strip("_").removeprefix("d_")[:1]
-    if {"m", "n", "k"} <= by_name.keys() and first in {*"abc"}:
-        shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[first]]
-    elif found := _by_index(indices, accesses, parameter.name, sizes, blocks):
-        shape = found
-    elif len({*shape}) == 1 and accesses.reaches_next(parameter.name):
-        shape = [f"{shape[0]} + 1" if isinstance(shape[0], str) else shape[0] + 1]
-    elif len({*shape}) == 1 and _is_flat(accesses, parameter.name, sizes):
-        shape = shape[:1]
-    elif SMALL_ARRAY.search(lower):
-        shape = [5] * min(dimensions, 2)
-    elif "transpos" in title and role == "output":
-        shape = shape[::-1]
-    return [*shape, parameter.width] if parameter.width > 1 else shape
+    letter = one.name.lower().strip("_").removeprefix("d_")[:1]
+    shape = _by_index(one.name, reading)
+    if {"m", "n", "k"} <= by_name.keys() and letter in {*"abc"}:
+        shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[letter]]
+    elif not shape:
+        shape = _default_shape(sizes, reading.dimensions)
+        if len({*shape}) == 1 and accesses.reaches_next(one.name):
+            shape = [f"{shape[0]} + 1" if isinstance(shape[0], str) else shape[0] + 1]
+        elif len({*shape}) == 1 and _is_flat(accesses, one.name, sizes):
+            shape = shape[:1]
+        elif "transpos" in reading.kernel.name.lower() and accesses.role(one)[0] == "output":
+            shape = shape[::-1]
+    return [*shape, one.width] if one.width > 1 else shape
 
 
-def shape_of_atomics(
-    accesses: Accesses, array: str, sizes: Sizes, fixed: Mapping[str, int]
-) -> tuple[list[Any], str]:
+def _default_shape(sizes: Sizes, dimensions: int) -> list[Any]:
+    """Lengths of an array of the problem's size, outermost first."""
+    known = [sizes.axes[axis] for axis in reversed(AXES) if axis in sizes.axes]
+    if dimensions == 1 and len(set(known)) == 1 and len(sizes.names) == 1:
+        known = known[:1]
+    return [int(length) if length.isdigit() else length for length in known]
+
+
+def _is_flat(accesses: Accesses, array: str, sizes: Sizes) -> bool:
+    """Whether no index of an array is multiplied by a size: it has one dimension."""
+    every = [accesses.index(one) for one in accesses.of(array) if one.index is not None]
+    names = {name for one in every if one for name in names_of(one)}
+    plain = all(not name.startswith("?") and "[" not in name for name in names)
+    return bool(names) and plain and not names & sizes.renamed.keys()
+
+
+def shape_of_atomics(array: str, reading: Reading) -> tuple[list[Any], str]:
     """Shape of an array with atomic operations, and a question."""
-    index = accesses.index(accesses.atomics(array)[0]) or {}
-    if set(index) <= {()}:
+    first = reading.accesses.atomics(array)[0]
+    index = reading.index(first) or {}
+    if names_of(index):
+        shape = _written(_lengths(index, reading), reading.sizes)
+        if shape:
+            return shape, "shape"
+    index = reading.accesses.index(first) or {}
+    if not names_of(index):
         return [index.get((), 0) + 1], "shape"
-    for name in sizes.names:
+    known = {name: name for name in reading.sizes.names}
+    for name, length in {**known, **reading.fixed}.items():
         if _BINS.search(name.lower()):
-            return [name], "shape: one element per bin?"
-    for name, number in fixed.items():
-        if _BINS.search(name.lower()):
-            return [number], "shape: one element per bin?"
+            return [length], "shape: one element per bin?"
     return [256], "shape: how many elements does the index reach?"
+
+
+def _by_index(array: str, reading: Reading) -> list[Any]:
+    """Shape by the accesses of an array; empty where they do not say."""
+    best: list[Polynomial] = []
+    per_block: list[Any] = []
+    for one in reading.accesses.of(array):
+        if one.index is None or len(text_of(one.index)) > 320:
+            continue
+        index = reading.index(one)
+        if index is None:
+            return []
+        block = next((name for name in reading.blocks if index == {(name,): 1}), "")
+        if block and block not in reading.bounds:
+            # One element per block: `sums[blockIdx.x]`.
+            per_block = [reading.blocks[block]]
+            continue
+        found = _lengths(index, reading)
+        if not found:
+            return []
+        best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
+    return _written(best, reading.sizes) if best or not per_block else per_block
+
+
+def _lengths(index: Polynomial, reading: Reading) -> list[Polynomial]:
+    """Lengths that an index ``(z * h + y) * w + x`` walks through, with bounds of x, y and z."""
+    bounds, sizes = reading.bounds, reading.sizes.renamed.keys()
+    parts: list[tuple[Polynomial, Polynomial]] = []
+    for term, factor in index.items():
+        walking = [name for name in term if name in bounds]
+        stride = {tuple(name for name in term if name not in walking[:1]): factor}
+        if len(walking) == 1 and factor > 0 and names_of(stride) <= sizes:
+            parts.append((stride, bounds[walking[0]]))
+        elif walking or not names_of(stride) <= sizes:
+            return []  # Else it is the distance of a neighbour: `x[i + 1]`.
+    parts.sort(key=lambda part: (len(next(iter(part[0]))), max(part[0].values())))
+    if not parts or any(one[0] == other[0] for one, other in pairwise(parts)):
+        return []
+    if len(parts) == 1 and set(parts[0][0]) == {()}:
+        # `x[2 * i]`
+        parts = [({(): 1}, multiply(parts[0][1], parts[0][0]))]
+    shape = [] if parts[0][0] == {(): 1} else [parts[0][0]]
+    for (stride, _), (wider, _) in pairwise(parts):
+        length = divided(wider, stride)
+        if length is None:
+            return []
+        shape.append(length)
+    last = parts[-1][1]
+    if len(parts) == 1 and not shape:
+        # `x[i + 1]` reaches one element further.
+        last = add(last, {(): max(index.get((), 0), 0)})
+    # `i < n - 1` keeps a distance from the end of an array of n elements.
+    return [
+        {term: factor for term, factor in one.items() if term or factor > 0}
+        for one in reversed([*shape, last])
+    ]
+
+
+# Polynomials as expressions of a spec
+
+
+def _written(lengths: Sequence[Polynomial], sizes: Sizes) -> list[Any]:
+    found = [one[()] if {*one} == {()} else length_of(one, sizes) for one in lengths]
+    return found if all(one and one != 0 for one in found) else []
 
 
 def length_of(bound: Polynomial, sizes: Sizes) -> str:
     """A bound as an expression over problem parameters; '' where it reads other names."""
     found: Polynomial = {}
     for term, factor in bound.items():
-        names = []
-        for name in term:
-            text = _over_sizes(name, sizes)
-            if not text:
-                return ""
-            names.append(text)
-        found[tuple(names)] = found.get(tuple(names), 0) + factor
-    text = _unwrapped(written(found)) if found else ""
+        names = tuple(_over_sizes(name, sizes) for name in term)
+        if "" in names:
+            return ""
+        found = add(found, {names: factor})
+    text = written(found) if found else ""
+    inner = text[1:-1]
+    if text[:1] == "(" and text[-1:] == ")" and "(" not in inner and ")" not in inner:
+        text = inner
     try:
         return text if text and names_in(text) else ""
     except ValueError:
@@ -91,129 +297,10 @@ def _over_sizes(name: str, sizes: Sizes) -> str:
         return sizes.renamed.get(name, "")
     # `n / 4` and `(n + 3) / 4`
     match = re.fullmatch(r"\? ([\w +*-]+) / (\w+)", name)
-    if match is None:
+    parts = match.groups() if match else ()
+    texts = [" ".join(sizes.renamed.get(word, word) for word in part.split()) for part in parts]
+    words = [word for text in texts for word in text.split()]
+    if not texts or any(word[0].isalpha() and word not in sizes.names for word in words):
         return ""
-    words = [sizes.renamed.get(word, word) for word in match[1].split()]
-    divisor = sizes.renamed.get(match[2], match[2])
-    unknown = [word for word in (*words, divisor) if word[0].isalpha() and word not in sizes.names]
-    if unknown:
-        return ""
-    inside = " ".join(words)
-    return f"({inside if len(words) == 1 else f'({inside})'} // {divisor})"
-
-
-def _unwrapped(text: str) -> str:
-    """An expression without brackets around all of it."""
-    inner = text[1:-1]
-    whole = text[:1] == "(" and text[-1:] == ")" and "(" not in inner and ")" not in inner
-    return inner if whole else text
-
-
-def shape_at(
-    one: Access, accesses: Accesses, indices: Indices, sizes: Sizes, blocks: Mapping[str, str]
-) -> list[Any]:
-    """Shape that an index walks through; empty where it does not say."""
-    bounds = _bounds(indices, sizes, blocks)
-    value = accesses.index(one, frozenset(bounds)) or {}
-    return _written(_lengths(value, bounds, sizes), sizes) if names_of(value) else []
-
-
-def _bounds(indices: Indices, sizes: Sizes, blocks: Mapping[str, str]) -> dict[str, Polynomial]:
-    """Lengths of variables that are compared, and numbers of blocks."""
-    own = {name: parameter for parameter, name in sizes.renamed.items()}
-    bounds: dict[str, Polynomial] = {
-        name: {(own[length],): 1} for name, length in blocks.items() if length in own
-    }
-    for one in indices.comparisons:
-        if one.name and (one.name not in bounds or names_of(one.length)):
-            bounds[one.name] = one.length
-    return bounds
-
-
-def _by_index(
-    indices: Indices, accesses: Accesses, array: str, sizes: Sizes, blocks: Mapping[str, str]
-) -> list[Any]:
-    """Shape by the accesses of an array; empty where they do not say."""
-    bounds = _bounds(indices, sizes, blocks)
-    keep = frozenset(bounds)
-    best: list[Polynomial] = []
-    per_block: list[Any] = []
-    for one in accesses.of(array):
-        if one.index is None or len(text_of(one.index)) > 320:
-            continue
-        index = accesses.index(one, keep)
-        if index is None:
-            return []
-        if len(index) == 1 and next(iter(index))[:1] in [(name,) for name in blocks]:
-            # One element per block: `sums[blockIdx.x]`.
-            ((term, factor),) = index.items()
-            if len(term) == factor == 1 and term[0] not in bounds:
-                per_block = [blocks[term[0]]]
-                continue
-        found = _lengths(index, bounds, sizes)
-        if not found:
-            return []
-        best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
-    return _written(best, sizes) if best or not per_block else per_block
-
-
-def _is_flat(accesses: Accesses, array: str, sizes: Sizes) -> bool:
-    """Whether no index of an array is multiplied by a size: it has one dimension."""
-    every = [accesses.index(one) for one in accesses.of(array) if one.index is not None]
-    terms = [term for one in every if one for term in one if term]
-    plain = all(not name.startswith("?") and "[" not in name for term in terms for name in term)
-    return bool(terms) and plain and not any({*term} & sizes.renamed.keys() for term in terms)
-
-
-def _lengths(index: Polynomial, bounds: Mapping[str, Polynomial], sizes: Sizes) -> list[Polynomial]:
-    """Lengths that an index ``(z * h + y) * w + x`` walks through, with bounds of x, y and z."""
-    parts: list[tuple[Polynomial, Polynomial]] = []
-    for term, factor in index.items():
-        if not term:
-            continue  # A neighbour: `x[i + 1]`.
-        walking = [name for name in term if name in bounds]
-        if len(walking) != 1 or factor < 1:
-            if not walking and names_of({term: 1}) <= sizes.renamed.keys():
-                continue
-            return []
-        stride = {tuple(name for name in term if name != walking[0]): factor}
-        if not names_of(stride) <= sizes.renamed.keys():
-            return []
-        parts.append((stride, bounds[walking[0]]))
-    parts.sort(key=lambda part: (len(next(iter(part[0]))), max(part[0].values())))
-    if not parts or any(one[0] == other[0] for one, other in pairwise(parts)):
-        return []
-    shape: list[Polynomial] = []
-    if len(parts) == 1 and set(parts[0][0]) == {()}:
-        # `x[2 * i]`
-        parts = [({(): 1}, multiply(parts[0][1], parts[0][0]))]
-    if parts[0][0] != {(): 1}:
-        shape.append(parts[0][0])
-    for (stride, _), (wider, _) in pairwise(parts):
-        length = divided(wider, stride)
-        if length is None:
-            return []
-        shape.append(length)
-    last = parts[-1][1]
-    if len(parts) == 1 and not shape:
-        # `x[i + 1]` reaches one element further.
-        last = add(last, {(): max(index.get((), 0), 0)})
-    shape.append(last)
-    # `i < n - 1` keeps a distance from the end of an array of n elements.
-    return [
-        {term: factor for term, factor in one.items() if term or factor > 0}
-        for one in reversed(shape)
-    ]
-
-
-def _written(lengths: Sequence[Polynomial], sizes: Sizes) -> list[Any]:
-    found: list[Any] = []
-    for one in lengths:
-        if set(one) == {()} and one[()] > 0:
-            found.append(one[()])
-            continue
-        text = length_of(one, sizes)
-        if not text:
-            return []
-        found.append(text)
-    return found
+    inside = texts[0] if texts[0].isidentifier() else f"({texts[0]})"
+    return f"({inside} // {texts[1]})"

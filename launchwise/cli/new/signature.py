@@ -16,8 +16,8 @@ from launchwise.cuda_text import declarations
 from launchwise.cuda_text.declarations import Item, items
 from launchwise.cuda_text.directives import excluded_by
 from launchwise.cuda_text.launches import HostCode
+from launchwise.cuda_text.names import on_device
 from launchwise.cuda_text.preprocessor import Expanded, ExpandsTooFar, expanded
-from launchwise.cuda_text.structures import type_names
 from launchwise.cuda_text.syntax import (
     child,
     declarators,
@@ -27,7 +27,7 @@ from launchwise.cuda_text.syntax import (
     tokens_of,
     walk,
 )
-from launchwise.cuda_text.types import NUMBERS, TypeNames
+from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
 
 LONGEST = 20_000
@@ -36,51 +36,44 @@ LONGEST = 20_000
 DEEPEST = 250
 """Most brackets that are open at once: compilers take 256."""
 
+_MOST_TRIALS = 8
+"""Names that are tried for a kernel that stands below ``#ifdef``."""
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel, or an array in constant memory.
-
-    ``written`` is its type as the file has it, without ``const`` and ``*``; ``type`` the element
-    type of ``spec.yaml``, empty where the type is unknown, or a template's; ``width`` the elements
-    of a vector. ``sizes`` are the tokens between its brackets, per dimension. ``counts`` says that
-    it is an integer, also one of a template.
-    """
+    """A parameter of a kernel, or an array in constant memory."""
 
     name: str
-    written: str
-    type: str
-    width: int
+    written: str  # type as the file has it, without ``const`` and ``*``
+    type: str  # of its elements in ``spec.yaml``; empty where unknown, or a template's
+    width: int  # elements of a vector
     pointer: bool
     const: bool
-    sizes: tuple[tuple[str, ...], ...] = ()
-    counts: bool = False
+    sizes: tuple[tuple[str, ...], ...] = ()  # tokens between its brackets, per dimension
+    counts: bool = False  # whether it is an integer, also one of a template
 
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """A parameter of a template: ``kind`` is type, integer, flag or enum (then with ``values``)."""
+    """A parameter of a template."""
 
     name: str
-    kind: str
+    kind: str  # type, integer, flag or enum
     default: str = ""
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # of an enum
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its definitions: one, or one per branch of an ``#if``.
-
-    ``refused`` says why no spec can be written for it; empty where one can. ``integers`` are types
-    of the template that stand for integers.
-    """
+    """A kernel with its definitions: one, or one per branch of an ``#if``."""
 
     name: str
     parameters: tuple[Parameter, ...]
     items: tuple[Item, ...]
-    refused: str = ""
+    refused: str = ""  # why no spec can be written for it; empty where one can
     template: tuple[TemplateParameter, ...] = ()
-    integers: frozenset[str] = frozenset()
+    integers: frozenset[str] = frozenset()  # types of the template that stand for integers
 
     @property
     def types(self) -> Mapping[str, str]:
@@ -97,86 +90,52 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function on the device: names of its parameters, its body.
-
-    ``changes`` are the places of the parameters that are references to what is not const.
-    """
-
-    parameters: tuple[str, ...]
-    body: Node
-    changes: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
 class Source:
-    """A CUDA file as ``launchwise new`` reads it.
-
-    ``defined`` are names that must be defined for its kernels to be there.
-    """
+    """A CUDA file as ``launchwise new`` reads it."""
 
     root: Node
     expanded: Expanded
     kernels: tuple[Kernel, ...]
-    headers: tuple[Header, ...] = ()
-    defined: tuple[str, ...] = ()
-    items: tuple[Item, ...] = ()
+    headers: tuple[Header, ...]
+    defined: tuple[str, ...]  # names that must be defined for its kernels to be there
+    items: tuple[Item, ...]
     names: TypeNames = field(default_factory=TypeNames)
 
     @cached_property
     def host(self) -> HostCode:
-        """Its host code."""
         return HostCode(self.root, self.items)
 
     @cached_property
     def constants(self) -> tuple[Parameter, ...]:
         """Arrays and numbers in constant memory that the file does not fill itself."""
-        return tuple(self._constants())
-
-    def _constants(self) -> Iterator[Parameter]:
+        found = []
         for item in self.items:
-            if not has_word(item.inner, "__constant__"):
-                continue
             written = text_of(child(item.inner, "type"))
             kind, width = self.names.spec_type(written)
             nodes = item.inner.children_by_field_name("declarator")
             for node, one in zip(nodes, declarators(item.inner), strict=True):
-                if node.type != "init_declarator" and one.name:
+                held = has_word(item.inner, "__constant__")
+                if held and node.type != "init_declarator" and one.name:
                     sizes = tuple(tuple(tokens_of(size)) for size in one.sizes)
-                    yield Parameter(one.name, written, kind, width, True, True, sizes)
+                    found.append(Parameter(one.name, written, kind, width, True, True, sizes))
+        return tuple(found)
 
     @cached_property
-    def functions(self) -> Mapping[str, Function]:
-        """Functions on the device, by name."""
-        found = {}
-        for item in self.items:
-            device = item.of_device or has_word(item.inner, "constexpr")
-            if item.is_function and item.body is not None and device and not item.is_kernel:
-                given = item.parameters
-                changes = {
-                    at for at, one in enumerate(given) if one.is_reference and not one.is_const
-                }
-                names = tuple(one.name for one in given)
-                found[item.declarator.name] = Function(names, item.body, frozenset(changes))
-        return found
-
-
-MOST_TRIALS = 8
-"""Names that are tried for a kernel that stands below ``#ifdef``."""
+    def functions(self) -> Mapping[str, tuple[Item, Node]]:
+        """Functions on the device with their bodies, by name."""
+        return {
+            item.declarator.name: (item, item.body)
+            for item in self.items
+            if item.is_function and item.body is not None and not item.is_kernel and on_device(item)
+        }
 
 
 def read_source(path: Path, own: str | None = None, wanted: str | None = None) -> Source:
     """Kernels and constant memory of a CUDA file.
 
-    What stands below ``#ifdef X`` is left out where the file does not define X, unless a kernel
-    that is wanted stands there alone.
-
-    Parameters
-    ----------
-    own
-        CUDA text that a file of another language holds; None where the file itself is one.
-    wanted
-        Name of a kernel; any when left out.
+    What stands below ``#ifdef X`` is left out where the file does not define X, unless the kernel
+    that is ``wanted``, or any, stands there alone. ``own`` is the CUDA text that a file of another
+    language holds.
 
     Raises
     ------
@@ -187,8 +146,8 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
     if "__global__" not in text:
         raise UserError(path, "", "has no kernel: no function is __global__")
     first = _read(text, path, headers)
-    trials = [(name,) for name in first.expanded.tested[:MOST_TRIALS]]
-    for defined in ((), *trials, tuple(first.expanded.tested)):
+    tested = first.expanded.tested
+    for defined in ((), *((name,) for name in tested[:_MOST_TRIALS]), tuple(tested)):
         made = _read(text, path, headers, defined) if defined else first
         if any(wanted in (None, kernel.name) for kernel in made.kernels):
             return made
@@ -208,7 +167,7 @@ def _read(
     except ExpandsTooFar as error:
         raise UserError(path, "", str(error)) from error
     _check_depth(made.text, path)
-    root = parse(made.text)
+    root = parse(_without_groups(made.text))
     every, names = items(root), type_names(root)
     kernels = [
         _kernel(item, names)
@@ -219,14 +178,39 @@ def _read(
     return Source(root, made, tuple(_merged(kernels)), known, defined, tuple(every), names)
 
 
-def _check_depth(text: str, path: Path) -> None:
-    """Insist that brackets are nested as compilers take them, and that expressions end.
+_GROUPS = {
+    r"\w+": {
+        **{"thread_index": "threadIdx", "group_index": "blockIdx", "block_index": "blockIdx"},
+        **{"group_dim": "blockDim", "dim_threads": "blockDim", "dim_blocks": "gridDim"},
+    },
+    "this_grid": {
+        "thread_rank": "(blockIdx.x * blockDim.x + threadIdx.x)",
+        **dict.fromkeys(("size", "num_threads"), "(gridDim.x * blockDim.x)"),
+        "block_rank": "blockIdx.x",
+    },
+    "this_thread_block": {
+        "thread_rank": "threadIdx.x",
+        **dict.fromkeys(("size", "num_threads"), "blockDim.x"),
+    },
+}
+"""Functions that give a group of threads, or any group, to what its members give, ranks and sizes
+where there is one dimension."""
 
-    Raises
-    ------
-    UserError
-        With the bracket that is open too often.
-    """
+
+def _without_groups(text: str) -> str:
+    """A text with built-in variables in the place of members of cooperative groups."""
+    for function, members in _GROUPS.items():
+        call = rf"(?:\w+::)*{function}\s*\(\s*\)"
+        names = re.findall(rf"\b(\w+)\s*[=({{]\s*{call}", text)
+        group = "|".join([call, *names, *([function] if function == r"\w+" else [])])
+        for member, meant in members.items():
+            if member in text:
+                text = re.sub(rf"\b(?:{group})\s*\.\s*{member}\s*\(\s*\)", meant, text)
+    return text
+
+
+def _check_depth(text: str, path: Path) -> None:
+    """Insist that brackets are nested as compilers take them, and that expressions end."""
     plain = re.sub(r'"(?:\\.|[^"\\\n])*"', "", text)
     if max(map(len, re.split("[;{},]", plain))) > LONGEST:
         raise UserError(path, "", f"has an expression of more than {LONGEST:,} characters")
@@ -255,26 +239,25 @@ def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
 
 def _kernel(item: Item, names: TypeNames) -> Kernel:
     name, given = item.declarator.name, item.parameters
-    if made := item.made_by_macro:
-        return Kernel(made, (), (item,), "its name is made by a macro")
-    if len(given) > MOST_NAMES:
-        reason = f"has {len(given):,} parameters, more than {MOST_NAMES}"
-        return Kernel(name, (), (item,), reason)
     try:
+        if made := item.made_by_macro:
+            name = made
+            raise ValueError("its name is made by a macro")
+        if len(given) > MOST_NAMES:
+            raise ValueError(f"has {len(given):,} parameters, more than {MOST_NAMES}")
         found = (_template_parameter(one, at, names) for at, one in enumerate(item.template))
         template = tuple(one for one in found if one is not None)
         types = {one.name for one in template if one.kind == "type"}
-        parameters = tuple(_parameter(one, at, names, types) for at, one in enumerate(given))
+        integers = frozenset(name for name in types if _is_index(name, item))
+        parameters = tuple(
+            _parameter(one, at, names, types, integers) for at, one in enumerate(given)
+        )
+        values = {one.name for one in parameters if one.written in types and not one.pointer}
+        for call in walk(item.inner, "call_expression"):
+            if (one := text_of(child(call, "function"))) in values:
+                raise ValueError(f"its parameter {one!r} is a function, given by value")
     except ValueError as error:
         return Kernel(name, (), (item,), str(error))
-    called = {one.name for one in parameters if one.written in types and not one.pointer}
-    for call in walk(item.inner, "call_expression"):
-        if (one := text_of(child(call, "function"))) in called:
-            return Kernel(name, (), (item,), f"its parameter {one!r} is a function, given by value")
-    integers = frozenset(name for name in types if _is_index(name, item))
-    parameters = tuple(
-        replace(one, counts="int" in one.type or one.written in integers) for one in parameters
-    )
     return Kernel(name, parameters, (item,), "", template, integers)
 
 
@@ -287,7 +270,7 @@ def _is_index(name: str, item: Item) -> bool:
     for node in walk(item.inner, "declaration", "parameter_declaration"):
         if text_of(child(node, "type")) == name:
             declared |= {one.name for one in declarators(node)}
-            if any(text_of(each) in ("blockIdx", "threadIdx") for each in walk(node, "identifier")):
+            if re.search(r"\b(blockIdx|threadIdx)\b", text_of(node)):
                 return True
     for node in walk(item.inner, "subscript_argument_list", "binary_expression"):
         operator = text_of(child(node, "operator"))
@@ -316,63 +299,62 @@ def choose(source: Source, name: str | None, path: Path) -> Kernel:
 
 
 def _parameter(
-    one: declarations.Parameter, place: int, names: TypeNames, types: Collection[str]
+    one: declarations.Parameter,
+    place: int,
+    names: TypeNames,
+    types: Collection[str],
+    integers: Collection[str],
 ) -> Parameter:
     """A parameter of a kernel; one without a name is numbered.
 
-    ``types`` are template parameters that stand for types.
+    ``types`` are template parameters that stand for types, ``integers`` those for integers.
     """
+    structure, complaint = names.structure(one.written), ""
+    of_template = one.written in types
+    kind, width = ("", 1) if of_template else names.spec_type(one.written)
+    by_value = not one.pointers and not kind and not of_template
     if one.is_other or "..." in one.text:
-        raise ValueError(f"{one.text!r} is neither a number nor a pointer to numbers")
-    if one.is_reference:
-        raise ValueError(
-            f"{one.text!r} is neither a number nor a pointer: a kernel takes no reference"
-        )
-    if one.pointers > 1:
-        raise ValueError(f"{one.text!r} is a pointer to pointers")
-    if not one.written:
-        raise ValueError(f"{one.text!r} has no type")
-    kind, width = ("", 1) if one.written in types else names.spec_type(one.written)
-    if not one.pointers and not kind and one.written not in types:
-        _check_value(one.text, one.written, names)
-    name = one.name or f"unnamed_{place + 1}"
+        complaint = "is neither a number nor a pointer to numbers"
+    elif one.is_reference:
+        complaint = "is neither a number nor a pointer: a kernel takes no reference"
+    elif one.pointers > 1:
+        complaint = "is a pointer to pointers"
+    elif not one.written:
+        complaint = "has no type"
+    elif by_value and structure is not None and not structure.fields:
+        complaint = "is passed by value and not all its fields are numbers"
+    elif by_value and (one.written.startswith("cuda") or "<" in one.written):
+        complaint = "is passed by value and is no number"
+    if complaint:
+        raise ValueError(f"{one.text!r} {complaint}")
     written = one.written if "<" in one.written else one.written.rpartition("::")[2]
-    return Parameter(name, written, kind, width, bool(one.pointers), one.is_const)
-
-
-def _check_value(text: str, written: str, names: TypeNames) -> None:
-    """Insist that what is passed by value is a number, or a structure of numbers."""
-    structure = names.structure(written)
-    if structure is not None and not structure.fields:
-        raise ValueError(f"{text!r} is passed by value and not all its fields are numbers")
-    if written.startswith("cuda") or "<" in written:
-        raise ValueError(f"{text!r} is passed by value and is no number")
+    return Parameter(
+        one.name or f"unnamed_{place + 1}",
+        written,
+        kind,
+        width,
+        bool(one.pointers),
+        one.is_const,
+        counts="int" in kind or written in integers,
+    )
 
 
 def _template_parameter(
     one: declarations.TemplateParameter, place: int, names: TypeNames
 ) -> TemplateParameter | None:
-    """A parameter of a template; None for one without a name that only restricts the others.
-
-    Raises
-    ------
-    ValueError
-        When it is no type, integer, flag or enumeration.
-    """
-    default = "".join(tokens_of(one.default))
+    """A parameter of a template; None for one without a name that only restricts the others."""
     if one.kind in ("pack", "template"):
         raise ValueError(f"its template parameter {one.text!r} stands for no single type or number")
-    if one.kind == "type":
-        if not one.name and default:
-            return None
-        return TemplateParameter(one.name or f"type_{place + 1}", "type", default)
+    default = "".join(tokens_of(one.default))
     if not one.name and (default or "enable_if" in one.written):
         return None
+    if one.kind == "type":
+        return TemplateParameter(one.name or f"type_{place + 1}", "type", default)
     name = one.name or f"argument_{place + 1}"
     enum = one.written.rpartition("::")[2]
+    known = names.spec_type(one.written)[0] if one.kind == "value" else ""
     if one.kind == "value" and enum in names.enums:
         return TemplateParameter(name, "enum", default, tuple(names.enums[enum]))
-    known = names.spec_type(one.written)[0] if one.kind == "value" else ""
     if known == "bool":
         return TemplateParameter(name, "flag", default)
     if one.kind == "value" and ("int" in known or one.written == "auto" or enum in NUMBERS):

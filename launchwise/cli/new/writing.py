@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
-from launchwise.cli.new import draft
 from launchwise.cli.new.accesses import Accesses
-from launchwise.cli.new.arguments import Reading, draft_arguments
+from launchwise.cli.new.arguments import draft_arguments
 from launchwise.cli.new.body import Body, axes_in
-from launchwise.cli.new.dynamic_shared import shared_bytes
 from launchwise.cli.new.grids import draft_grid
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.hints import left_undefined, tuning_hints
-from launchwise.cli.new.hosts import host_launch
-from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.hosts import host_launch, shared_bytes
+from launchwise.cli.new.indices import AXES, Indices
 from launchwise.cli.new.launches import Launch, draft_launch
 from launchwise.cli.new.macros import Need, fixed_numbers, needed_items, needed_macros, used_names
 from launchwise.cli.new.polynomials import names_of
-from launchwise.cli.new.problem import Sizes, draft_sizes
+from launchwise.cli.new.shapes import Reading, Sizes, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, draft_tunables
+from launchwise.cli.new.tunables import compiled_in, draft_tunables, tuning_hints
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.cuda_text.names import on_device
+from launchwise.cuda_text.syntax import text_of, walk
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
@@ -39,6 +39,20 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 """Dimensions to the largest length that a draft allows."""
 
 
+@dataclass(frozen=True)
+class _Draft:
+    """What is decided of a kernel."""
+
+    macros: Mapping[str, str]
+    launch: Launch
+    sizes: Sizes
+    compiled: Mapping[str, list[int]]  # sizes among the parameters of its template
+    grid: tuple[list[str], str]
+    arguments: list[Line]
+    shared: list[Line]
+    hints: list[str]
+
+
 def spec_text(
     workload: str, file: str, source: Source, kernel: Kernel, options: Sequence[str] = ()
 ) -> str:
@@ -46,60 +60,71 @@ def spec_text(
 
     ``options`` are those of the compiler (:mod:`launchwise.workloads.parts`).
     """
-    title = f"{Path(file).stem} {kernel.name}".lower()
-    fixed = fixed_numbers(source)
-    needs = needed_macros(source, kernel)
+    every = needed_macros(source, kernel)
+    needs = [one for one in every if not one.is_array]
     if strange := [one.name for one in needs if one.name[0] == "_" and not one.only_tested]:
         reason = "no name of a spec begins with an underscore: rename it"
         raise UserError(file, kernel.name, f"needs {strange[0]}, and {reason}")
-    macros = compiled_in(needs, RESERVED) | _objects(source, kernel) | _switches(source, needs)
-    body = Body(source, kernel, fixed)
-    indices, accesses = Indices(body), Accesses(body)
-    fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
-    others = [node for item in needed_items(source, kernel) for node in on_device(item)]
-    read = {name: axes_in(others, name) for name in indices.axes}
-    host = host_launch(source, kernel, fixed)
-    used = used_names(source, kernel)
-    known = {name: number for name, number in fixed.items() if name in used}
-    compiled = _compiled_sizes(needs, indices)
-    tunables = draft_tunables([one for one in needs if one.name not in compiled], RESERVED)
-    launch = draft_launch(indices, read, tunables, known, host)
-    types = kernel.types
-    taken = {*RESERVED, *types.values(), *(one.name for one in launch.tunables)}
-    bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
-    pitches, loops = indices.pitches(), indices.loops()
-    sizes = draft_sizes(
-        kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops, compiled
-    )
-    grid = draft_grid(accesses, indices, launch, sizes, host)
-    problem = _problem(sizes, launch.dimensions, compiled)
-    blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
-    reading = Reading(
-        source, kernel, indices, accesses, sizes, launch.dimensions, title, fixed, blocks
-    )
-    arguments = draft_arguments(reading)
-    hints = tuning_hints(source, kernel, fixed)
-    shared = shared_bytes(source, kernel, launch, sizes, host, fixed)
+    draft = _drafted(source, kernel, needs)
+    name = kernel.name.removesuffix("_kernel").strip("_") or kernel.name
+    tunables = draft.launch.tunables
+    baseline = {"variant": name, **{one.name: one.start for one in tunables}}
+    values = [
+        Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
+    ]
+    macros = [
+        Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
+        for name, value in draft.macros.items()
+    ]
+    asked = list(dict.fromkeys([*options, *_options(source, kernel, options)]))
+    title = f"{Path(file).stem} {kernel.name}".lower()
     lines = [
-        *_notes(workload, file, source, kernel, [*left_undefined(needs), *hints]),
+        *_notes(workload, file, source, kernel, [*_undefined(every), *draft.hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*problem, *_types(source, kernel)]),
-        *section("tunables", _tunables(launch.tunables), _COMMENT),
-        *(section("macros", _macros(macros), "of every build") if macros else []),
-        *lines_of([Line("compiler_options", [*options])] if options else []),
-        *section("arguments", arguments, "in the order of the kernel's parameters"),
-        *section("reference", _reference(title, arguments)),
+        *section("problem", [*_problem(draft), *_types(source, kernel)]),
+        *section("tunables", values, "build tunables become macros of the same name"),
+        *(section("macros", macros, "of every build") if macros else []),
+        *lines_of([Line("compiler_options", asked)] if asked else []),
+        *section("arguments", draft.arguments, "in the order of the kernel's parameters"),
+        *section("reference", _reference(title, draft.arguments)),
         "variants:",
-        *section(_variant_name(kernel), [*_variant(file, kernel, launch, grid), *shared], "", 2),
-        *lines_of([Line("baseline", _baseline(kernel, launch.tunables))]),
+        *section(name, _variant(file, kernel, draft), "", 2),
+        *lines_of([Line("baseline", baseline)]),
     ]
     return "\n".join(lines) + "\n"
 
 
-_COMMENT = "build tunables become macros of the same name"
-
-
-# Sections
+def _drafted(source: Source, kernel: Kernel, needs: Sequence[Need]) -> _Draft:
+    numbers = fixed_numbers(source)
+    no_tunables = compiled_in(needs, RESERVED)
+    macros = no_tunables | _objects(source, kernel) | _switches(source, needs)
+    body = Body(source, kernel, numbers)
+    indices, accesses = Indices(body), Accesses(body)
+    compiled = _compiled_sizes(needs, indices)
+    others = {**compiled, **no_tunables}
+    tunables = draft_tunables(
+        [one for one in needs if one.name not in others and not one.only_tested]
+    )
+    fixed = numbers | {name: int(value) for name, value in macros.items() if value.isdigit()}
+    functions = [node for item in needed_items(source, kernel) for node in on_device(item)]
+    read = {name: axes_in(functions, name) for name in indices.axes}
+    host = host_launch(source, kernel, fixed)
+    used = used_names(source, kernel)
+    known = {name: number for name, number in fixed.items() if name in used}
+    launch = draft_launch(indices, read, tunables, known, host)
+    taken = {*RESERVED, *kernel.types.values(), *(one.name for one in launch.tunables)}
+    dimensions = len(launch.extent)
+    sizes = draft_sizes(kernel, indices, dimensions, taken, fixed, compiled)
+    grid = draft_grid(accesses, indices, launch, sizes, host)
+    blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
+    arguments = draft_arguments(
+        Reading(source, kernel, indices, accesses, sizes, dimensions, fixed, blocks)
+    )
+    texts = {name: str(number) for name, number in fixed.items()}
+    texts |= {one.name: one.name for one in launch.tunables} | host.names(kernel, sizes.renamed)
+    shared = shared_bytes(source, kernel, host, launch.block, texts)
+    hints = tuning_hints(source, kernel, Indices(Body(source, kernel, {})), fixed)
+    return _Draft(macros, launch, sizes, compiled, grid, arguments, shared, hints)
 
 
 def _notes(
@@ -110,11 +135,27 @@ def _notes(
     notes = [
         f"Kernel {kernel.name} of {file}. Every value is a draft, read from names.",
         "A comment that begins with a question mark asks for a decision.",
+        *([f"Other kernels of the file: {', '.join(others)}."] if others else []),
+        *(f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file, workload)),
     ]
-    if others:
-        notes.append(f"Other kernels of the file: {', '.join(others)}.")
-    notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file, workload)]
     return [f"# {note}" for note in (*notes, *hints)]
+
+
+def _undefined(needs: Sequence[Need]) -> list[str]:
+    """One line about names that ``#ifdef`` and ``defined()`` alone read, one about arrays."""
+    tested = ", ".join(need.name for need in needs if need.only_tested)
+    arrays = ", ".join(need.name for need in needs if need.is_array)
+    lines = []
+    if tested:
+        said = f"Left undefined, as #ifdef alone reads it: {tested}."
+        lines.append(f"{said} Define a name under macros.")
+    if arrays:
+        said = f"Nothing declares what is indexed: {arrays}."
+        lines.append(f"{QUESTION[2:]}{said} Add the declaration, or the header that has it.")
+    return lines
+
+
+# Problem and types
 
 
 def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[int]]:
@@ -128,27 +169,20 @@ def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[i
     return {name: values[name] for name in values if {(name,): 1} in bounds}
 
 
-def _problem(sizes: Sizes, dimensions: int, compiled: Mapping[str, list[int]]) -> list[Line]:
-    if not sizes.renamed:
-        question = "the kernel takes no size: what does the problem have?"
-        lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
-        if lengths:
-            question = "the file itself sets the size"
-            return [Line(sizes.names[0], {"type": "integer", "values": [max(lengths)]}, question)]
-    count = min(max(dimensions, min(len(sizes.names), 2)), 3)
+def _problem(draft: _Draft) -> list[Line]:
+    sizes, compiled = draft.sizes, draft.compiled
+    question = "range" if sizes.renamed else "the kernel takes no size: what does the problem have?"
+    lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
+    if lengths and not sizes.renamed:
+        value = {"type": "integer", "values": [max(lengths)]}
+        return [Line(sizes.names[0], value, "the file itself sets the size")]
+    count = min(max(len(draft.launch.extent), min(len(sizes.names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
-    ask = "range" if sizes.renamed else question
     return [
         Line(name, {"type": "integer", "values": compiled[name]}, "values")
         if name in compiled
-        else Line(name, {"type": "integer", **limits}, ask)
+        else Line(name, {"type": "integer", **limits}, question)
         for name in sizes.names
-    ]
-
-
-def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
-    return [
-        Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
     ]
 
 
@@ -158,33 +192,95 @@ def _types(source: Source, kernel: Kernel) -> list[Line]:
     lines = []
     for place, one in enumerate(kernel.template):
         if one.name in kernel.types:
-            texts = [each[place] for each in given if place < len(each)]
-            found = [source.names.spec_type(text) for text in texts]
+            found = [source.names.spec_type(each[place]) for each in given if place < len(each)]
             own = [kind for kind, width in found if kind and width == 1]
-            usual = _INTEGERS if one.name in kernel.integers else _FLOATS
+            usual = ["int32", "int64"] if one.name in kernel.integers else ["float32", "float64"]
             usual = [] if own and not any("float" in kind for kind in own) else usual
             value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
             lines.append(Line(kernel.types[one.name], value, f"types of {one.name}"))
     return lines
 
 
-_FLOATS, _INTEGERS = ["float32", "float64"], ["int32", "int64"]
+# Macros
 
 
-def _macros(macros: Mapping[str, str]) -> list[Line]:
-    return [
-        Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
-        for name, value in macros.items()
-    ]
+def _objects(source: Source, kernel: Kernel) -> dict[str, str]:
+    """Macros for the types of a template that no parameter of the kernel has: no numbers."""
+    given = source.host.template_arguments(kernel.name)
+    functions = [name for name, one in source.names.structures.items() if one.is_function]
+    found = {}
+    for place, one in enumerate(kernel.template):
+        if one.kind == "type" and one.name not in kernel.types:
+            text = given[0][place] if given and place < len(given[0]) else one.default
+            found[f"{one.name}_type"] = f"'{text or (functions or ['float'])[0]}'"
+    return found
+
+
+def _switches(source: Source, needs: Sequence[Need]) -> dict[str, str]:
+    """Macros that must be there for the kernel, and the others of groups whose macros are tuned."""
+    made, found = source.expanded, dict.fromkeys(source.defined, "1")
+    if any(need.name in made.free for need in needs):
+        for name, text in made.beside.items():
+            if "'" not in text:
+                found[name] = text if text.isdigit() else f"'{text}'" if text else "1"
+    return found
+
+
+_CONSTEXPR = re.compile(r"\bstd\s*::\s*(min|max|clamp|numeric_limits|array|gcd|lcm)\b")
+"""What the standard library has for the host alone, and nvcc takes as constexpr."""
+
+
+def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
+    """Options that nvcc needs beside those that are given, by what a kernel reads."""
+    items = [item for item in needed_items(source, kernel) if on_device(item)]
+    text = "\n".join(text_of(item.node) for item in (*kernel.items, *items))
+    of_host = any(item.is_function and not item.of_device for item in items)
+    found = []
+    concepts = any(True for _ in walk(source.root, "concept_definition", "requires_clause"))
+    if concepts and not any("std=" in each for each in given):
+        found.append("--std=c++20")
+    if of_host or _CONSTEXPR.search(text):
+        found.append("--expt-relaxed-constexpr")
+    if re.search(r"\]\s*(__host__\s*)?__device__\b", text):
+        found.append("--extended-lambda")
+    return found
+
+
+# Reference
+
+
+TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
+_SMALL_ARRAY = re.compile(r"filter|weight|coef|mask|stencil|taps")
 
 
 def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
-    inputs = [line.key for line in arguments if "fill" in line.value]
-    changed = any(line.value.get("role") == "inout" for line in arguments)
     outputs = [line.value["type"] for line in arguments if "role" in line.value]
     kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
     tolerance = [] if kind.startswith("dtype") else [Line("tolerance", TOLERANCE.get(kind, 0))]
-    return [*reference_lines(draft.draft_reference(title, inputs, changed)), *tolerance]
+    inputs = [line.key for line in arguments if "fill" in line.value]
+    changed = any(line.value.get("role") == "inout" for line in arguments)
+    return [*reference_lines(draft_reference(title, inputs, changed)), *tolerance]
+
+
+def draft_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
+    """Function that computes the expected result, by the names of file and kernel, lower case.
+
+    ``inputs`` are arrays that the kernel reads; ``changed`` says that it changes one of them.
+    """
+    small = [each for each in inputs if _SMALL_ARRAY.search(each.lower())]
+    large = [each for each in inputs if each not in small]
+    found: dict[str, Any] = {"file": "reference.py:expected"}
+    if re.search(r"convol|correl", title) and small and large:
+        found = {"call": "scipy.signal.correlate2d", "given": [large[0], small[0], "'valid'"]}
+    elif "transpos" in title and large:
+        found = {"call": "numpy.transpose", "given": large[:1]}
+    elif re.search(r"gemm|matmul|matrix_?mul|(^|[_ ])mm($|[_ ])", title) and len(large) > 1:
+        found = {"call": "numpy.matmul", "given": large[:2]}
+    elif re.search(r"(^|[_ ])add($|[_ ])", title) and len(large) > 1 and not changed:
+        found = {"call": "numpy.add", "given": large[:2]}
+    elif re.search(r"(^|[_ ])(sum|reduce|reduction)($|[_ ])", title) and large:
+        found = {"call": "numpy.sum", "given": large[:1]}
+    return found
 
 
 def reference_lines(value: Mapping[str, Any]) -> list[Line]:
@@ -197,66 +293,22 @@ def reference_lines(value: Mapping[str, Any]) -> list[Line]:
     return [asked, *(Line(key, value[key]) for key in rest)]
 
 
-TOLERANCE = {"bfloat16": 3e-2, "complex64": 1e-5, **TOLERANCES}
+# Variant
 
 
-def _variant_name(kernel: Kernel) -> str:
-    return kernel.name.removesuffix("_kernel").strip("_") or kernel.name
-
-
-def _variant(file: str, kernel: Kernel, launch: Launch, grid: tuple[list[str], str]) -> list[Line]:
-    names = list(dict.fromkeys(name for name in launch.block if name.isidentifier()))
-    lines = [
-        Line("source", file),
-        Line("kernel", *_launched(kernel)),
-        Line("tunables", [one.name for one in launch.tunables]),
-    ]
-    if len(names) > 1 and all(map(str.isidentifier, launch.block)):
-        lines.append(Line("constraints", [f"{' * '.join(launch.block)} >= 32"]))
-    lines += [Line("grid", *grid), Line("block", launch.block, launch.question)]
-    return lines
-
-
-def _object(name: str) -> str:
-    """Macro for a type that is none of numbers, such as that of a function object."""
-    return f"{name}_type"
-
-
-def _objects(source: Source, kernel: Kernel) -> dict[str, str]:
-    """Macros for the types of a template that no parameter of the kernel has."""
-    given = source.host.template_arguments(kernel.name)
-    functions = [name for name, one in source.names.structures.items() if one.is_function]
-    found = {}
-    for place, one in enumerate(kernel.template):
-        if one.kind == "type" and one.name not in kernel.types:
-            text = given[0][place] if given and place < len(given[0]) else one.default
-            found[_object(one.name)] = f"'{text or (functions or ['float'])[0]}'"
-    return found
-
-
-def _switches(source: Source, needs: Sequence[Need]) -> dict[str, str]:
-    """Macros that must be there for the kernel, and the others of groups whose macros are tuned."""
-    made, found = source.expanded, dict.fromkeys(source.defined, "1")
-    if any(need.name in made.free for need in needs):
-        found |= {
-            name: (text if text.isdigit() else f"'{text}'") if text else "1"
-            for name, text in made.beside.items()
-            if "'" not in text
-        }
-    return found
-
-
-def _launched(kernel: Kernel) -> tuple[str, str]:
-    """A kernel as it is launched, with its template arguments, and a question."""
-    if not kernel.template:
-        return kernel.name, ""
-    types = kernel.types
+def _variant(file: str, kernel: Kernel, draft: _Draft) -> list[Line]:
+    block = draft.launch.block
     given = [
-        types.get(one.name) or (_object(one.name) if one.kind == "type" else one.name)
+        kernel.types.get(one.name) or f"{one.name}{'_type' if one.kind == 'type' else ''}"
         for one in kernel.template
     ]
-    return f"{kernel.name}<{', '.join(given)}>", ""
-
-
-def _baseline(kernel: Kernel, tunables: Sequence[Tunable]) -> dict[str, Any]:
-    return {"variant": _variant_name(kernel), **{one.name: one.start for one in tunables}}
+    names = {name for name in block if name.isidentifier()}
+    lines = [
+        Line("source", file),
+        Line("kernel", f"{kernel.name}<{', '.join(given)}>" if given else kernel.name),
+        Line("tunables", [one.name for one in draft.launch.tunables]),
+    ]
+    if len(names) > 1 and all(map(str.isidentifier, block)):
+        lines.append(Line("constraints", [f"{' * '.join(block)} >= 32"]))
+    asked = Line("block", block, draft.launch.question)
+    return [*lines, Line("grid", *draft.grid), asked, *draft.shared]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from launchwise.cli.new import draft as drafts
+from launchwise.cli.new import writing as drafts
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import TOLERANCE, reference_lines
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, written_as
