@@ -1,7 +1,8 @@
-"""Names of files and workloads, and paths that a file names."""
+"""Names of files and workloads, paths that a file names, names in Python's syntax trees."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -82,3 +83,12 @@ def check_folder_name(folder: Path) -> None:
         near = re.sub(r"[^a-z0-9_]", "_", name.lower()).lstrip("0123456789_") or "kernel"
         message = "names the workload: lower-case letters, digits and _, a letter first"
         raise UserError(folder, "", f"{message}; such as {near}")
+
+
+def last_name(node: ast.AST) -> str:
+    """``jit`` of ``triton.jit``, ``jit`` and ``triton.jit(...)``."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    if isinstance(node, ast.Constant):
+        return str(node.value).rpartition(".")[2]
+    return getattr(node, "attr", getattr(node, "id", ""))

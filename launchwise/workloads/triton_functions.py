@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.names import SPEC_FILE
+from launchwise.base.names import SPEC_FILE, last_name
 from launchwise.workloads.arguments import GIVEN, NULL, Argument, parameters_of, types_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.parts import Variant
@@ -117,15 +117,6 @@ def _keys(function: ast.FunctionDef) -> frozenset[str]:
             for node in (*named, *decorator.args[1:2]):
                 found |= {each for each in _listed(node) if isinstance(each, str)}
     return frozenset(found)
-
-
-def last_name(node: ast.AST) -> str:
-    """``jit`` of ``triton.jit``, ``jit`` and ``triton.jit(...)``."""
-    if isinstance(node, ast.Call):
-        return last_name(node.func)
-    if isinstance(node, ast.Constant):
-        return str(node.value).rpartition(".")[2]
-    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def _parameters(function: ast.FunctionDef, decorator: ast.AST) -> Iterator[Parameter]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeGuard
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import last_name
 from launchwise.workloads.sources import source_text
-from launchwise.workloads.triton_functions import last_name
 
 MOST_BYTES = 256 << 10
 """Longest Python file, bytes: Python's own parser takes long, and cannot be stopped."""

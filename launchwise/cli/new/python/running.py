@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from launchwise.base.names import last_name
 from launchwise.cli.new.python import facts
 from launchwise.cli.new.python.cupy import CODES, RAW_LAUNCHES
 from launchwise.cli.new.python.device import trace
@@ -32,7 +33,6 @@ from launchwise.cli.new.python.stand_ins import (
 )
 from launchwise.cli.new.python.tuning import Failed, read_tuning
 from launchwise.cli.new.python.values import FILE, NotKnown, Value, gives_missing
-from launchwise.workloads.triton_functions import last_name
 
 _SECONDS = 1.0
 """Most CPU time of a statement of the file."""
