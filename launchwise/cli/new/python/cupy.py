@@ -6,19 +6,16 @@ import re
 from typing import Any
 
 from launchwise.cli.new.python.facts import Code
-from launchwise.cli.new.python.stand_ins import COMMON_CALLS
 from launchwise.cli.new.python.values import MADE_OF, NotKnown, Value, line_now
 
 CODES: list[Code] = []
 """CUDA texts in the order in which they are given."""
 
-RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
+LAUNCHED: dict[str, tuple[list[int], int]] = {}
 """Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
 
 
-class RawKernel:
-    """A kernel of CuPy."""
-
+class _RawKernel:
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -26,19 +23,16 @@ class RawKernel:
         self, grid: Any, block: Any, *given: Any, shared_mem: Any = 0, **named: Any
     ) -> None:
         try:
-            sizes, shared = [int.__index__(_known(one)) for one in block], _known(shared_mem)
+            *sizes, shared = (int.__index__(_known(one)) for one in (*block, shared_mem))
         except TypeError:
             return
         if 1 <= len(sizes) <= 3 and all(0 <= one < 1 << 31 for one in (*sizes, shared)):
-            RAW_LAUNCHES.setdefault(self.name, (sizes, shared))
+            LAUNCHED.setdefault(self.name, (sizes, shared))
 
 
-class RawModule:
-    """A module of CuPy."""
-
-    def get_function(self, name: Any) -> RawKernel:
-        """A kernel of it."""
-        return RawKernel(str(name))
+class _RawModule:
+    def get_function(self, name: Any) -> _RawKernel:
+        return _RawKernel(str(name))
 
 
 def _known(value: Any) -> Any:
@@ -58,7 +52,7 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-def _code(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
+def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
     found = Code(line_now())
     if any(one.line == found.line and one.text == code for one in CODES):
         return
@@ -77,16 +71,15 @@ def _code(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
         found.refused = str(error)
 
 
-def _raw_kernel(
+def raw_kernel(
     owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
-) -> RawKernel:
-    _code(code, [name], options, named)
-    return RawKernel(str(name))
+) -> Any:
+    """``cupy.RawKernel``."""
+    _keep(code, [name], options, named)
+    return _RawKernel(str(name))
 
 
-def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> RawModule:
-    _code(code, named.get("name_expressions"), named.get("options"), named)
-    return RawModule()
-
-
-COMMON_CALLS |= {"RawKernel": _raw_kernel, "RawModule": _raw_module}
+def raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
+    """``cupy.RawModule``."""
+    _keep(code, named.get("name_expressions"), named.get("options"), named)
+    return _RawModule()

@@ -92,7 +92,7 @@ class Draft:
     @cached_property
     def pointers(self) -> list[str]:
         """Parameters that are arrays."""
-        return [name for name in self.given if name in self.reading.uses or self._of(name).array]
+        return [name for name in self.given if name in self.reading.uses or self._of(name).tensor]
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -109,7 +109,7 @@ class Draft:
         return self.host.given.get(name, _NOTHING)
 
     def _tensor(self, name: str) -> Tensor:
-        return self.host.tensors.get(self._of(name).array) or Tensor()
+        return self.host.tensors.get(self._of(name).tensor) or Tensor()
 
     @cached_property
     def layout(self) -> Layout:

@@ -45,11 +45,11 @@ class Reading:
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
     computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
-    divisions: list[tuple[str, str]] = field(default_factory=list)  # Sizes by blocks.
-    texts: dict[str, list[str]] = field(default_factory=dict)  # Compared with these texts.
+    divisions: Ordered = field(default_factory=dict)  # "size block".
+    texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
     bounds: list[list[str]] = field(default_factory=list)  # Per axis, what its index is below,
     steps: list[list[str]] = field(default_factory=list)  # and what it is multiplied by.
-    held: dict[str, list[str]] = field(default_factory=dict)  # Per block, what bounds its elements.
+    held: dict[str, Ordered] = field(default_factory=dict)  # Per block, what bounds its elements.
     has_dot: bool = False
     has_loop: bool = False
     scratch_line: int = 0  # Where a tensor descriptor is made, or 0,
@@ -68,7 +68,7 @@ class Given:
     is_none: bool = False
     asks: str = ""  # "1" or "0" for `x is not None`.
     type: str = ""  # Such as tl.float16.
-    array: str = ""  # Name of the tensor.
+    tensor: str = ""  # Its key.
     guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
 
 
@@ -119,11 +119,6 @@ class Tuning:
         """Configurations that the axes make together."""
         return math.prod(map(len, self.axes.values()))
 
-    @property
-    def is_product(self) -> bool:
-        """Whether the configurations are all combinations of their values."""
-        return len({tuple(each.values()) for each in self.configs}) == self.combinations
-
 
 @dataclass
 class Kernel:
@@ -155,11 +150,11 @@ class Code:
 class Facts:
     """What a file says."""
 
-    kernels: list[str] = field(
-        default_factory=list
-    )  # No other one calls them; launched ones first.
+    kernels: list[str] = field(default_factory=list)  # No other one calls them; launched first.
     chosen: Kernel | None = None
-    values: dict[str, str] = field(default_factory=dict)  # Names to numbers and texts, as written.
+    copied: str = ""  # The part of the file that a build needs; '' for all of it,
+    modules: list[str] = field(default_factory=list)  # files beside it that must be copied, too,
+    missing: list[str] = field(default_factory=list)  # and what the copy reads and nothing defines.
     codes: list[Code] = field(default_factory=list)
     # Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch.
     launches: dict[str, tuple[list[int], int]] = field(default_factory=dict)

@@ -99,7 +99,8 @@ class Layout:
 
     def grid(self) -> tuple[list[str], bool]:
         """Sizes of the grid, and whether a person must look at them."""
-        pairs = [pair for pair in self._reading.divisions if pair[0] in self._sizes]
+        pairs = [pair.split() for pair in self._reading.divisions]
+        pairs = [pair for pair in pairs if pair[0] in self._sizes]
         axes = len(self._reading.bounds)
         if axes == 1 and len(pairs) > 1:
             return [" * ".join(f"ceil_div({size}, {block})" for size, block in pairs)], False

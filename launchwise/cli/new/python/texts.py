@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from launchwise.cli.new.python.arrays import Array, Names, Symbol
+from launchwise.cli.new.python.tensors import Names, Shape, Symbol
 from launchwise.cli.new.python.values import NotKnown, Value, written
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
@@ -34,11 +34,9 @@ class Texts:
     """
 
     def __init__(self, names: Names, taken: Iterable[str], own: Iterable[str] = ()) -> None:
-        self._names = names
-        self._own = {*own}
-        self._taken = {*taken}
-        self._same: dict[str, ast.expr] = {}
-        self._filled: dict[str, str] = {}
+        self._names, self._own, self._taken = names, {*own}, {*taken}
+        self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
+        self._filled: dict[str, str] = {}  # sizes that the host does not say to what they may be.
         firsts: dict[str, str] = {}
         for symbol, called in names.called.items():
             if (first := firsts.setdefault(called, symbol)) != symbol:
@@ -46,17 +44,30 @@ class Texts:
 
     def unify(self, one: ast.expr, other: ast.expr) -> None:
         """Two sizes that the host insists to be equal: the first stands for both."""
+        one, other = self._root(one), self._root(other)
         for first, second in ((one, other), (other, one)):
-            symbol = self._names.symbols.get(getattr(second, "id", ""))
+            name = getattr(second, "id", "")
+            symbol = self._names.symbols.get(name)
             if symbol is None or symbol.kind not in ("size", "length", "free"):
                 continue
-            second_id = self._root(second)
-            if ast.dump(self._root(first)) != ast.dump(second_id):
-                self._same[second_id.id] = self._root(first)  # type: ignore[attr-defined]
-                own = self._names.called.pop(second_id.id, "")  # type: ignore[attr-defined]
+            if getattr(first, "id", "") != name:
+                self._same[name] = first
+                own = self._names.called.pop(name, "")
                 if own and isinstance(first, ast.Name):
-                    self._names.called.setdefault(self._root(first).id, own)  # type: ignore[attr-defined]
+                    self._names.called.setdefault(first.id, own)
             return
+
+    def link(self, first: Shape, second: Shape) -> None:
+        """Two shapes that the host insists to be equal: the first stands for both."""
+        first, second = first.root(), second.root()
+        if first is second:
+            return
+        if not first.sizes:
+            first, second = second, first
+        for place, size in second.sizes.items():
+            if place in first.sizes:
+                self.unify(first.sizes[place]._node, size._node)
+        second.same = first
 
     def _root(self, node: ast.expr) -> ast.expr:
         for _ in range(_DEEPEST):
@@ -72,9 +83,9 @@ class Texts:
         if found is not None and found.kind in ("size", "length"):
             self._names.called.setdefault(root, parameter)
 
-    def give(self, array: Array, place: int, node: ast.expr) -> None:
-        """A size of an array, where the host does not say it."""
-        symbol = array.size(place)._name
+    def give(self, shape: Shape, place: int, node: ast.expr) -> None:
+        """A size of a tensor, where the host does not say it."""
+        symbol = shape.size(place)._name
         is_free = symbol in self._names.symbols and symbol not in {*self._names.called, *self._same}
         if is_free and getattr(self._root(node), "id", "") != symbol:
             self._same[symbol] = node
@@ -91,130 +102,93 @@ class Texts:
             if symbol is not None and symbol.kind == kind:
                 yield symbol
 
-    def text(self, node: ast.expr, line: int) -> str:
+    def text(self, node: ast.expr, line: int, depth: int = 0) -> str:
         """An expression of ``spec.yaml``; raises :class:`NotKnown` where there is none."""
-        return ast.unparse(self._written(node, line, 0))
+        try:
+            return ast.unparse(_Writer(self, depth).visit(copy.deepcopy(node)))
+        except LookupError as error:
+            part = error.args[0]
+            said = f"{written(part)} has no expression of spec.yaml"
+            raise NotKnown(getattr(part, "lineno", line), said) from error
 
-    def shape(self, array: Array) -> list[str | None]:
-        """Sizes of an array, None for those that the host does not say."""
+    def shape(self, shape: Shape) -> list[str | None]:
+        """Sizes of a tensor, None for those that the host does not say."""
         found: list[str | None] = []
-        for size in self._whole(array).shape():
+        for size in shape.known():
             try:
                 found.append(None if size is None else self.text(size._node, 0))
             except NotKnown:
                 found.append(None)
         return found
 
-    def _whole(self, array: Array) -> Array:
-        for _ in range(_DEEPEST):
-            if array.like is None or (array.sizes and array.is_whole):
-                break
-            array = array.like
-        return array
-
-    def _written(self, node: ast.expr, line: int, depth: int) -> ast.expr:
-        writer = _Writer(self, depth)
-        try:
-            found: ast.expr = writer.visit(copy.deepcopy(node))
-        except LookupError as error:
-            part = error.args[0]
-            said = f"{written(part)} has no expression of spec.yaml"
-            raise NotKnown(getattr(part, "lineno", line), said) from error
-        return found
-
-    def symbol(self, name: str, depth: int) -> ast.expr | None:
+    def symbol(self, name: str, depth: int) -> str | None:
         """What a symbol stands for; None where nothing says it."""
         root = self._root(ast.Name(name))
         if not isinstance(root, ast.Name):
-            return self._written(root, 0, depth + 1)
-        symbol = self._names.symbols.get(root.id)
+            return self.text(root, 0, depth + 1)
+        symbol, own = self._names.symbols.get(root.id), self._names.called.get(root.id)
         if symbol is None:
-            return root if root.id in self._own else None
+            return root.id if root.id in self._own else None
         if symbol.kind == "literal":
-            return ast.Constant(symbol.known)
+            return repr(symbol.known)
         if symbol.kind == "param":
-            return root
+            return root.id
         if symbol.kind == "free":
-            return None if root.id in self._names.arrays else ast.Name(self.called(root.id))
-        array = symbol.array
-        assert array is not None
-        if symbol.kind == "length":
-            sizes = self.shape(array) if self._whole(array).sizes else []
-            if sizes and None not in sizes:
-                return _product([str(one) for one in sizes])
-            own = self._names.called.get(root.id)
-            return ast.Name(self.called(own)) if own else None
-        if symbol.kind == "stride":
-            return self._stride(array, symbol.place)
-        if own := self._names.called.get(root.id):
-            return ast.Name(self.called(own))
-        return self._size(array, symbol.place, root.id)
+            return None if root.id in self._names.tensors else self.called(root.id)
+        assert symbol.shape is not None
+        if symbol.kind == "size":
+            return self.called(own) if own else self._size(symbol, root.id)
+        if symbol.kind == "length" and not symbol.shape.root().sizes:
+            return self.called(own) if own else None
+        sizes = self.shape(symbol.shape)
+        if symbol.kind == "stride":  # Of a contiguous tensor, in elements.
+            is_there = -len(sizes) <= symbol.place < len(sizes)
+            sizes = sizes[symbol.place % len(sizes) + 1 :] if is_there else [None]
+        elif None in sizes and own:
+            return self.called(own)
+        return None if None in sizes else " * ".join(f"({one})" for one in sizes) or "1"
 
-    def _size(self, array: Array, place: int, symbol: str) -> ast.expr | None:
-        if text := self._filled.get(symbol):
-            return ast.parse(text, mode="eval").body
-        whole = self._whole(array)
-        if whole is not array:
-            sizes = self.shape(whole)
-            if -len(sizes) <= place < len(sizes) and sizes[place] is not None:
-                return ast.parse(str(sizes[place]), mode="eval").body
-        return None
-
-    def _stride(self, array: Array, place: int) -> ast.expr | None:
-        """Stride of a contiguous tensor, in elements."""
-        shape = self.shape(array)
-        if not shape or not -len(shape) <= place < len(shape):
+    def _size(self, symbol: Symbol, name: str) -> str | None:
+        """A size that has no name of its own."""
+        assert symbol.shape is not None
+        if name in self._filled:
+            return self._filled[name]
+        root, place = symbol.shape.root(), symbol.place
+        if root is symbol.shape:
             return None
-        after = shape[place % len(shape) + 1 :]
-        return None if None in after else _product([str(one) for one in after])
+        sizes = self.shape(root)
+        return sizes[place] if -len(sizes) <= place < len(sizes) else None
 
-    def complete(self, arrays: Iterable[Array]) -> dict[str, str]:
+    def complete(self, shapes: Iterable[Shape]) -> dict[Shape, str]:
         """Give sizes that the host does not say: those of a tensor of the same rank, else names.
 
         Returns
         -------
-        Tensor to a question.
+        Shape to a question.
         """
-        questions: dict[str, str] = {}
-        roots = dict.fromkeys(self._whole(one) for one in arrays)
-        shapes = {one: self.shape(one) for one in roots}
-        whole = [shape for shape in shapes.values() if shape and None not in shape]
-        for array in roots:
-            shape = self.shape(array)
-            if None not in shape:
+        questions: dict[Shape, str] = {}
+        roots = dict.fromkeys(one.root() for one in shapes)
+        texts = {one: self.shape(one) for one in roots}
+        whole = [text for text in texts.values() if text and None not in text]
+        for shape in roots:
+            text = self.shape(shape)
+            if None not in text:
                 continue
-            alike = [one for one in whole if len(one) == len(shape)]
-            fits = (one for one in alike if _agree(one, shape))
+            alike = [one for one in whole if len(one) == len(text)]
+            fits = (
+                one for one in alike if all(a in (None, b) for a, b in zip(text, one, strict=True))
+            )
             other = next(fits, next(iter(alike), None))
-            for place, text in enumerate(shape):
-                if text is None:
-                    usual = ("rows", "columns")[place] if len(shape) == 2 else ""
-                    key = re.sub(r"\W+", "_", array.key).lower()
-                    own = self.called(usual or f"{key}_{place}")
-                    found = other[place] if other is not None else None
-                    self._fill(array, place, found or own)
-            questions[array.key] = f"shape: the file does not say all sizes of {array.key}"
-            whole.append(self.shape(array))
+            known = {place % len(text): size for place, size in shape.sizes.items()}
+            for place in (place for place, one in enumerate(text) if one is None):
+                usual = ("rows", "columns")[place] if len(text) == 2 else ""
+                key = re.sub(r"\W+", "_", shape.key).lower()
+                size = known[place] if place in known else shape.size(place)
+                found = other[place] if other is not None else None
+                self._filled[size._name] = found or self.called(usual or f"{key}_{place}")
+            questions[shape] = f"shape: the file does not say all sizes of {shape.key}"
+            whole.append(self.shape(shape))
         return questions
-
-    def _fill(self, array: Array, place: int, text: str) -> None:
-        rank = len(array.shape())
-        symbols = {one % rank: size for one, size in array.sizes.items()}
-        size = symbols[place] if place in symbols else array.size(place)
-        self._filled[size._name] = text
-
-
-def _agree(whole: list[str | None], shape: list[str | None]) -> bool:
-    """Whether a whole shape has the sizes that are known of another."""
-    return all(own in (None, one) for one, own in zip(whole, shape, strict=True))
-
-
-def _product(texts: list[str]) -> ast.expr:
-    found: ast.expr | None = None
-    for text in texts:
-        node = ast.parse(text, mode="eval").body
-        found = node if found is None else ast.BinOp(found, ast.Mult(), node)
-    return found or ast.Constant(1)
 
 
 def _has_fraction(node: ast.expr) -> bool:
@@ -245,7 +219,7 @@ class _Writer(ast.NodeTransformer):
         found = self._texts.symbol(node.id, self._depth)
         if found is None:
             raise LookupError(node)
-        return found
+        return ast.parse(found, mode="eval").body
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if not isinstance(node.value, int | float | str):

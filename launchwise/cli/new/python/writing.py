@@ -141,7 +141,7 @@ def remarks(draft: Draft) -> list[str]:
 def _listed(draft: Draft) -> list[str]:
     """A comment that limits the space to the configurations of the file."""
     tuning = draft.tuning
-    if not tuning.configs or tuning.is_product:
+    if not tuning.configs or len(tuning.configs) == tuning.combinations:
         return []
     number = f"{len(tuning.configs)} configurations of the file"
     known = f"    # The space has {tuning.combinations:,}: all combinations of their values."
