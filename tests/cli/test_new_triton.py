@@ -762,7 +762,8 @@ def test_what_triton_puts_back_is_read_and_written(key: str, fill: str, tmp_path
 NOTES = {
     "a rule in code": (
         "@triton.heuristics({'BLOCK': lambda args: table[args['n']]})",
-        "line 3: the heuristic of BLOCK: table[n] has no expression of spec.yaml: write it under macros",
+        "line 3: the heuristic of BLOCK: table[n] has no expression of spec.yaml: write it under "
+        "macros",
     ),
     "a pre_hook": (
         "@triton.autotune([triton.Config({'BLOCK': 64}, pre_hook=lambda args: print(1))], ['n'])",

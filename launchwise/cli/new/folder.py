@@ -94,9 +94,7 @@ def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
     if facts.chosen is None:
         return None
     chosen = facts.chosen.name
-    missing = "; ".join(facts.missing)
-    remarks = [f"{chosen} reads what is not copied: {missing}"] if missing else []
-    draft = Draft(file, facts.kernels, facts.chosen, remarks)
+    draft = Draft(file, facts, facts.chosen)
     source = folder / file.name
     lines = [
         f"kernel {one}: {'chosen' if one == chosen else f'take it with --kernel {one}'}"

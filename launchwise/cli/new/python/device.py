@@ -23,43 +23,48 @@ _SAME = {
 }
 """Functions whose result is the pointer that they are given first."""
 
+_LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}
+"""How addresses are made of indices."""
+
 
 class Trace:
     """What runs of a kernel did."""
 
-    def __init__(self, parameters: list[str]) -> None:
-        self.parameters = parameters
+    def __init__(self, kernel: Any) -> None:
+        self.parameters: list[str] = kernel.parameters
+        self._constexprs = kernel.constexprs
         self.reading = Reading()
         self._compares: list[tuple[Value, Value]] = []
+        self._accesses: list[tuple[str, Value, Any]] = []
+        self.ranges: list[Value] = []
 
     def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
         """An operator with two sides."""
         reading = self.reading
         reading.computed |= dict.fromkeys(o._name for o in (left, right) if o._sign == "parameter")
-        if issubclass(sign, ast.Mod | ast.FloorDiv):
-            reading.bounding |= dict.fromkeys(right._names())
+        if sign in (ast.Mod, ast.FloorDiv):
+            reading.bounding |= self._in_order(right._names())
         if not issubclass(sign, ast.cmpop):
             return
-        for one, other in ((left, right), (right, left)):
-            parts = [
-                getattr(part, "value", None) for part in getattr(other._node, "elts", [other._node])
-            ]
-            for text in (part for part in parts if isinstance(part, str)):
-                for name in one._names():
-                    reading.texts.setdefault(name, {})[text] = None
         self._compares.append((left, right))
-        signs = {one._sign for one in left._walk()}
-        steps = "arange" in signs or any(isinstance(one, int) for one in signs)
-        if steps:
-            reading.counted |= dict.fromkeys(right._names())
-        own = set() if steps or "load" in signs else left._names()
-        reading.bounding |= dict.fromkeys(right._names() | own)
+        for one, other in ((left, right), (right, left)):
+            parts = getattr(other._node, "elts", [other._node])
+            texts = [one.value for one in parts if isinstance(getattr(one, "value", 0), str)]
+            for name in one._names() if texts else ():
+                reading.texts.setdefault(name, {}).update(dict.fromkeys(texts))
+        signs = {"pid" if isinstance(one._sign, int) else one._sign for one in left._walk()}
+        bounds = self._in_order(right._names())
+        reading.bounding |= bounds
+        if signs & {"pid", "arange"}:
+            reading.counted |= bounds
+        elif "load" not in signs:
+            reading.bounding |= self._in_order(left._names())
 
     def counted(self, *values: Value) -> None:
         """Ends of loops, and what is divided for them."""
-        for name in (name for one in values for name in sorted(one._names())):
+        for one in values:
             for known in (self.reading.bounding, self.reading.computed, self.reading.counted):
-                known[name] = None
+                known |= self._in_order(one._names())
 
     def loop(self, *given: Any) -> Iterator[Any]:
         """What a loop counts, twice."""
@@ -76,15 +81,9 @@ class Trace:
         """A load, a store or an atomic operation."""
         steps = [*pointer._walk()]
         loaded = {base for one in steps if one._sign == "load" for base in one._parts[0]._bases}
-        moduli = (one._parts[1] for one in steps if one._sign is ast.Mod)
         for base in (one for one in self.parameters if one in pointer._bases):
             use = self.reading.uses.setdefault(base, Use())
             use.is_bare &= pointer._sign == "parameter"
-            products = [one for one in steps if one._sign is ast.Mult]
-            use.factors |= self._in_order(name for one in products for name in one._names())
-            use.remainders |= self._in_order(o._name for o in moduli if o._sign == "parameter")
-            if isinstance(mask, Value):
-                use.bounds |= self._in_order(_bounds(mask))
             use.is_loaded |= name == "load"
             use.is_stored |= name == "store"
             use.atomics |= name not in ("load", "store")
@@ -92,48 +91,99 @@ class Trace:
                 use.stored_as = use.stored_as or value._cast
             for other in sorted(loaded - {base}):
                 self.reading.uses.setdefault(other, Use()).indexes[base] = None
+            self._accesses.append((base, pointer, mask))
 
     def _in_order(self, names: Iterable[str]) -> dict[str, None]:
         several = {*names}
         return dict.fromkeys(one for one in self.parameters if one in several)
 
-    def finish(self) -> None:
-        """Per axis of the grid the size that bounds it, and the block by which it steps."""
-        reading = self.reading
-        for axis in range(max(reading.axes, default=0) + 1):
-            bounds: dict[str, None] = {}
-            blocks: set[str] = set()
-            for left, right in self._compares:
-                if axis in {one._sign for one in left._walk()}:
-                    bounds |= self._in_order(right._names())
-                blocks |= {name for one in (left, right) for name in _steps(one, axis)}
-            reading.bounds.append([*bounds])
-            reading.steps.append([*self._in_order(blocks)])
+    def _sizes(self) -> None:
+        """Sizes of what each pointer points to: those of indices that are multiplied, then others.
+
+        An index has the size that it is reduced to, or that it is compared with.
+        """
+        blocks = {name for one in self.ranges for name in one._parts[0]._names()}
+        strides: dict[str, dict[str, str]] = {}
+        bounds: dict[str, dict[str, None]] = {}
+        for base, pointer, mask in self._accesses:
+            own, known = strides.setdefault(base, {}), bounds.setdefault(base, {})
+            if isinstance(mask, Value):
+                names = {name for name in _bounds(mask, pointer) if name not in blocks}
+                known |= self._in_order(names)
+            for product in (one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult):
+                for index, factor in (product._parts, product._parts[::-1]):
+                    is_size = factor._name not in self._constexprs or factor._name in known
+                    if factor._sign == "parameter" and is_size and factor._name not in blocks:
+                        size = own.get(factor._name) or self._size_of(index, blocks)
+                        own[factor._name] = size
+            if not own and not known and (size := self._size_of(pointer, blocks)):
+                known[size] = None
+        for base, use in self.reading.uses.items():
+            own = strides.get(base, {})
+            use.strides = {name: place for place, name in enumerate(self._in_order(own))}
+            use.sizes = [own[name] for name in use.strides]
+            use.sizes += [name for name in bounds.get(base, {}) if name not in use.sizes]
+
+    def _size_of(self, index: Value, blocks: set[str]) -> str:
+        """Parameter that bounds an index; '' where nothing says it."""
+        keys = _keys(index)
+        for one in index._walk():
+            if one._sign in (ast.Mod, ast.FloorDiv) and keys & {*map(id, one._walk())}:
+                by = one._parts[1]
+                return by._name if one._sign is ast.Mod and by._sign == "parameter" else ""
         for left, right in self._compares:
-            for one in (one for one in left._walk() if one._sign == "arange"):
-                for block in one._parts[0]._names():
-                    held = reading.held.setdefault(block, {})
-                    held |= self._in_order(right._names())
+            names = [name for name in self._in_order(right._names()) if name not in blocks]
+            if names and keys & _keys(left):
+                return names[0]
+        return ""
+
+    def finish(self) -> Reading:
+        """What is said when all has run."""
+        reading = self.reading
+        reading.bounds = [{} for _ in range(reading.axes)]
+        reading.steps = [{} for _ in range(reading.axes)]
+        for left, right in self._compares:
+            bounds = self._in_order(right._names())
+            for one in left._walk():
+                if isinstance(one._sign, int):
+                    reading.bounds[one._sign] |= bounds
+                for block in one._parts[0]._names() if one._sign == "arange" else ():
+                    reading.held.setdefault(block, {}).update(bounds)
+            for axis, block in (*_steps(left), *_steps(right)):
+                reading.steps[axis][block] = None
+        reading.steps = [self._in_order(one) for one in reading.steps]
+        self._sizes()
+        return reading
 
 
-def _bounds(mask: Value) -> Iterator[str]:
+def _keys(index: Value) -> set[int]:
+    """What makes an index differ: ranges, else indices of the grid, else what is loaded."""
+    found: dict[Any, set[int]] = {}
+    for one in index._walk():
+        found.setdefault("pid" if isinstance(one._sign, int) else one._sign, set()).add(id(one))
+    return found.get("arange") or found.get("pid") or found.get("load") or set()
+
+
+def _bounds(mask: Value, pointer: Value) -> Iterator[str]:
+    """What a mask compares indices of a pointer with."""
+    own = {*map(id, pointer._walk())}
     for one in mask._walk():
-        if isinstance(one._sign, type) and issubclass(one._sign, ast.cmpop):
+        is_compared = isinstance(one._sign, type) and issubclass(one._sign, ast.cmpop)
+        if is_compared and own & _keys(one._parts[0]):
             yield from one._parts[1]._names()
 
 
-def _steps(value: Value, axis: int) -> Iterator[str]:
-    """Parameters that an index of the grid is multiplied by."""
+def _steps(value: Value) -> Iterator[tuple[int, str]]:
+    """Axes of the grid, and parameters that their indices are multiplied by."""
     for product in (one for one in value._walk() if one._sign is ast.Mult):
-        left, right = product._parts
-        for one, block in ((left, right), (right, left)):
-            if block._sign == "parameter" and axis in {each._sign for each in one._walk()}:
-                yield block._name
+        for one, block in (product._parts, product._parts[::-1]):
+            axes = [each._sign for each in one._walk() if isinstance(each._sign, int)]
+            yield from ((axis, block._name) for axis in axes if block._sign == "parameter")
 
 
 def trace(kernel: Any) -> Reading:
     """What a kernel does with its parameters."""
-    found = Trace(kernel.parameters)
+    found = Trace(kernel)
     values = {name: Value(ast.Name(name), sign="parameter") for name in kernel.parameters}
     for name, one in values.items():
         one._bases = frozenset([name])  # Each may be a pointer.
@@ -143,8 +193,7 @@ def trace(kernel: Any) -> Reading:
             continue
     finally:
         TRACES.pop()
-    found.finish()
-    return found.reading
+    return found.finish()
 
 
 # Functions of Triton's language
@@ -152,14 +201,15 @@ def trace(kernel: Any) -> Reading:
 
 def _program(owner: Any, axis: Any = 0, **named: Any) -> Value:
     number = axis if isinstance(axis, int) else 0
-    TRACES[-1].reading.axes[number] = None
+    TRACES[-1].reading.axes = max(TRACES[-1].reading.axes, number + 1)
     return Value(ast.Name(UNKNOWN), sign=number)
 
 
 def _arange(owner: Any, start: Any = 0, end: Any = 0, **named: Any) -> Value:
     end = value_of(end)
     TRACES[-1].reading.counted |= dict.fromkeys(end._names())
-    return Value(ast.Name(UNKNOWN), [end], "arange")
+    TRACES[-1].ranges.append(Value(ast.Name(UNKNOWN), [end], "arange"))
+    return TRACES[-1].ranges[-1]
 
 
 def divided(size: Value, block: Value) -> None:
@@ -215,7 +265,7 @@ def others(owner: Value | None, name: str, given: tuple[Any, ...], named: dict[s
     """What other functions return: it comes from all that they are given."""
     flat = [one for part in given for one in (part if isinstance(part, tuple | list) else [part])]
     values = [one for one in (owner, *flat, *named.values()) if isinstance(one, Value)]
-    made = Value(ast.Name(UNKNOWN), values)
+    made = Value(ast.Name(UNKNOWN), values, name)
     first = owner if name == "to" else given[0] if given else named.get("base")
     kept = given[1:] if name == "where" else [first] if name in _SAME else []
     made._bases = frozenset().union(*(one._bases for one in kept if isinstance(one, Value)))

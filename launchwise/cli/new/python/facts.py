@@ -23,9 +23,9 @@ class Use:
     atomics: bool = False
     stored_as: str = ""  # Type that a value is converted to before it is stored.
     indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
-    bounds: Ordered = field(default_factory=dict)  # What masks compare with,
-    factors: Ordered = field(default_factory=dict)  # what addresses multiply,
-    remainders: Ordered = field(default_factory=dict)  # what indices are reduced to.
+    sizes: list[str] = field(default_factory=list)  # Of what it points to; '' for unknown ones.
+    strides: dict[str, int] = field(default_factory=dict)  # What indices are multiplied by, to
+    # their dimension.
     is_bare: bool = True  # Whether only the pointer itself is an address.
 
     @property
@@ -41,14 +41,14 @@ class Reading:
     """What runs of a kernel did; names are those of its parameters."""
 
     uses: dict[str, Use] = field(default_factory=dict)
-    axes: dict[int, None] = field(default_factory=dict)  # Of the grid.
+    axes: int = 1  # Of the grid.
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
     computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
     divisions: Ordered = field(default_factory=dict)  # "size block".
     texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
-    bounds: list[list[str]] = field(default_factory=list)  # Per axis, what its index is below,
-    steps: list[list[str]] = field(default_factory=list)  # and what it is multiplied by.
+    bounds: list[Ordered] = field(default_factory=list)  # Per axis, what its index is below,
+    steps: list[Ordered] = field(default_factory=list)  # and what it is multiplied by.
     held: dict[str, Ordered] = field(default_factory=dict)  # Per block, what bounds its elements.
     has_dot: bool = False
     has_loop: bool = False

@@ -10,10 +10,17 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from launchwise.cli.new.python import facts
-from launchwise.cli.new.python.layout import sizes_by_stride
 from launchwise.cli.new.python.limits import limited
 from launchwise.cli.new.python.stand_ins import LAUNCHES, WANTED, Given, Kernel, Launch, Launched
-from launchwise.cli.new.python.tensors import NOW, Names, Symbol, Tensor, is_tensor, tensor_of
+from launchwise.cli.new.python.tensors import (
+    NOW,
+    Names,
+    Shape,
+    Symbol,
+    Tensor,
+    is_tensor,
+    tensor_of,
+)
 from launchwise.cli.new.python.texts import Texts, merged
 from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, node_of
 
@@ -148,7 +155,8 @@ class _Merged:
             self.names.called = {**names.called, **self.names.called}
         NOW.append(self.names)
         for name, value in self.launch.given.items():
-            if name in reading.uses and isinstance(value, Value) and not _is_number(value):
+            is_free = isinstance(value, Value) and value._known is None
+            if name in reading.uses and is_free and isinstance(value._node, ast.Name):
                 tensor_of(value)
         self.texts = Texts(self.names, taken, kernel.constexprs)
         for condition, outcome in run.taken:
@@ -169,11 +177,9 @@ class _Merged:
                     self.texts.unify(left, right)
 
     def node(self, get: Callable[[Launch], Any]) -> ast.expr:
-        """One expression for what the launches give."""
         return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])
 
     def read(self, kinds: Mapping[str, str], space: Mapping[str, Any]) -> facts.Host:
-        """What is written."""
         launch, texts = self.launch, self.texts
         tensors: dict[str, Tensor] = {}
         for name, value in launch.given.items():
@@ -181,16 +187,16 @@ class _Merged:
                 tensors[name] = tensor_of(value)
             elif isinstance(value, Value) and value._name in self.names.symbols:
                 texts.name_by(value._name, name)
-        sizes = [one for one in self.reading.bounding if one not in self.reading.uses]
-        for stride, size in sizes_by_stride(self.kernel.parameters, sizes):
-            self._give_size(stride, size)
+        for name, tensor in tensors.items():
+            self._give_sizes(self.reading.uses.get(name, facts.Use()), tensor.shape.root())
         questions = texts.complete(one.shape for one in tensors.values())
         host = facts.Host(is_there=True)
         for name, tensor in tensors.items():
-            known = _kind(space.get(tensor.key))
+            own: Any = space.get(tensor.key)
+            known = tensor_of(own).kind.name if is_tensor(own) else ""
             tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
         for tensor in tensors.values():
-            asked = questions.get(tensor.shape.root(), "")
+            asked = questions.get(tensor.shape.root()) or self._asked(tensor.shape)
             host.tensors[tensor.key] = facts.Tensor(
                 texts.shape(tensor.shape), tensor.kind.name, asked
             )
@@ -199,14 +205,34 @@ class _Merged:
         self._grid(host)
         return host
 
-    def _give_size(self, stride: str, size: str) -> None:
-        """The size of a dimension whose stride a parameter is, where the host does not say it."""
-        given, known = self.launch.given.get(stride), self.launch.given.get(size)
-        symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
-        if symbol is None or symbol.shape is None or symbol.kind != "stride" or known is None:
+    def _give_sizes(self, use: facts.Use, shape: Shape) -> None:
+        """Sizes of the indices of the kernel, where the host does not say them."""
+        if shape.length is not None or (shape.is_whole and shape.rank != len(use.sizes)):
             return
-        if symbol.shape.same is None and known is not given:
-            self.texts.give(symbol.shape, symbol.place, node_of(known))
+        places = [*range(len(use.sizes))]
+        for stride, place in use.strides.items():
+            given = self.launch.given.get(stride)
+            symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
+            if symbol is not None and symbol.kind == "stride":
+                places[place] = symbol.place
+        shape.rank = max([shape.rank, *(place + 1 for place in places)])
+        for place, size in zip(places, use.sizes, strict=True):
+            known = self.launch.given.get(size)
+            if known is not None and place - shape.rank not in shape.sizes:
+                self.texts.give(shape, place, node_of(known))
+
+    def _asked(self, shape: Shape) -> str:
+        """A question for sizes that follow from a number that is a constexpr of the launch, too."""
+        nodes = {name: node_of(self.launch.given.get(name)) for name in self.kernel.constexprs}
+        own = {getattr(node, "id", ""): name for name, node in nodes.items()}
+        read = {
+            own[one.id]
+            for size in shape.known()
+            for one in (ast.walk(size._node) if size is not None else ())
+            if isinstance(one, ast.Name) and one.id in own
+            if self.names.symbols.get(one.id, Symbol("")).kind == "literal"
+        }
+        return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
 
     def _given(self, name: str, tensor: Tensor | None, guessed: Collection[str]) -> facts.Given:
         if tensor is not None:
@@ -261,16 +287,6 @@ def _literal(node: ast.expr) -> facts.Literal:
     except ValueError:
         return None
     return value if isinstance(value, bool | int | float | str) else None
-
-
-def _kind(value: Any) -> str:
-    """Type of a tensor that the file itself makes."""
-    is_known = isinstance(value, Value) and is_tensor(value)
-    return str(tensor_of(value).kind.name) if is_known else ""
-
-
-def _is_number(value: Value) -> bool:
-    return value._known is not None or not isinstance(value._node, ast.Name)
 
 
 def _with_blocks(

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from launchwise.cli.new.python import cupy, device, tensors
-from launchwise.cli.new.python.tensors import NOW, Places, Symbol, tensor_of
+from launchwise.cli.new.python.tensors import NOW, Places, Symbol, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
     TRACES,
@@ -232,7 +232,7 @@ def _range(*given: Any) -> Any:
 
 
 def _len(one: Any) -> Any:
-    return tensor_of(one).shape.size(0) if isinstance(one, Value) else len(one)
+    return shape_of(one).size(0) if isinstance(one, Value) else len(one)
 
 
 class Given(Value):

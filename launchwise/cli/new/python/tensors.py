@@ -64,16 +64,10 @@ NOW: list[Names] = [Names()]
 
 
 class Shape:
-    """What the host says of the sizes of tensors that share them.
-
-    Parameters
-    ----------
-    key
-        The tensor that had them first.
-    """
+    """What the host says of the sizes of tensors that share them."""
 
     def __init__(self, key: str, names: Names) -> None:
-        self.key, self._names = key, names
+        self.key, self._names = key, names  # The key of the tensor that had them first.
         self.sizes: dict[int, Value] = {}  # Dimension, counted from the end where negative.
         self.rank = 0  # Least number of dimensions,
         self.is_whole = False  # or their number.
@@ -98,8 +92,6 @@ class Shape:
         """Stride of a dimension."""
         own = self.root()
         own.rank = max(own.rank, place + 1, -place)
-        if place == 0 and not own.is_whole and own.length is None:
-            own.rank = max(own.rank, 2)  # Who passes the stride of rows has columns, too.
         return own._names.symbol(f"{self.key}.stride({place})", Symbol("stride", self, place))
 
     def elements(self) -> Value:
@@ -139,6 +131,28 @@ class Tensor:
     key: str
     shape: Shape
     kind: Kind
+
+
+def tensor_of(value: Value) -> Tensor:
+    """The tensor that a value is."""
+    if value._tensor is None:
+        key = written(value._node)
+        known = NOW[-1].tensors.get(key)
+        value._tensor = known if known is not None else NOW[-1].tensor(key)
+    found: Tensor = value._tensor
+    return found
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is used as a tensor."""
+    return isinstance(value, Value) and (
+        value._tensor is not None or written(value._node) in NOW[-1].tensors
+    )
+
+
+def shape_of(value: Value) -> Shape:
+    """The sizes of the tensor that a value is."""
+    return tensor_of(value).shape
 
 
 class Places:
@@ -187,43 +201,15 @@ class Size(Value):
     """``x.size``: the number of elements of CuPy, and the method of PyTorch."""
 
     def __call__(self, place: Any = None, dim: Any = None) -> Any:
-        return _shape(self)(place, dim)
+        return Places(shape_of(self), shape_of(self).size)(place, dim)
 
 
 def _size(value: Value) -> Value:
-    tensor = tensor_of(value)
-    name = f"{tensor.shape.root().key}.numel()"
-    NOW[-1].symbols.setdefault(name, Symbol("length", tensor.shape))
+    name = f"{shape_of(value).root().key}.numel()"
+    NOW[-1].symbols.setdefault(name, Symbol("length", shape_of(value)))
     size = Size(ast.Name(name))
-    size._tensor = tensor
+    size._tensor = tensor_of(value)
     return size
-
-
-def _shape(value: Value) -> Places:
-    shape = tensor_of(value).shape
-    return Places(shape, shape.size)
-
-
-def _strides(value: Value) -> Places:
-    shape = tensor_of(value).shape
-    return Places(shape, shape.stride)
-
-
-def tensor_of(value: Value) -> Tensor:
-    """The tensor that a value is."""
-    if value._tensor is None:
-        key = written(value._node)
-        known = NOW[-1].tensors.get(key)
-        value._tensor = known if known is not None else NOW[-1].tensor(key)
-    found: Tensor = value._tensor
-    return found
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is used as a tensor."""
-    return isinstance(value, Value) and (
-        value._tensor is not None or written(value._node) in NOW[-1].tensors
-    )
 
 
 def _certain(value: Value) -> bool | None:
@@ -311,24 +297,18 @@ def _viewed(owner: Value, *given: Any, **named: Any) -> Any:
 def _converted(owner: Value, *given: Any, **named: Any) -> Any:
     kinds = (_kind_of(one) for one in (*given, *named.values()))
     kind = next((one for one in kinds if one is not None), None)
-    return owner if kind is None else _made("to", tensor_of(owner).shape, kind)
+    return owner if kind is None else _made("to", shape_of(owner), kind)
 
 
 def _cast(kind: str) -> Callable[..., Any]:
     def cast(owner: Value, *given: Any, **named: Any) -> Any:
         is_cast = not (given or named) and is_tensor(owner)
-        return _made(kind, tensor_of(owner).shape, Kind(kind)) if is_cast else NotImplemented
+        return _made(kind, shape_of(owner), Kind(kind)) if is_cast else NotImplemented
 
     return cast
 
 
-def _itself(owner: Value, *given: Any, **named: Any) -> Value:
-    return owner
-
-
-def _cloned(owner: Value, *given: Any, **named: Any) -> Value:
-    return _made("clone", tensor_of(owner).shape, tensor_of(owner).kind)
-
+_SAME = ("contiguous", "cuda", "cpu", "detach", "data_ptr", "requires_grad_")
 
 CALLS: dict[str, Callable[..., Any]] = {
     **{name: _filled(name, "float32") for name in ("empty", "zeros", "ones", "rand", "randn")},
@@ -337,15 +317,20 @@ CALLS: dict[str, Callable[..., Any]] = {
     **{name: _filled(name, "") for name in ("randn_like", "full_like", "randint_like")},
     **{f"new_{name}": _filled(f"new_{name}", "") for name in ("empty", "zeros", "ones", "full")},
     **{"full": _filled("full", "float32"), "view": _viewed, "reshape": _viewed},
-    **{"to": _converted, "type": _converted, "clone": _cloned},
+    **{"to": _converted, "type": _converted},
     **{name: _cast(kind) for name, kind in (_KINDS | {"bfloat16": "bfloat16"}).items()},
-    **{name: _itself for name in ("contiguous", "cuda", "cpu", "detach", "data_ptr")},
-    "requires_grad_": _itself,
+    **{name: lambda owner, *given, **named: owner for name in _SAME},
+    "clone": lambda owner, *given, **named: _made("clone", shape_of(owner), tensor_of(owner).kind),
     "flatten": lambda owner, *given, **named: NotImplemented if given else _viewed(owner, -1),
     "is_contiguous": lambda owner, *given, **named: True,
-    "numel": lambda owner: tensor_of(owner).shape.elements(),
+    "numel": lambda owner: shape_of(owner).elements(),
     "element_size": lambda owner: _BYTES.get(tensor_of(owner).kind.name, NOW[-1].usual_bytes),
 }
 """Functions and methods of PyTorch that make tensors, or that ask for their sizes."""
 
-ATTRIBUTES |= {"shape": _shape, "size": _size, "stride": _strides, "is_cuda": lambda value: True}
+ATTRIBUTES |= {
+    "shape": lambda value: Places(shape_of(value), shape_of(value).size),
+    "stride": lambda value: Places(shape_of(value), shape_of(value).stride),
+    "size": _size,
+    "is_cuda": lambda value: True,
+}

@@ -23,24 +23,14 @@ _DEEPEST = 12
 
 
 class Texts:
-    """Names for sizes, and expressions over them.
-
-    Parameters
-    ----------
-    taken
-        Names that no problem parameter may have.
-    own
-        Names that stand for themselves: constexprs.
-    """
+    """Names for sizes, and expressions over them."""
 
     def __init__(self, names: Names, taken: Iterable[str], own: Iterable[str] = ()) -> None:
-        self._names, self._own, self._taken = names, {*own}, {*taken}
+        self._names = names
+        self._taken = {*taken}  # Names that no problem parameter may have.
+        self._own = {*own}  # Names that stand for themselves: constexprs.
         self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
         self._filled: dict[str, str] = {}  # sizes that the host does not say to what they may be.
-        firsts: dict[str, str] = {}
-        for symbol, called in names.called.items():
-            if (first := firsts.setdefault(called, symbol)) != symbol:
-                self._same[symbol] = ast.Name(first)
 
     def unify(self, one: ast.expr, other: ast.expr) -> None:
         """Two sizes that the host insists to be equal: the first stands for both."""
@@ -52,9 +42,8 @@ class Texts:
                 continue
             if getattr(first, "id", "") != name:
                 self._same[name] = first
-                own = self._names.called.pop(name, "")
-                if own and isinstance(first, ast.Name):
-                    self._names.called.setdefault(first.id, own)
+                if name in self._names.called and isinstance(first, ast.Name):
+                    self._names.called.setdefault(first.id, self._names.called[name])
             return
 
     def link(self, first: Shape, second: Shape) -> None:
@@ -113,13 +102,14 @@ class Texts:
 
     def shape(self, shape: Shape) -> list[str | None]:
         """Sizes of a tensor, None for those that the host does not say."""
-        found: list[str | None] = []
-        for size in shape.known():
+
+        def text(size: Value | None) -> str | None:
             try:
-                found.append(None if size is None else self.text(size._node, 0))
+                return None if size is None else self.text(size._node, 0)
             except NotKnown:
-                found.append(None)
-        return found
+                return None
+
+        return [*map(text, shape.known())]
 
     def symbol(self, name: str, depth: int) -> str | None:
         """What a symbol stands for; None where nothing says it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,8 +114,6 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
 
 # Values
 
-_ENDS = ("load", "arange")
-
 
 class Base:
     """Class in the place of one of a module that is missing."""
@@ -179,13 +177,17 @@ class Value:
     def _unknown(self) -> NotKnown:
         return NotKnown(self._source._line, f"{self._said()} is known only when it runs")
 
-    def _walk(self) -> Iterator[Value]:
-        """It and all that it is computed from, but for addresses of loads and ends of ranges."""
+    def _walk(self, through: Collection[Any] = ()) -> Iterator[Value]:
+        """It and all that it is computed from, but for addresses of loads and ends of ranges.
+
+        With ``through``, only by these signs.
+        """
         pending, seen = [self], {id(self)}
         while pending:
             one = pending.pop()
             yield one
-            new = [each for each in one._parts if one._sign not in _ENDS and id(each) not in seen]
+            ends = one._sign not in through if through else one._sign in ("load", "arange")
+            new = [each for each in one._parts if id(each) not in seen and not ends]
             seen |= {*map(id, new)}
             pending += new
 
@@ -235,9 +237,6 @@ class Value:
 
     def __float__(self) -> float:
         return float("nan") if self._known is None else float(self._known)
-
-    def __ceil__(self) -> Value:
-        return called("ceil", self)
 
     def __hash__(self) -> int:
         return id(self) if self._known is None else hash(self._known)
