@@ -209,6 +209,8 @@ def test_drafts(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert variant["grid"] == case.get("grid", variant["grid"])
     assert spec.get("macros", {}) == case.get("macros", spec.get("macros", {}))
     assert [*spec["problem"]] == case.get("problem", [*spec["problem"]])
+    for key, wanted in case.get("arguments", {}).items():
+        assert {one: spec["arguments"][key][one] for one in wanted} == wanted
     lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
     asked = {line.split(":")[0].strip() for line in lines if "  # ? " in line}
     assert asked >= {*case.get("open", ())}

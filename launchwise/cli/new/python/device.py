@@ -35,13 +35,16 @@ class Trace:
         self._constexprs = kernel.constexprs
         self.reading = Reading()
         self._compares: list[tuple[Value, Value]] = []
-        self._accesses: list[tuple[str, Value, Any]] = []
+        self._accesses: list[tuple[str, Value]] = []
         self.ranges: list[Value] = []
 
     def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
         """An operator with two sides."""
         reading = self.reading
         reading.computed |= dict.fromkeys(o._name for o in (left, right) if o._sign == "parameter")
+        for one, other in ((left, right), (right, left)):
+            if any(each._sign == "load" for each in one._walk()):
+                reading.reals |= self._in_order(other._names())
         if sign in (ast.Mod, ast.FloorDiv):
             reading.bounding |= self._in_order(right._names())
         if not issubclass(sign, ast.cmpop):
@@ -77,7 +80,7 @@ class Trace:
             made._bases = first._bases
             yield made
 
-    def accessed(self, name: str, pointer: Value, value: Any, mask: Any) -> None:
+    def accessed(self, name: str, pointer: Value, value: Any) -> None:
         """A load, a store or an atomic operation."""
         steps = [*pointer._walk()]
         loaded = {base for one in steps if one._sign == "load" for base in one._parts[0]._bases}
@@ -91,38 +94,35 @@ class Trace:
                 use.stored_as = use.stored_as or value._cast
             for other in sorted(loaded - {base}):
                 self.reading.uses.setdefault(other, Use()).indexes[base] = None
-            self._accesses.append((base, pointer, mask))
+            self._accesses.append((base, pointer))
 
     def _in_order(self, names: Iterable[str]) -> dict[str, None]:
         several = {*names}
         return dict.fromkeys(one for one in self.parameters if one in several)
 
     def _sizes(self) -> None:
-        """Sizes of what each pointer points to: those of indices that are multiplied, then others.
-
-        An index has the size that it is reduced to, or that it is compared with.
-        """
+        """Sizes of what each pointer points to: of indices that are multiplied, then of others."""
         blocks = {name for one in self.ranges for name in one._parts[0]._names()}
-        strides: dict[str, dict[str, str]] = {}
-        bounds: dict[str, dict[str, None]] = {}
-        for base, pointer, mask in self._accesses:
-            own, known = strides.setdefault(base, {}), bounds.setdefault(base, {})
-            if isinstance(mask, Value):
-                names = {name for name in _bounds(mask, pointer) if name not in blocks}
-                known |= self._in_order(names)
-            for product in (one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult):
+        compared = {name for _, right in self._compares for name in right._names()}
+        fixed = {*self._constexprs} - compared
+        strides: dict[str, dict[str, str]] = {name: {} for name in self.reading.uses}
+        units: dict[str, dict[str, None]] = {name: {} for name in self.reading.uses}
+        for base, pointer in self._accesses:
+            products = [one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult]
+            inner = {id(each) for one in products for part in one._parts for each in part._walk()}
+            for product in products:
                 for index, factor in (product._parts, product._parts[::-1]):
-                    is_size = factor._name not in self._constexprs or factor._name in known
-                    if factor._sign == "parameter" and is_size and factor._name not in blocks:
-                        size = own.get(factor._name) or self._size_of(index, blocks)
-                        own[factor._name] = size
-            if not own and not known and (size := self._size_of(pointer, blocks)):
-                known[size] = None
+                    name, known = factor._name, strides[base]
+                    is_size = name in compared if id(product) in inner else name not in fixed
+                    if factor._sign == "parameter" and is_size and name not in blocks:
+                        known[name] = known.get(name) or self._size_of(index, blocks)
+            for one in pointer._walk(_LINEAR - {ast.Mult}):
+                if one._sign not in _LINEAR | {"parameter"}:
+                    units[base][self._size_of(one, blocks)] = None
         for base, use in self.reading.uses.items():
-            own = strides.get(base, {})
-            use.strides = {name: place for place, name in enumerate(self._in_order(own))}
-            use.sizes = [own[name] for name in use.strides]
-            use.sizes += [name for name in bounds.get(base, {}) if name not in use.sizes]
+            ordered = self._in_order(strides[base])
+            use.strides = {name: place for place, name in enumerate(ordered)}
+            use.sizes = [*(strides[base][name] for name in ordered), *filter(None, units[base])]
 
     def _size_of(self, index: Value, blocks: set[str]) -> str:
         """Parameter that bounds an index; '' where nothing says it."""
@@ -133,7 +133,8 @@ class Trace:
                 return by._name if one._sign is ast.Mod and by._sign == "parameter" else ""
         for left, right in self._compares:
             names = [name for name in self._in_order(right._names()) if name not in blocks]
-            if names and keys & _keys(left):
+            is_loaded = any(one._sign == "load" for one in right._walk())
+            if names and not is_loaded and keys & _keys(left):
                 return names[0]
         return ""
 
@@ -153,6 +154,9 @@ class Trace:
                 reading.steps[axis][block] = None
         reading.steps = [self._in_order(one) for one in reading.steps]
         self._sizes()
+        addressed = {name for _, pointer in self._accesses for name in pointer._names()}
+        whole = {*addressed, *reading.bounding, *reading.counted}
+        reading.reals = {name: None for name in reading.reals if name not in whole}
         return reading
 
 
@@ -162,15 +166,6 @@ def _keys(index: Value) -> set[int]:
     for one in index._walk():
         found.setdefault("pid" if isinstance(one._sign, int) else one._sign, set()).add(id(one))
     return found.get("arange") or found.get("pid") or found.get("load") or set()
-
-
-def _bounds(mask: Value, pointer: Value) -> Iterator[str]:
-    """What a mask compares indices of a pointer with."""
-    own = {*map(id, pointer._walk())}
-    for one in mask._walk():
-        is_compared = isinstance(one._sign, type) and issubclass(one._sign, ast.cmpop)
-        if is_compared and own & _keys(one._parts[0]):
-            yield from one._parts[1]._names()
 
 
 def _steps(value: Value) -> Iterator[tuple[int, str]]:
@@ -221,8 +216,6 @@ def divided(size: Value, block: Value) -> None:
 
 
 def _accessing(name: str) -> Callable[..., Any]:
-    first = 0 if name == "load" else 1
-
     def access(owner: Any, *given: Any, **named: Any) -> Any:
         if not given and "pointer" in named:
             given = (named["pointer"],)
@@ -234,9 +227,8 @@ def _accessing(name: str) -> Callable[..., Any]:
                 reading.descriptor_line = reading.descriptor_line or line_now()
         if pointer is None:
             return Value(ast.Name(UNKNOWN))
-        mask = named.get("mask", after[first] if len(after) > first else None)
         value = named.get("value", named.get("val", after[0] if after else None))
-        TRACES[-1].accessed(name, pointer, value, mask)
+        TRACES[-1].accessed(name, pointer, value)
         return Value(ast.Name(UNKNOWN), [pointer], "load")
 
     return access

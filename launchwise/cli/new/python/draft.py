@@ -10,7 +10,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.python.facts import Facts, Given, Kernel, Tensor, Use
+from launchwise.cli.new.python.facts import Facts, Given, Kernel, Use
 from launchwise.cli.new.writing import RESERVED
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.workloads.parts import Value
@@ -56,11 +56,8 @@ class Draft:
         self.heads: set[str] = set()  # Problem parameters that have builds of their own,
         self.choices: dict[str, list[str]] = {}  # and those that are texts.
         self.arguments = [
-            self._array(name) if name in self.pointers else self._number(name)
-            for name in self.given
+            self._array(name) if name in self.roles else self._number(name) for name in self.given
         ]
-        self._insist_on_output()
-        self._fill_indices()
         for name in self.kernel.constexprs:
             self._constexpr(name)
         for option in (one for one in OPTIONS if one not in self.kernel.constexprs):
@@ -86,7 +83,9 @@ class Draft:
     @cached_property
     def pointers(self) -> list[str]:
         """Parameters that are arrays."""
-        return [name for name in self.given if name in self.reading.uses or self._of(name).tensor]
+        return [
+            name for name in self.given if name in self.reading.uses or self._of(name).is_tensor
+        ]
 
     @cached_property
     def sizes(self) -> list[str]:
@@ -102,76 +101,69 @@ class Draft:
     def _of(self, name: str) -> Given:
         return self.host.given.get(name, Given())
 
-    def _tensor(self, name: str) -> Tensor:
-        return self.host.tensors.get(self._of(name).tensor) or Tensor()
+    def _use(self, name: str) -> Use:
+        return self.reading.uses.get(name, Use())
 
     # Arguments
 
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """Roles of arrays; '' of the last one, an output, where no store was found."""
+        tuned = {*self.tuning.zeroed, *self.tuning.restored}
+        found = {name: "inout" if name in tuned else self._use(name).role for name in self.pointers}
+        if not found:
+            line, name = self.kernel.line, self.kernel.name
+            raise UserError(self.path, f"line {line}", f"{name} loads and stores nothing")
+        if {*found.values()} == {"input"}:
+            found[self.pointers[-1]] = ""
+        return found
+
     def _array(self, name: str) -> Line:
-        use = self.reading.uses.get(name, Use(is_loaded=True))
-        tensor = self._tensor(name)
-        shape, question = [*tensor.shape], tensor.question
-        if not shape or None in shape:
-            shape, question = [self._of(one).text or one for one in self._by_kernel(name)], "shape"
-        kind = use.stored_as.replace("int1", "bool") or tensor.dtype
-        low = name.lower().removesuffix("_ptr")
+        use, role, low = self._use(name), self.roles[name], name.lower().removesuffix("_ptr")
+        shape, question = self._shape(name)
+        questions = [question]
+        kind = use.stored_as.replace("int1", "bool") or self._of(name).dtype
         if not kind:
             usual = "float16" if self.reading.has_dot else "float32"
             kind = "int32" if use.indexes or _INDEX.search(low) else usual
             kind = "bool" if "mask" in low else kind
-            question = f"{question}; type" if question else "type"
-        is_zeroed, is_restored = name in self.tuning.zeroed, name in self.tuning.restored
-        role = "inout" if is_zeroed or is_restored else use.role
+            questions.append("type")
         fill: Any = "normal" if "float" in kind else "uniform"
-        fill = {"uniform": [0, 2]} if kind == "bool" else fill
-        if is_zeroed or (use.atomics and not is_restored):
+        if target := next((one for one in use.indexes if one in self.pointers), ""):
+            fill = {"uniform": [0, str(self._shape(target)[0][0])]}
+            questions.append(f"fill: what do the indices reach in {target}?" * (role != "output"))
+        elif name in self.tuning.zeroed or (use.atomics and name not in self.tuning.restored):
             fill = "zeros"
+        elif kind == "bool":
+            fill = {"uniform": [0, 2]}
         value: dict[str, Any] = {"type": kind, "shape": shape}
+        if not role:
+            question = f"role: no store of {self.kernel.name} was found"
+            return Line(name, value | {"role": "output"}, question)
         value |= {"role": role} if role != "input" else {}
         value |= {"fill": fill} if role != "output" else {}
-        return Line(name, value, question)
+        return Line(name, value, "; ".join(filter(None, questions)))
+
+    def _shape(self, name: str) -> tuple[list[str], str]:
+        """Sizes of an array, and a question."""
+        given = self._of(name)
+        known = [one for one in given.shape if one is not None]
+        if known and len(known) == len(given.shape):
+            return known, given.question
+        return [self._of(one).text or one for one in self._by_kernel(name)], "shape"
 
     def _by_kernel(self, name: str) -> list[str]:
         """Sizes of an array by the masks of the kernel alone."""
-        use = self.reading.uses.get(name, Use())
+        use = self._use(name)
         if use.is_bare and not use.indexes:
             return ["1"]
-        found: list[str] = []
-        for place, size in enumerate(use.sizes or [""]):
-            known = size if size in self.sizes else ""
-            found.append(
-                known or (self._rows(use.sizes) if place == 0 else f"{name}_{place}".lower())
-            )
-        return found
+        sizes = [size if size in self.sizes else "" for size in use.sizes or [""]]
+        names = [self._rows(sizes), *(f"{name}_{place}".lower() for place in range(1, len(sizes)))]
+        return [size or own for size, own in zip(sizes, names, strict=True)]
 
     def _rows(self, bounds: Collection[str]) -> str:
         known = [one for one in self.sizes if re.search(r"rows?$|^m$", one.lower())]
         return next((one for one in known if one not in bounds), _ROWS)
-
-    def _insist_on_output(self) -> None:
-        """The last array is an output where no store was found."""
-        if any("role" in line.value for line in self.arguments):
-            return
-        line, name = self.kernel.line, self.kernel.name
-        if not self.pointers:
-            raise UserError(self.path, f"line {line}", f"{name} loads and stores nothing")
-        place = self.given.index(self.pointers[-1])
-        old = self.arguments[place]
-        value = {key: one for key, one in old.value.items() if key != "fill"}
-        question = f"role: no store of {name} was found"
-        self.arguments[place] = Line(old.key, {**value, "role": "output"}, question)
-
-    def _fill_indices(self) -> None:
-        """Indices stay below the first size of what they reach into."""
-        shapes = {line.key: line.value["shape"] for line in self.arguments if "shape" in line.value}
-        for place, line in enumerate(self.arguments):
-            use = self.reading.uses.get(line.key, Use())
-            target = next((one for one in use.indexes if one in shapes), "")
-            if target and "fill" in line.value:
-                fill = {"uniform": [0, str(shapes[target][0])]}
-                question = f"fill: what do the indices reach in {target}?"
-                asked = f"{line.question}; {question}" if line.question else question
-                self.arguments[place] = Line(line.key, {**line.value, "fill": fill}, asked)
 
     def _number(self, name: str) -> Line:
         given, is_size, low = self._of(name), name in self.sizes, name.lower()
@@ -181,6 +173,7 @@ class Draft:
         if given.guessed:
             question = f"stride: the file does not say all sizes of {given.guessed}"
         real = isinstance(literal, float) or bool(_REAL.search(low))
+        real |= text is None and literal is None and name in self.reading.reals
         real = real and not re.search("seed|philox", low)
         if text is None and (stride := self._stride(name)):
             text, question = stride, "stride"
@@ -204,14 +197,12 @@ class Draft:
     def _stride(self, name: str) -> str:
         """What indices of an array are multiplied by, in elements; '' for other numbers."""
         for pointer in self.pointers if name not in self.sizes else ():
-            use = self.reading.uses.get(pointer, Use())
+            use, shape = self._use(pointer), self._of(pointer).shape
             if name in use.strides:
-                shape = self._tensor(pointer).shape
                 is_said = None not in shape and len(shape) == len(use.sizes)
                 sizes = [*map(str, shape)] if is_said else self._by_kernel(pointer)
-                after = sizes[use.strides[name] + 1 :]
                 known = {one: f"({self._of(one).text or one})" for one in self.sizes}
-                return substituted(" * ".join(after) or "1", known)
+                return substituted(" * ".join(sizes[use.strides[name] + 1 :]) or "1", known)
         return ""
 
     # Constexprs
@@ -260,7 +251,8 @@ class Draft:
         if text is not None and names_in(text) - {name} and self._is_said(name, text):
             if _HEAD.search(text) and text.isidentifier():
                 self.heads.add(text)
-            self._macro(name, text, "")
+            guessed = self._of(name).guessed
+            self._macro(name, text, f"the file does not say all sizes of {guessed}" * bool(guessed))
         elif literal is not None:
             if name in self.host.given or not has_default:
                 shown = int(literal) if isinstance(literal, bool) else literal
@@ -282,16 +274,19 @@ class Draft:
 
     def _is_said(self, name: str, text: str) -> bool:
         """Whether what the host gives for a constexpr is a size, and no choice of its caller."""
-        if name in self.reading.counted or not self._of(name).is_free:
-            return True
-        shapes = [str(one) for each in self.host.tensors.values() for one in each.shape]
-        read = {name for one in (*self.host.grid, *shapes) for name in names_in(one)}
-        return names_in(text) <= read
+        is_size = name in self.reading.counted or not self._of(name).is_free
+        return is_size or names_in(text) <= self._sized
+
+    @cached_property
+    def _sized(self) -> set[str]:
+        """Names that the host has in its grid, and in shapes."""
+        shapes = [one for each in self.host.given.values() for one in each.shape if one]
+        return {name for one in (*self.host.grid, *shapes) for name in names_in(one)}
 
     def _text(self, name: str) -> str | None:
         """What the host gives for a constexpr, over problem parameters."""
         given = self._of(name)
-        if given.is_own and _TUNED.search(name):
+        if given.is_own and _TUNED.search(name) and not names_in(given.text or "0") & self._sized:
             return None
         if given.problem:
             problem = given.problem.replace(": ", f": {name} is ", 1)

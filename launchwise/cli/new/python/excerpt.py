@@ -31,12 +31,7 @@ class Excerpt:
     """The part of a file that a build of a kernel needs.
 
     Host code may import PyTorch and ask for a GPU, which the machine that compiles lacks. A file
-    without such code is kept as it is.
-
-    Parameters
-    ----------
-    space
-        Names of the file to their values.
+    without such code is kept as it is. ``space`` has the values of its names.
     """
 
     def __init__(self, name: str, kernel: str, text: str, space: Mapping[str, Any]) -> None:

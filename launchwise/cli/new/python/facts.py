@@ -45,6 +45,7 @@ class Reading:
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
     computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
+    reals: Ordered = field(default_factory=dict)  # Combined with what is loaded, and no index.
     divisions: Ordered = field(default_factory=dict)  # "size block".
     texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
     bounds: list[Ordered] = field(default_factory=list)  # Per axis, what its index is below,
@@ -68,17 +69,11 @@ class Given:
     is_none: bool = False
     asks: str = ""  # "1" or "0" for `x is not None`.
     type: str = ""  # Such as tl.float16.
-    tensor: str = ""  # Its key.
     guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
-
-
-@dataclass
-class Tensor:
-    """What the host says of a tensor."""
-
-    shape: list[str | None] = field(default_factory=list)
+    is_tensor: bool = False
+    shape: list[str | None] = field(default_factory=list)  # Of a tensor; None: not said.
     dtype: str = ""
-    question: str = ""
+    question: str = ""  # Of its shape.
 
 
 @dataclass
@@ -87,7 +82,6 @@ class Host:
 
     is_there: bool = False
     given: dict[str, Given] = field(default_factory=dict)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
     grid: list[str] = field(default_factory=list)
     problem: str = ""  # Why there is no grid.
 

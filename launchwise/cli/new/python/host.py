@@ -99,14 +99,8 @@ def read_host(
 ) -> facts.Host:
     """What the first function that launches a kernel says.
 
-    Parameters
-    ----------
-    space
-        Names of the file.
-    top
-        Launches while the file ran.
-    taken
-        Names that no problem parameter may have.
+    ``space`` has the names of the file, ``top`` the launches while it ran. No problem parameter
+    may have a name of ``taken``.
     """
     usual = 2 if reading.has_dot else 4
     own = {name for name, value in space.items() if value is kernel}
@@ -171,10 +165,14 @@ class _Merged:
             case ast.Compare(left, [ast.Eq() | ast.NotEq() as sign], [right]):
                 if outcome is not isinstance(sign, ast.Eq):
                     return
-                if len(shapes := condition._given[0]) == 2:
-                    self.texts.link(*shapes)
-                else:
-                    self.texts.unify(left, right)
+                match condition._given[0]:
+                    case [Shape() as shape, Shape() as other]:
+                        self.texts.link(shape, other)
+                    case [Shape() as shape, several]:
+                        for size, own in zip(several, shape.of_rank(len(several)), strict=True):
+                            self.texts.unify(node_of(size), own._node)
+                    case _:
+                        self.texts.unify(left, right)
 
     def node(self, get: Callable[[Launch], Any]) -> ast.expr:
         return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])
@@ -188,20 +186,21 @@ class _Merged:
             elif isinstance(value, Value) and value._name in self.names.symbols:
                 texts.name_by(value._name, name)
         for name, tensor in tensors.items():
-            self._give_sizes(self.reading.uses.get(name, facts.Use()), tensor.shape.root())
-        questions = texts.complete(one.shape for one in tensors.values())
+            self._give_sizes(self.reading.uses.get(name, facts.Use()), tensor.shape)
+        texts.complete(one.shape for one in tensors.values())
         host = facts.Host(is_there=True)
         for name, tensor in tensors.items():
             own: Any = space.get(tensor.key)
             known = tensor_of(own).kind.name if is_tensor(own) else ""
             tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
-        for tensor in tensors.values():
-            asked = questions.get(tensor.shape.root()) or self._asked(tensor.shape)
-            host.tensors[tensor.key] = facts.Tensor(
-                texts.shape(tensor.shape), tensor.kind.name, asked
-            )
-        guessed = {shape.key for shape in questions}
-        host.given = {name: self._given(name, tensors.get(name), guessed) for name in launch.given}
+        for name in launch.given:
+            if name not in tensors:
+                host.given[name] = self._given(name)
+                continue
+            shape = tensors[name].shape
+            asked = texts.questions.get(shape.key) or self._asked(shape)
+            host.given[name] = found = facts.Given(is_tensor=True, question=asked)
+            found.shape, found.dtype = texts.shape(shape), tensors[name].kind.name
         self._grid(host)
         return host
 
@@ -225,18 +224,12 @@ class _Merged:
         """A question for sizes that follow from a number that is a constexpr of the launch, too."""
         nodes = {name: node_of(self.launch.given.get(name)) for name in self.kernel.constexprs}
         own = {getattr(node, "id", ""): name for name, node in nodes.items()}
-        read = {
-            own[one.id]
-            for size in shape.known()
-            for one in (ast.walk(size._node) if size is not None else ())
-            if isinstance(one, ast.Name) and one.id in own
-            if self.names.symbols.get(one.id, Symbol("")).kind == "literal"
-        }
+        sizes = [size._node for size in shape.known() if size is not None]
+        symbols = [pair for node in sizes for pair in self.texts.reads(node)]
+        read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
         return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
 
-    def _given(self, name: str, tensor: Tensor | None, guessed: Collection[str]) -> facts.Given:
-        if tensor is not None:
-            return facts.Given(tensor=tensor.key)
+    def _given(self, name: str) -> facts.Given:
         value = self.launch.given.get(name)
         node = self.node(lambda launch: launch.given.get(name))
         found = facts.Given(is_none=value is None)
@@ -244,24 +237,29 @@ class _Merged:
             found.asks = str(int(value._known))
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         found.is_own = symbol is not None and symbol.kind == "free"
-        found.is_free = any(self.texts.reads(node, "free"))
+        found.is_free = any(one.kind == "free" for _, one in self.texts.reads(node))
         found.literal = symbol.known if symbol is not None else _literal(node)
         if isinstance(value, Value) and value._name in facts.TYPES and value._owner is not None:
             found.type = f"tl.{value._name}"
-        strides = (one.shape.root() for one in self.texts.reads(node, "stride") if one.shape)
-        found.guessed = next((one.key for one in strides if one.key in guessed), "")
+        found.guessed = self.texts.guessed(node)
         try:
             found.text = None if value is None else self.texts.text(node, self.launch.line)
         except NotKnown as error:
             found.problem = f"line {error.line}: {error}"
         return found
 
-    def _is_own_block(self, node: ast.expr) -> bool:
-        """Whether a constexpr may stand for what it is given: no size, and no small number."""
+    def _is_own_block(self, node: ast.expr, is_step: bool) -> bool:
+        """Whether a constexpr may stand for what it is given: no size, and no small number.
+
+        A parameter of the host, or a number, is given for it where the kernel steps by it.
+        """
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         if symbol is not None:
-            return symbol.kind == "literal" and symbol.known > 1
-        return not isinstance(node, ast.Constant) or (type(node.value) is int and node.value > 1)
+            is_literal = symbol.kind == "literal" and symbol.known > 1
+            return is_literal or (symbol.kind == "free" and is_step)
+        if not isinstance(node, ast.Constant):
+            return True
+        return is_step and type(node.value) is int and node.value > 1
 
     def _grid(self, host: facts.Host) -> None:
         if self.launch.problem is not None:
@@ -269,12 +267,16 @@ class _Merged:
             return
         own = [name for name in self.launch.given if name in self.kernel.constexprs]
         nodes = {one: self.node(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
-        nodes = {name: one for name, one in nodes.items() if self._is_own_block(one)}
         try:
             for place in range(min(len(one.grid) for _, _, one in self.found)):
                 node = self.node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
                 steps = self.reading.steps[place] if place < len(self.reading.steps) else []
-                node = _with_blocks(node, steps, nodes)
+                same = {
+                    ast.dump(one): name
+                    for name, one in nodes.items()
+                    if self._is_own_block(one, name in steps)
+                }
+                node = _with_blocks(node, same)
                 host.grid.append(self.texts.text(node, self.launch.line))
         except NotKnown as error:
             host.grid, host.problem = [], f"line {error.line}: {error}"
@@ -289,21 +291,8 @@ def _literal(node: ast.expr) -> facts.Literal:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _with_blocks(
-    node: ast.expr, steps: Collection[str], constexprs: Mapping[str, ast.expr]
-) -> ast.expr:
-    """A grid over the constexprs that are given the same.
-
-    Parameters
-    ----------
-    steps
-        Constexprs by which the kernel steps along that axis: numbers may be their values.
-    """
-    same = {
-        ast.dump(given): name
-        for name, given in constexprs.items()
-        if name in steps or not isinstance(given, ast.Constant)
-    }
+def _with_blocks(node: ast.expr, same: Mapping[str, str]) -> ast.expr:
+    """A grid over the constexprs that are given the same."""
 
     class Replace(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:

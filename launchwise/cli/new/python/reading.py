@@ -33,10 +33,7 @@ _MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>
 def facts_of(path: Path, kernel: str | None) -> Facts:
     """What a Python file says when it runs in a process of its own.
 
-    Parameters
-    ----------
-    kernel
-        Function of Triton to read; the first that is launched when None.
+    It reads the function of Triton ``kernel``, the first that is launched when None.
 
     Raises
     ------
@@ -55,20 +52,14 @@ def _facts_of(path: Path, text: str, kernel: str | None) -> Facts:
             **{"PYTHONPATH": root, "HOME": folder, "TMPDIR": folder, "PATH": "/usr/bin:/bin"},
             **{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
         }
+        command = [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"]
+        nowhere, text_in = subprocess.DEVNULL, json.dumps(asked)
         try:
             done = subprocess.run(
-                [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"],
-                input=json.dumps(asked),
-                cwd=folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_WALL_SECONDS,
+                command, input=text_in, cwd=folder, env=environment, timeout=_WALL_SECONDS,
+                stdout=subprocess.PIPE, stderr=nowhere, encoding="utf-8", errors="replace",
                 check=False,
-            )
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             message = f"takes more than {_WALL_SECONDS} s to run"
             raise UserError(path, "", message) from error

@@ -18,12 +18,18 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.python import facts
-from launchwise.cli.new.python.cupy import CODES, LAUNCHED
 from launchwise.cli.new.python.device import trace
 from launchwise.cli.new.python.excerpt import Excerpt, is_jit
 from launchwise.cli.new.python.host import attempts, functions_of, names_read, read_host
 from launchwise.cli.new.python.limits import TimeLimit, confine, limited
-from launchwise.cli.new.python.stand_ins import BUILTINS, LAUNCHES, WANTED, Kernel
+from launchwise.cli.new.python.stand_ins import (
+    BUILTINS,
+    CODES,
+    LAUNCHES,
+    RAW_LAUNCHES,
+    WANTED,
+    Kernel,
+)
 from launchwise.cli.new.python.tuning import read_tuning
 from launchwise.cli.new.python.values import FILE, Failed, NotKnown
 from launchwise.workloads.triton_functions import last_name
@@ -37,12 +43,12 @@ _MOST_FUNCTIONS = 200
 class _Watched(ast.NodeTransformer):
     """Lets values know their names, ``is None`` ask a function, and decorators fail alone."""
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def visit_Assign(self, node: ast.Assign | ast.AnnAssign) -> ast.stmt:
         self.generic_visit(node)
-        match node.targets:
-            case [ast.Name(id=name)]:
+        match node.targets if isinstance(node, ast.Assign) else [node.target]:
+            case [ast.Name(id=name)] if node.value is not None:
                 node.value = _call("named!", ast.Constant(name), node.value)
-            case [ast.Tuple(elts=parts)]:
+            case [ast.Tuple(elts=parts)] if node.value is not None:
                 names: list[ast.expr] = [
                     ast.Constant("*" if isinstance(one, ast.Starred) else getattr(one, "id", ""))
                     for one in parts
@@ -50,11 +56,7 @@ class _Watched(ast.NodeTransformer):
                 node.value = _call("named!", ast.List(names, ast.Load()), node.value)
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        self.generic_visit(node)
-        if isinstance(node.target, ast.Name) and node.value is not None:
-            node.value = _call("named!", ast.Constant(node.target.id), node.value)
-        return node
+    visit_AnnAssign = visit_Assign
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         for one in node.body:
@@ -165,7 +167,7 @@ def _facts(path: Path, text: str, name: str | None, taken: list[str]) -> facts.F
     if not jit:
         _run_all(file)
         found.codes = sorted([*CODES, *_failed_codes(file)], key=lambda one: one.line)
-        found.launches = LAUNCHED
+        found.launches = RAW_LAUNCHES
         return found
     if not file.kernels:
         raise UserError(path, "", "has no @triton.jit function that runs")

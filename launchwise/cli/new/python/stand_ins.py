@@ -1,4 +1,4 @@
-"""Stand-ins for Triton, PyTorch and other modules, and builtins that take values."""
+"""Stand-ins for Triton, PyTorch, CuPy and other modules, and builtins that take values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import ast
 import builtins
 import inspect
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from launchwise.cli.new.python import cupy, device, tensors
+from launchwise.cli.new.python import device, tensors
+from launchwise.cli.new.python.facts import Code
 from launchwise.cli.new.python.tensors import NOW, Places, Symbol, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
+    MADE_OF,
     TRACES,
     NotKnown,
     Value,
@@ -121,6 +124,83 @@ def _is_constexpr(annotation: Any) -> bool:
     return str(text).rpartition(".")[2] == "constexpr"
 
 
+# Kernels of CuPy
+
+CODES: list[Code] = []
+"""CUDA texts in the order in which they are given."""
+
+RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
+"""Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
+
+
+class _Raw:
+    """A kernel of CuPy, or a module of several."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def get_function(self, name: Any) -> _Raw:
+        return _Raw(str(name))
+
+    def __call__(
+        self, grid: Any, block: Any, *given: Any, shared_mem: Any = 0, **named: Any
+    ) -> None:
+        try:
+            *sizes, shared = (int.__index__(_known(one)) for one in (*block, shared_mem))
+        except TypeError:
+            return
+        if 1 <= len(sizes) <= 3 and all(0 <= one < 1 << 31 for one in (*sizes, shared)):
+            RAW_LAUNCHES.setdefault(self._name, (sizes, shared))
+
+
+def _known(value: Any) -> Any:
+    return value._known if isinstance(value, Value) else value
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, Value):
+        raise NotKnown(0, f"{what} is {value._said()}, which is known only when it runs")
+    if not isinstance(value, str):
+        raise NotKnown(0, f"{what} is no text, but {value!r:.40}")
+    if MADE_OF in value:
+        part = value.split(MADE_OF)[1]
+        raise NotKnown(0, f"{what} is made of {part}, which is known only when it runs")
+    if "\0" in value or re.search("[\ud800-\udfff]", value):
+        raise NotKnown(0, f"{what} holds a character that no file of text has")
+    return value
+
+
+def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
+    found = Code(line_now())
+    if any(one.line == found.line and one.text == code for one in CODES):
+        return
+    CODES.append(found)
+    try:
+        found.names = [_text(one, "name") for one in names or ()]
+        if named.get("path") is not None:
+            raise NotKnown(0, "path names a file: give that one to --from")
+        if named.get("enable_cooperative_groups"):
+            raise NotKnown(0, "kernels are never launched cooperatively: split it in several")
+        if isinstance(options, Value):
+            _text(options, "options")
+        found.options = [_text(one, "options") for one in options or ()]
+        found.text = _text(code, "code")
+    except NotKnown as error:
+        found.refused = str(error)
+
+
+def _raw_kernel(
+    owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
+) -> Any:
+    _keep(code, [name], options, named)
+    return _Raw(str(name))
+
+
+def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
+    _keep(code, named.get("name_expressions"), named.get("options"), named)
+    return _Raw()
+
+
 # Calls
 
 CALLED: list[Value] = []
@@ -181,7 +261,7 @@ _COMMON_CALLS: dict[str, Callable[..., Any]] = {
     "constexpr": lambda owner, value=None: value,
     "is_available": lambda owner: True,
     "do_bench": lambda owner, function, *given, **named: function(),
-    **{"RawKernel": cupy.raw_kernel, "RawModule": cupy.raw_module},
+    **{"RawKernel": _raw_kernel, "RawModule": _raw_module},
 }
 
 ATTRIBUTES |= {

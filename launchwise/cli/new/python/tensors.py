@@ -72,48 +72,43 @@ class Shape:
         self.rank = 0  # Least number of dimensions,
         self.is_whole = False  # or their number.
         self.length: Value | None = None  # Number of elements, where the host asks for that.
-        self.same: Shape | None = None  # The one that it is.
 
-    def root(self) -> Shape:
-        """The one that holds what is known."""
-        return self if self.same is None else self.same.root()
+    def become(self, other: Shape) -> None:
+        """From now on both are one."""
+        self.__dict__ = other.__dict__
 
     def size(self, place: int) -> Value:
         """Size of a dimension."""
-        own = self.root()
-        place = place % own.rank if own.is_whole and -own.rank <= place < 0 else place
-        if place not in own.sizes:
-            name = f"{own.key}.shape[{place}]"
-            own.sizes[place] = own._names.symbol(name, Symbol("size", own, place))
-        own.rank = max(own.rank, place + 1, -place)
-        return own.sizes[place]
+        place = place % self.rank if self.is_whole and -self.rank <= place < 0 else place
+        if place not in self.sizes:
+            symbol = Symbol("size", self, place)
+            self.sizes[place] = self._names.symbol(f"{self.key}.shape[{place}]", symbol)
+        self.rank = max(self.rank, place + 1, -place)
+        return self.sizes[place]
 
     def stride(self, place: int) -> Value:
         """Stride of a dimension."""
-        own = self.root()
-        own.rank = max(own.rank, place + 1, -place)
-        return own._names.symbol(f"{self.key}.stride({place})", Symbol("stride", self, place))
+        self.rank = max(self.rank, place + 1, -place)
+        return self._names.symbol(f"{self.key}.stride({place})", Symbol("stride", self, place))
 
     def elements(self) -> Value:
         """Number of elements."""
-        own = self.root()
-        own.length = own.length or own._names.symbol(f"{own.key}.numel()", Symbol("length", own))
-        return own.length
+        if self.length is None:
+            self.length = self._names.symbol(f"{self.key}.numel()", Symbol("length", self))
+        return self.length
 
     def of_rank(self, rank: int) -> list[Value]:
         """All sizes."""
-        own = self.root()
-        own.rank, own.is_whole = rank, True
-        own.sizes = {place % rank if place < 0 else place: one for place, one in own.sizes.items()}
-        return [own.size(place) for place in range(rank)]
+        self.rank, self.is_whole = rank, True
+        self.sizes = {one % rank if one < 0 else one: size for one, size in self.sizes.items()}
+        return [self.size(place) for place in range(rank)]
 
     def known(self) -> list[Value | None]:
         """Sizes, None for those that the host does not say."""
-        own = self.root()
-        if not own.sizes and own.length is not None:
-            return [own.length]
-        rank = max([own.rank, *(one + 1 if one >= 0 else -one for one in own.sizes)])
-        given = {one % rank if one < 0 else one: size for one, size in own.sizes.items()}
+        if not self.sizes and self.length is not None:
+            return [self.length]
+        rank = max([self.rank, *(one + 1 if one >= 0 else -one for one in self.sizes)])
+        given = {one % rank if one < 0 else one: size for one, size in self.sizes.items()}
         return [given.get(place) for place in range(rank)]
 
 
@@ -168,10 +163,10 @@ class Places:
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, slice):
             return self._ask(int(place))
-        return tuple(self)[place] if self.shape.root().is_whole else (Value(self._node()),)
+        return tuple(self)[place] if self.shape.is_whole else (Value(self._node()),)
 
     def __len__(self) -> int:
-        return self.shape.root().rank or 2
+        return self.shape.rank or 2
 
     def __iter__(self) -> Iterator[Value]:
         self.shape.of_rank(len(self))
@@ -180,7 +175,8 @@ class Places:
     def __eq__(self, other: object) -> Any:
         node = other._node() if isinstance(other, Places) else node_of(other)
         made = Value(ast.Compare(self._node(), [ast.Eq()], [node]))
-        made._given = ((self.shape, other.shape) if isinstance(other, Places) else (), {})
+        other = other.shape if isinstance(other, Places) else other
+        made._given = ((self.shape, other) if isinstance(other, Shape | tuple | list) else (), {})
         return made
 
     def __ne__(self, other: object) -> Any:
@@ -205,7 +201,7 @@ class Size(Value):
 
 
 def _size(value: Value) -> Value:
-    name = f"{shape_of(value).root().key}.numel()"
+    name = f"{shape_of(value).key}.numel()"
     NOW[-1].symbols.setdefault(name, Symbol("length", shape_of(value)))
     size = Size(ast.Name(name))
     size._tensor = tensor_of(value)
@@ -277,7 +273,7 @@ def _filled(name: str, usual: str) -> Callable[..., Any]:
         if name in ("randint", "arange", "randperm"):
             tuples = [one for one in given if isinstance(one, tuple | list | Places)]
             places = tuples[:1] or given[-1:]
-        if places and isinstance(places[0], Places) and not places[0].shape.root().is_whole:
+        if places and isinstance(places[0], Places) and not places[0].shape.is_whole:
             return _made(name, places[0].shape, kind)
         return _new(name, _sizes(places), kind)
 
@@ -288,9 +284,9 @@ def _viewed(owner: Value, *given: Any, **named: Any) -> Any:
     tensor, sizes = tensor_of(owner), _sizes(given)
     if len(sizes) == 1 and value_of(sizes[0])._known == -1:
         sizes = [tensor.shape.elements()]
-    view, own = _new(f"{tensor.key}.view", sizes, tensor.kind), tensor.shape.root()
+    view, own = _new(f"{tensor.key}.view", sizes, tensor.kind), tensor.shape
     if not own.is_whole and own.length is None:
-        own.same = view._tensor.shape
+        own.become(view._tensor.shape)
     return view
 
 

@@ -31,6 +31,7 @@ class Texts:
         self._own = {*own}  # Names that stand for themselves: constexprs.
         self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
         self._filled: dict[str, str] = {}  # sizes that the host does not say to what they may be.
+        self.questions: dict[str, str] = {}
 
     def unify(self, one: ast.expr, other: ast.expr) -> None:
         """Two sizes that the host insists to be equal: the first stands for both."""
@@ -48,15 +49,12 @@ class Texts:
 
     def link(self, first: Shape, second: Shape) -> None:
         """Two shapes that the host insists to be equal: the first stands for both."""
-        first, second = first.root(), second.root()
-        if first is second:
-            return
         if not first.sizes:
             first, second = second, first
         for place, size in second.sizes.items():
             if place in first.sizes:
                 self.unify(first.sizes[place]._node, size._node)
-        second.same = first
+        second.become(first)
 
     def _root(self, node: ast.expr) -> ast.expr:
         for _ in range(_DEEPEST):
@@ -84,12 +82,19 @@ class Texts:
         found = name.strip("_") or "n"
         return f"{found}_size" if found in self._taken else found
 
-    def reads(self, node: ast.expr, kind: str) -> Iterator[Symbol]:
-        """Symbols of a kind that an expression reads."""
-        for one in ast.walk(node):
-            symbol = self._names.symbols.get(getattr(one, "id", ""))
-            if symbol is not None and symbol.kind == kind:
-                yield symbol
+    def reads(self, node: ast.expr) -> Iterator[tuple[str, Symbol]]:
+        """Symbols that an expression reads, with their names."""
+        for name in (getattr(one, "id", "") for one in ast.walk(node)):
+            if name in self._names.symbols:
+                yield name, self._names.symbols[name]
+
+    def guessed(self, node: ast.expr) -> str:
+        """A tensor whose sizes are guessed, and which an expression reads; '' for none."""
+        for name, symbol in self.reads(node):
+            key = symbol.shape.key if symbol.shape is not None else ""
+            if name in self._filled or (symbol.kind == "stride" and key in self.questions):
+                return key
+        return ""
 
     def text(self, node: ast.expr, line: int, depth: int = 0) -> str:
         """An expression of ``spec.yaml``; raises :class:`NotKnown` where there is none."""
@@ -126,41 +131,31 @@ class Texts:
         if symbol.kind == "free":
             return None if root.id in self._names.tensors else self.called(root.id)
         assert symbol.shape is not None
+        shape, place = symbol.shape, symbol.place
         if symbol.kind == "size":
-            return self.called(own) if own else self._size(symbol, root.id)
-        if symbol.kind == "length" and not symbol.shape.root().sizes:
-            return self.called(own) if own else None
-        sizes = self.shape(symbol.shape)
+            if own or root.id in self._filled:
+                return self.called(own) if own else self._filled[root.id]
+            known = shape.known()
+            size = known[place] if -len(known) <= place < len(known) else None
+            return (
+                None
+                if size is None or size._name == root.id
+                else self.text(size._node, 0, depth + 1)
+            )
+        sizes = self.shape(shape) if symbol.kind == "stride" or shape.sizes else [None]
         if symbol.kind == "stride":  # Of a contiguous tensor, in elements.
-            is_there = -len(sizes) <= symbol.place < len(sizes)
-            sizes = sizes[symbol.place % len(sizes) + 1 :] if is_there else [None]
+            is_there = -len(sizes) <= place < len(sizes)
+            sizes = sizes[place % len(sizes) + 1 :] if is_there else [None]
         elif None in sizes and own:
             return self.called(own)
         return None if None in sizes else " * ".join(f"({one})" for one in sizes) or "1"
 
-    def _size(self, symbol: Symbol, name: str) -> str | None:
-        """A size that has no name of its own."""
-        assert symbol.shape is not None
-        if name in self._filled:
-            return self._filled[name]
-        root, place = symbol.shape.root(), symbol.place
-        if root is symbol.shape:
-            return None
-        sizes = self.shape(root)
-        return sizes[place] if -len(sizes) <= place < len(sizes) else None
-
-    def complete(self, shapes: Iterable[Shape]) -> dict[Shape, str]:
-        """Give sizes that the host does not say: those of a tensor of the same rank, else names.
-
-        Returns
-        -------
-        Shape to a question.
-        """
-        questions: dict[Shape, str] = {}
-        roots = dict.fromkeys(one.root() for one in shapes)
-        texts = {one: self.shape(one) for one in roots}
-        whole = [text for text in texts.values() if text and None not in text]
-        for shape in roots:
+    def complete(self, shapes: Iterable[Shape]) -> None:
+        """Give sizes that nothing says: those of a tensor of the same rank, or names."""
+        several = {one.key: one for one in shapes}.values()
+        texts = map(self.shape, several)
+        whole = [text for text in texts if text and None not in text]
+        for shape in several:
             text = self.shape(shape)
             if None not in text:
                 continue
@@ -176,9 +171,8 @@ class Texts:
                 size = known[place] if place in known else shape.size(place)
                 found = other[place] if other is not None else None
                 self._filled[size._name] = found or self.called(usual or f"{key}_{place}")
-            questions[shape] = f"shape: the file does not say all sizes of {shape.key}"
+            self.questions[shape.key] = f"shape: the file does not say all sizes of {shape.key}"
             whole.append(self.shape(shape))
-        return questions
 
 
 def _has_fraction(node: ast.expr) -> bool:
@@ -191,10 +185,7 @@ def _has_fraction(node: ast.expr) -> bool:
 class _Writer(ast.NodeTransformer):
     """Writes symbols as what they stand for, and calls as the language has them.
 
-    Raises
-    ------
-    LookupError
-        With a node that the language has no word for.
+    Raises LookupError with a node that the language has no word for.
     """
 
     def __init__(self, texts: Texts, depth: int) -> None:

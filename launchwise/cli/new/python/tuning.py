@@ -29,13 +29,7 @@ _HOOK = (
 
 
 def read_tuning(kernel: Kernel, none: Collection[str]) -> Tuning:
-    """What the decorators of a kernel say.
-
-    Parameters
-    ----------
-    none
-        Parameters that the launch gives None for.
-    """
+    """What the decorators of a kernel say, which a launch gives None for parameters ``none``."""
     tuning = Tuning()
     for name, given, named, line in kernel.tuners:
         places = {**dict(zip(_PLACES, given, strict=False)), **named}
@@ -92,14 +86,30 @@ def _checked(value: Any) -> Any:
 
 
 def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> None:
-    """Configurations that all state the same tunables."""
-    configs = _without_mistakes(configs, tuning, names)
-    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in configs)))
-    stated = {name for each in configs for name in each.stated}
+    """Configurations that give constexprs of the function, all that most of them give.
+
+    Raises
+    ------
+    NotKnown
+        Where there is none, or they do not give the same.
+    """
+    said = {id(one): why for one in configs if (why := _mistake(one, names))}
+    kept = [one for one in configs if id(one) not in said]
+    if not kept:
+        raise NotKnown(configs[0].line, said[id(configs[0])])
+    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in kept)))
+    lacks = [(each, name) for each in kept for name in own if name not in each.kwargs][:1]
+    whole = [each for each in kept if len(each.kwargs) == len(own)]
+    if lacks and 2 * len(whole) <= len(kept):
+        raise NotKnown(lacks[0][0].line, f"a configuration does not give {lacks[0][1]}")
+    for each in (one for one in configs if one not in whole):
+        missing = next((name for name in own if name not in each.kwargs), "")
+        why = said.get(id(each), f"it does not give {missing}")
+        note = f"line {each.line}: a configuration of @triton.autotune is left out: {why}"
+        tuning.notes.append(note)
+    stated = {name for each in whole for name in each.stated}
     options = [name for name in CONFIG_OPTIONS if name in stated and name not in own]
-    for each in configs:
-        if missing := [name for name in own if name not in each.kwargs]:
-            raise NotKnown(each.line, f"a configuration does not give {missing[0]}")
+    for each in whole:
         values = {name: each.kwargs[name] for name in own}
         values |= {name: each.stated.get(name, CONFIG_OPTIONS[name]) for name in options}
         config = {name: _value(one, each.line) for name, one in values.items()}
@@ -117,39 +127,14 @@ def _take(configs: Sequence[Config], tuning: Tuning, names: Sequence[str]) -> No
             raise NotKnown(configs[0].line, f"the values of {name} mix numbers and texts")
 
 
-def _without_mistakes(
-    configs: Sequence[Config], tuning: Tuning, names: Sequence[str]
-) -> list[Config]:
-    """Configurations that give constexprs of the function, all of them, where most do.
-
-    Raises
-    ------
-    NotKnown
-        Where none gives constexprs of the function alone.
-    """
-    kept, said = [], []
-    for each in configs:
-        strange = next((str(name) for name in each.kwargs if name not in names), None)
-        if strange is None:
-            kept.append(each)
-            continue
-        free = [name for name in names if name not in each.kwargs]
-        close = difflib.get_close_matches(strange[:_MOST_LETTERS], free, 1)
+def _mistake(config: Config, names: Sequence[str]) -> str:
+    """Why a configuration cannot be one of the function; '' where it can."""
+    for strange in (str(name)[:_MOST_LETTERS] for name in config.kwargs if name not in names):
+        free = [name for name in names if name not in config.kwargs]
+        close = difflib.get_close_matches(strange, free, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
-        said.append((each.line, f"the kernel has no constexpr {strange[:_MOST_LETTERS]}{hint}"))
-    if not kept:
-        raise NotKnown(*said[0])
-    own = dict.fromkeys(itertools.chain(*(each.kwargs for each in kept)))
-    whole = [each for each in kept if len(each.kwargs) == len(own)]
-    if 2 * len(whole) > len(kept):
-        for each in (one for one in kept if one not in whole):
-            missing = next(name for name in own if name not in each.kwargs)
-            said.append((each.line, f"it does not give {missing}"))
-        kept = whole
-    tuning.notes += [
-        f"line {line}: a configuration of @triton.autotune is left out: {why}" for line, why in said
-    ]
-    return kept
+        return f"the kernel has no constexpr {strange}{hint}"
+    return ""
 
 
 def _value(value: Any, line: int) -> int | str:

@@ -85,10 +85,7 @@ TRACES: list[Any] = []
 def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
     """Run a function once per combination of conditions; yields the run with its result or error.
 
-    Parameters
-    ----------
-    is_covering
-        Once per outcome of each condition is enough.
+    If ``is_covering``, once per outcome of each condition is enough.
     """
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
@@ -130,21 +127,7 @@ class Base:
 
 
 class Value:
-    """A number, a text, a tensor, a module or a function that is not known.
-
-    Parameters
-    ----------
-    node
-        Its expression.
-    parts
-        Values that it is computed from.
-    sign
-        How: a class of :mod:`ast`, or what a kernel does, such as ``"load"``.
-    known
-        A number where it is known all the same.
-    owner
-        What it is an attribute of.
-    """
+    """A number, a text, a tensor, a module or a function that is not known."""
 
     on_call: Callable[..., Any]
     on_compare: Callable[..., Any]
@@ -154,8 +137,11 @@ class Value:
         self, node: ast.expr, parts: Sequence[Value] = (), sign: Any = None, *, known: Any = None,
         owner: Value | None = None,
     ) -> None:  # fmt: skip
-        self._node, self._parts, self._sign = node, parts, sign
-        self._known, self._owner = known, owner
+        self._node = node  # Its expression.
+        # What it is computed from, and how: by a class of `ast`, or what a kernel does: "load".
+        self._parts, self._sign = parts, sign
+        self._known = known  # A number where it is known all the same.
+        self._owner = owner  # What it is an attribute of.
         self._size: int = 1 + sum(one._size for one in parts)
         if self._size > MOST_NODES:
             self._node = ast.Name(UNKNOWN)

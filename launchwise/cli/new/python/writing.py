@@ -27,15 +27,7 @@ _LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
 
 
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
-    """Content of ``spec.yaml``.
-
-    Parameters
-    ----------
-    workload
-        Name of the folder.
-    file
-        Name of the Python file in that folder.
-    """
+    """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file."""
     kernel = draft.kernel.name
     others = [name for name in draft.kernels if name != kernel]
     notes = [
@@ -108,28 +100,28 @@ def usual_of_triton(draft: Draft) -> str:
     masked.
     """
     configs, name = draft.tuning.configs, draft.path.name
-    rules: list[str] = []
     if not configs:
-        rules += _rule(draft, {}, f"what {name} takes") if draft.usual else []
+        rules = [*_rule(draft, {}, f"what {name} takes")] if draft.usual else []
         return "\n".join(["choices:", *rules]) + "\n" if rules else ""
     blocks = _blocks(draft)
-    taken: list[dict[str, int]] = []
+    filled: list[tuple[dict[str, int], Mapping[str, Value]]] = []
     for config in configs if blocks else []:
         own: dict[str, int] = {}
         for block, size in blocks.items():
             own[size] = max(own.get(size, 0), int(config[block]))
-        if any(all(each[size] <= own[size] for size in own) for each in taken):
-            continue  # One before it is taken wherever this one could be.
-        taken.append(own)
+        # One before it is taken wherever it is as large in nothing.
+        if not any(all(each[size] <= own[size] for size in own) for each, _ in filled):
+            filled.append((own, config))
+    if len(filled) < 2:
+        last = _rule(draft, configs[0], f"the first configuration of {name}")
+        return "\n".join(["choices:", *last]) + "\n"
+    rules = []
+    for own, chosen in filled:
         when = " and ".join(f"{size} >= {number}" for size, number in own.items())
-        reason = f"the first of {name} whose blocks the problem fills"
-        rules += _rule(draft, config, reason, when)
-    last, reason = configs[0], f"the first configuration of {name}"
-    if len(taken) > 1:
-        last = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
-        reason = f"the smallest blocks of {name}: no block is filled"
-    rules = rules if len(taken) > 1 else []
-    return "\n".join(["choices:", *rules, *_rule(draft, last, reason)]) + "\n"
+        rules += _rule(draft, chosen, f"the first of {name} whose blocks the problem fills", when)
+    least = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
+    rules += _rule(draft, least, f"the smallest blocks of {name}: no block is filled")
+    return "\n".join(["choices:", *rules]) + "\n"
 
 
 def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = "") -> Iterator[str]:
