@@ -26,6 +26,8 @@ _SAME = {
 _LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}
 """How addresses are made of indices."""
 
+_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+
 
 class Trace:
     """What runs of a kernel did."""
@@ -47,6 +49,10 @@ class Trace:
                 reading.reals |= self._in_order(other._names())
         if sign in (ast.Mod, ast.FloorDiv):
             reading.bounding |= self._in_order(right._names())
+        for one in (left, right) if sign in _BITS else ():
+            for load in (each for each in one._walk({None, *_SAME}) if each._sign == "load"):
+                for base in load._parts[0]._bases & reading.uses.keys():
+                    reading.uses[base].is_whole = True
         if not issubclass(sign, ast.cmpop):
             return
         self._compares.append((left, right))

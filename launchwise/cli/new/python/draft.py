@@ -125,7 +125,7 @@ class Draft:
         kind = use.stored_as.replace("int1", "bool") or self._of(name).dtype
         if not kind:
             usual = "float16" if self.reading.has_dot else "float32"
-            kind = "int32" if use.indexes or _INDEX.search(low) else usual
+            kind = "int32" if use.indexes or use.is_whole or _INDEX.search(low) else usual
             kind = "bool" if "mask" in low else kind
             questions.append("type")
         fill: Any = "normal" if "float" in kind else "uniform"
@@ -251,8 +251,7 @@ class Draft:
         if text is not None and names_in(text) - {name} and self._is_said(name, text):
             if _HEAD.search(text) and text.isidentifier():
                 self.heads.add(text)
-            guessed = self._of(name).guessed
-            self._macro(name, text, f"the file does not say all sizes of {guessed}" * bool(guessed))
+            self._macro(name, text, "")
         elif literal is not None:
             if name in self.host.given or not has_default:
                 shown = int(literal) if isinstance(literal, bool) else literal
@@ -294,6 +293,8 @@ class Draft:
         return given.text
 
     def _macro(self, name: str, text: str, question: str) -> None:
+        if not question and (guessed := self._of(name).guessed):
+            question = f"the file does not say all sizes of {guessed}"
         self.macros[name] = (self._over_sizes(text, name), question)
 
     def _over_sizes(self, text: str, name: str = "") -> str:

@@ -21,6 +21,7 @@ class Use:
     is_loaded: bool = False
     is_stored: bool = False
     atomics: bool = False
+    is_whole: bool = False  # Whether bits of what is loaded are shifted or combined.
     stored_as: str = ""  # Type that a value is converted to before it is stored.
     indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
     sizes: list[str] = field(default_factory=list)  # Of what it points to; '' for unknown ones.
