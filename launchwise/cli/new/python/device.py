@@ -38,12 +38,14 @@ class Trace:
         self.reading = Reading()
         self._compares: list[tuple[Value, Value]] = []
         self._accesses: list[tuple[str, Value]] = []
+        self._operands: set[str] = set()
         self.ranges: list[Value] = []
+        self.axes = 1  # Of the grid.
 
     def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
         """An operator with two sides."""
         reading = self.reading
-        reading.computed |= dict.fromkeys(o._name for o in (left, right) if o._sign == "parameter")
+        self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
         for one, other in ((left, right), (right, left)):
             if any(each._sign == "load" for each in one._walk()):
                 reading.reals |= self._in_order(other._names())
@@ -71,9 +73,10 @@ class Trace:
 
     def counted(self, *values: Value) -> None:
         """Ends of loops, and what is divided for them."""
-        for one in values:
-            for known in (self.reading.bounding, self.reading.computed, self.reading.counted):
-                known |= self._in_order(one._names())
+        for names in (self._in_order(one._names()) for one in values):
+            self.reading.bounding |= names
+            self.reading.counted |= names
+            self._operands |= names.keys()
 
     def loop(self, *given: Any) -> Iterator[Any]:
         """What a loop counts, twice."""
@@ -147,14 +150,15 @@ class Trace:
     def finish(self) -> Reading:
         """What is said when all has run."""
         reading = self.reading
-        reading.bounds = [{} for _ in range(reading.axes)]
-        reading.steps = [{} for _ in range(reading.axes)]
+        reading.bounds = [{} for _ in range(self.axes)]
+        reading.steps = [{} for _ in range(self.axes)]
         for left, right in self._compares:
             bounds = self._in_order(right._names())
             for one in left._walk():
                 if isinstance(one._sign, int):
                     reading.bounds[one._sign] |= bounds
-                for block in one._parts[0]._names() if one._sign == "arange" else ():
+                blocks = one._parts[0]._names() if one._sign == "arange" else set()
+                for block in blocks - self._operands:
                     reading.held.setdefault(block, {}).update(bounds)
             for axis, block in (*_steps(left), *_steps(right)):
                 reading.steps[axis][block] = None
@@ -202,7 +206,7 @@ def trace(kernel: Any) -> Reading:
 
 def _program(owner: Any, axis: Any = 0, **named: Any) -> Value:
     number = axis if isinstance(axis, int) else 0
-    TRACES[-1].reading.axes = max(TRACES[-1].reading.axes, number + 1)
+    TRACES[-1].axes = max(TRACES[-1].axes, number + 1)
     return Value(ast.Name(UNKNOWN), sign=number)
 
 

@@ -236,7 +236,7 @@ class Draft:
         if text is not None and names_in(text) - {name}:
             question = "what the host takes; or a tunable, as the function loops"
             self._macro(name, text, question if self.reading.has_loop else "")
-        elif literal is None and len(held) == 1 and name not in self.reading.computed:
+        elif literal is None and len(held) == 1:
             question = "a block holds all of it; or a tunable, where the function loops"
             self._macro(name, f"next_power_of_2({held[0]})", question)
         else:

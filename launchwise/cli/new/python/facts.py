@@ -42,16 +42,15 @@ class Reading:
     """What runs of a kernel did; names are those of its parameters."""
 
     uses: dict[str, Use] = field(default_factory=dict)
-    axes: int = 1  # Of the grid.
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
-    computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
     reals: Ordered = field(default_factory=dict)  # Combined with what is loaded, and no index.
     divisions: Ordered = field(default_factory=dict)  # "size block".
     texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
     bounds: list[Ordered] = field(default_factory=list)  # Per axis, what its index is below,
     steps: list[Ordered] = field(default_factory=list)  # and what it is multiplied by.
-    held: dict[str, Ordered] = field(default_factory=dict)  # Per block, what bounds its elements.
+    held: dict[str, Ordered] = field(default_factory=dict)  # Blocks that nothing steps by, to what
+    # bounds their elements.
     has_dot: bool = False
     has_loop: bool = False
     scratch_line: int = 0  # Where a tensor descriptor is made, or 0,
