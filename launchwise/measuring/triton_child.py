@@ -19,7 +19,8 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.sources import source_text
-from launchwise.workloads.triton_functions import NO_LIMIT, NONE, OPTIONS, REGISTERS, constant
+from launchwise.workloads.triton_builds import NONE, constant
+from launchwise.workloads.triton_functions import NO_LIMIT, OPTIONS, REGISTERS
 
 _STACK = re.compile(r"REG:(?P<registers>\d+) STACK:(?P<stack>\d+)")
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\((?P<parameters>[^)]*)\)")

@@ -209,6 +209,8 @@ def test_drafts(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert variant["grid"] == case.get("grid", variant["grid"])
     assert spec.get("macros", {}) == case.get("macros", spec.get("macros", {}))
     assert [*spec["problem"]] == case.get("problem", [*spec["problem"]])
+    for key, wanted in case.get("arguments", {}).items():
+        assert {one: spec["arguments"][key][one] for one in wanted} == wanted
     lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
     asked = {line.split(":")[0].strip() for line in lines if "  # ? " in line}
     assert asked >= {*case.get("open", ())}
@@ -762,7 +764,8 @@ def test_what_triton_puts_back_is_read_and_written(key: str, fill: str, tmp_path
 NOTES = {
     "a rule in code": (
         "@triton.heuristics({'BLOCK': lambda args: table[args['n']]})",
-        "line 3: the heuristic of BLOCK: name 'table' is not defined: write it under macros",
+        "line 3: the heuristic of BLOCK: table[n] has no expression of spec.yaml: write it under "
+        "macros",
     ),
     "a pre_hook": (
         "@triton.autotune([triton.Config({'BLOCK': 64}, pre_hook=lambda args: print(1))], ['n'])",

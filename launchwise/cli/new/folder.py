@@ -11,14 +11,7 @@ from launchwise.base.names import SPEC_FILE, check_folder_name
 from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.base.time_limits import cpu_limit
 from launchwise.cli.new.headers import extension_remark, remarks
-from launchwise.cli.new.python.draft import TAKEN, Draft
-from launchwise.cli.new.python.excerpt import (
-    Excerpt,
-    insist_on,
-    jit_functions,
-    parsed,
-    python_text,
-)
+from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.python.reading import facts_of
 from launchwise.cli.new.python.writing import remarks as triton_remarks
 from launchwise.cli.new.python.writing import spec_of_triton, usual_of_triton
@@ -87,32 +80,23 @@ def _of_cuda(folder: Path, file: Path, name: str | None) -> _Made:
 
 def _of_triton(folder: Path, file: Path, name: str | None) -> _Made | None:
     """What is written of a kernel of Triton; None where the file has none."""
-    text = python_text(file)
-    functions = jit_functions(file, parsed(file, text))
-    if not functions:
-        return None
-    if name is not None:
-        insist_on(file, name, functions)
-    facts = facts_of(file, text, name, TAKEN)
+    facts = facts_of(file, name)
     if facts.chosen is None:
-        raise UserError(file, "", "has no @triton.jit function that runs")
+        return None
     chosen = facts.chosen.name
-    copied = Excerpt(file.name, chosen, text, facts.values)
-    missing = "; ".join(copied.missing)
-    remarks = [f"{chosen} reads what is not copied: {missing}"] if missing else []
-    draft = Draft(file, facts.kernels, facts.chosen, remarks)
+    draft = Draft(file, facts, facts.chosen)
     source = folder / file.name
     lines = [
         f"kernel {one}: {'chosen' if one == chosen else f'take it with --kernel {one}'}"
         for one in dict.fromkeys([*facts.kernels, chosen])
         if len(facts.kernels) > 1
     ]
-    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in copied.modules]
-    if copied.text != text:
+    lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in facts.modules]
+    if facts.copied:
         lines.append(f"{source}: the functions of {file.name} that {chosen} needs")
     return _Made(
         spec_of_triton(folder.resolve().name, source.name, draft),
-        {source: copied.text.encode()},
+        {source: facts.copied.encode() or read_bytes(file, MOST_BYTES)},
         {source: file.name},
         [*lines, *triton_remarks(draft)],
         usual_of_triton(draft),

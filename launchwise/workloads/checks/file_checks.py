@@ -25,7 +25,7 @@ from launchwise.workloads.templates import (
     macro_names,
     overriding_line,
 )
-from launchwise.workloads.triton_functions import check_triton
+from launchwise.workloads.triton_builds import check_triton
 
 
 def read_feasible(path: Path, spec: SpecFields) -> dict[tuple[Value, ...], None]:

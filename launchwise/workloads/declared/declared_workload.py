@@ -15,7 +15,7 @@ from launchwise.workloads.device import Device
 from launchwise.workloads.results.output_check import compare_build
 from launchwise.workloads.results.untouched import DIGEST_BUILD
 from launchwise.workloads.templates import macro_names, resolved_kernel
-from launchwise.workloads.triton_functions import triton_build
+from launchwise.workloads.triton_builds import triton_build
 from launchwise.workloads.workload import Session, Workload
 
 

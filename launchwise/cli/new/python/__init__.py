@@ -1,8 +1,8 @@
 """A Python file of kernels, run in a child process with stand-ins for Triton, PyTorch and CuPy.
 
 ``reading`` starts the child, whose limits are in ``limits``. In it ``running`` runs the file:
-``values`` stand for what only a GPU would know, ``arrays`` for tensors, ``stand_ins`` and ``cupy``
-for modules. ``device`` runs a kernel, ``host`` the functions that launch it, ``texts`` writes their
+``values`` stand for what only a GPU would know, ``tensors`` and ``stand_ins`` for modules.
+``device`` runs a kernel, ``host`` the functions that launch it, ``texts`` writes their
 expressions. ``facts`` are what the child says. ``draft`` decides, ``excerpt`` copies, ``writing``
 writes.
 """

@@ -3,159 +3,202 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from launchwise.cli.new.python.facts import TYPES, Reading, Use
 from launchwise.cli.new.python.values import (
     TRACES,
     UNKNOWN,
-    Mark,
     Value,
-    bases,
     called,
     explore,
-    gives_missing,
     line_now,
     value_of,
 )
 
-_SAME: tuple[str, ...] = (
-    "multiple_of",
-    "max_contiguous",
-    "max_constancy",
-    "cast",
-    "advance",
-    "make_block_ptr",
-)
-_SAME += ("make_tensor_descriptor", "broadcast_to", "expand_dims", "to", "reshape", "broadcast")
+_SAME = {
+    *("multiple_of", "max_contiguous", "max_constancy", "cast", "advance", "make_block_ptr"),
+    *("make_tensor_descriptor", "broadcast_to", "expand_dims", "to", "reshape", "broadcast"),
+}
 """Functions whose result is the pointer that they are given first."""
 
+_LINEAR = {None, ast.Add, ast.Sub, ast.Mult, *_SAME}
+"""How addresses are made of indices."""
 
-@dataclass
+_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
 class Trace:
-    """What runs of a kernel did.
+    """What runs of a kernel did."""
 
-    Parameters
-    ----------
-    compares
-        Left and right sides of comparisons.
-    """
-
-    parameters: list[str]
-    reading: Reading = field(default_factory=Reading)
-    compares: list[tuple[Value, Value]] = field(default_factory=list)
+    def __init__(self, kernel: Any) -> None:
+        self.parameters: list[str] = kernel.parameters
+        self._constexprs = kernel.constexprs
+        self.reading = Reading()
+        self._compares: list[tuple[Value, Value]] = []
+        self._accesses: list[tuple[str, Value]] = []
+        self._operands: set[str] = set()
+        self.ranges: list[Value] = []
+        self.axes = 1  # Of the grid.
 
     def compared(self, sign: type[ast.AST], left: Value, right: Value) -> None:
         """An operator with two sides."""
         reading = self.reading
-        for one in (left, right):
-            if isinstance(one._node, ast.Name) and one._names():
-                reading.computed[one._name] = None
-        if issubclass(sign, ast.Mod | ast.FloorDiv):
-            reading.bounding |= dict.fromkeys(right._names())
+        self._operands |= {one._name for one in (left, right) if one._sign == "parameter"}
+        for one, other in ((left, right), (right, left)):
+            if any(each._sign == "load" for each in one._walk()):
+                reading.reals |= self._in_order(other._names())
+        if sign in (ast.Mod, ast.FloorDiv):
+            reading.bounding |= self._in_order(right._names())
+        for one in (left, right) if sign in _BITS else ():
+            for load in (each for each in one._walk({None, *_SAME}) if each._sign == "load"):
+                for base in load._parts[0]._bases & reading.uses.keys():
+                    reading.uses[base].is_whole = True
         if not issubclass(sign, ast.cmpop):
             return
+        self._compares.append((left, right))
         for one, other in ((left, right), (right, left)):
-            for part in getattr(other._node, "elts", [other._node]):
-                text = getattr(part, "value", None)
-                for name in one._names() if isinstance(text, str) else ():
-                    texts = reading.texts.setdefault(name, [])
-                    if text not in texts:
-                        texts.append(str(text))
-        self.compares.append((left, right))
-        walked = {mark[0] for mark in left._marks} & {"pid", "arange", "loaded"}
-        if walked & {"pid", "arange"}:
-            reading.counted |= dict.fromkeys(right._names())
-        reading.bounding |= dict.fromkeys(right._names() | (set() if walked else left._names()))
+            parts = getattr(other._node, "elts", [other._node])
+            texts = [one.value for one in parts if isinstance(getattr(one, "value", 0), str)]
+            for name in one._names() if texts else ():
+                reading.texts.setdefault(name, {}).update(dict.fromkeys(texts))
+        signs = {"pid" if isinstance(one._sign, int) else one._sign for one in left._walk()}
+        bounds = self._in_order(right._names())
+        reading.bounding |= bounds
+        if signs & {"pid", "arange"}:
+            reading.counted |= bounds
+        elif "load" not in signs:
+            reading.bounding |= self._in_order(left._names())
 
-    def divided(self, size: Value, block: Value) -> None:
-        """``tl.cdiv(size, block)``."""
-        names = {size._name, block._name}
-        self.reading.bounding |= dict.fromkeys(size._names() | block._names())
-        self.reading.computed |= dict.fromkeys(size._names() | block._names())
-        self.reading.counted |= dict.fromkeys(size._names() | block._names())
-        pair = (size._name, block._name)
-        if names <= {*self.parameters} and pair not in self.reading.divisions:
-            self.reading.divisions.append(pair)
+    def counted(self, *values: Value) -> None:
+        """Ends of loops, and what is divided for them."""
+        for names in (self._in_order(one._names()) for one in values):
+            self.reading.bounding |= names
+            self.reading.counted |= names
+            self._operands |= names.keys()
 
     def loop(self, *given: Any) -> Iterator[Any]:
         """What a loop counts, twice."""
         values = [value_of(one) for one in given]
         self.reading.has_loop = True
-        for one in values:
-            self.reading.counted |= dict.fromkeys(one._names())
-            self.reading.bounding |= dict.fromkeys(one._names())
-            self.reading.computed |= dict.fromkeys(one._names())
+        self.counted(*values)
         first = values[0] if len(values) > 1 else value_of(0)
         for _ in range(2):
-            yield Value(ast.Name(UNKNOWN), first._marks | {("loop",)})
+            made = Value(ast.Name(UNKNOWN), [first])
+            made._bases = first._bases
+            yield made
 
-    def accessed(self, name: str, pointer: Value, value: Any, mask: Any) -> None:
+    def accessed(self, name: str, pointer: Value, value: Any) -> None:
         """A load, a store or an atomic operation."""
-        pointers = [mark[1] for mark in bases(pointer)]
-        indexing = {mark[1] for mark in pointer._marks if mark[0] == "loaded"}
-        for base in (one for one in self.parameters if one in pointers):
+        steps = [*pointer._walk()]
+        loaded = {base for one in steps if one._sign == "load" for base in one._parts[0]._bases}
+        for base in (one for one in self.parameters if one in pointer._bases):
             use = self.reading.uses.setdefault(base, Use())
-            use.is_bare &= isinstance(pointer._node, ast.Name) and pointer._name == base
-            for kind, names in (("times", use.factors), ("mod", use.remainders)):
-                names |= dict.fromkeys(self._marked(pointer, kind))
-            if isinstance(mask, Value):
-                use.bounds |= dict.fromkeys(self._marked(mask, "bound"))
+            use.is_bare &= pointer._sign == "parameter"
             use.is_loaded |= name == "load"
             use.is_stored |= name == "store"
-            if name not in ("load", "store"):
-                use.atomics = True
+            use.atomics |= name not in ("load", "store")
             if name != "load" and isinstance(value, Value):
                 use.stored_as = use.stored_as or value._cast
-            for other in sorted(indexing - {base}):
-                self.reading.uses.setdefault(other, Use(is_bare=True)).indexes[base] = None
+            for other in sorted(loaded - {base}):
+                self.reading.uses.setdefault(other, Use()).indexes[base] = None
+            self._accesses.append((base, pointer))
 
-    def _marked(self, value: Value, kind: str) -> list[str]:
-        found = {mark[1] for mark in value._marks if mark[0] == kind}
-        return [one for one in self.parameters if one in found]
+    def _in_order(self, names: Iterable[str]) -> dict[str, None]:
+        several = {*names}
+        return dict.fromkeys(one for one in self.parameters if one in several)
 
-    def axes(self) -> None:
-        """Per axis of the grid the size that bounds it and the block by which it steps."""
-        for axis in range(max(self.reading.axes, default=0) + 1):
-            bounds: list[str] = []
-            blocks: list[str] = []
-            for left, right in self.compares:
-                if ("pid", axis) in left._marks:
-                    bounds += self._marked(right, "name")
-                for one in (left, right):
-                    blocks += [mark[2] for mark in one._marks if mark[:2] == ("step", axis)]
-            self.reading.bounds.append(list(dict.fromkeys(bounds)))
-            self.reading.steps.append(sorted(dict.fromkeys(blocks), key=self.parameters.index))
-        for left, right in self.compares:
-            for block in (mark[1] for mark in left._marks if mark[0] == "arange"):
-                held = self.reading.held.setdefault(block, [])
-                held += [one for one in self._marked(right, "name") if one not in held]
+    def _sizes(self) -> None:
+        """Sizes of what each pointer points to: of indices that are multiplied, then of others."""
+        blocks = {name for one in self.ranges for name in one._parts[0]._names()}
+        compared = {name for _, right in self._compares for name in right._names()}
+        fixed = {*self._constexprs} - compared
+        strides: dict[str, dict[str, str]] = {name: {} for name in self.reading.uses}
+        units: dict[str, dict[str, None]] = {name: {} for name in self.reading.uses}
+        for base, pointer in self._accesses:
+            products = [one for one in pointer._walk(_LINEAR) if one._sign is ast.Mult]
+            inner = {id(each) for one in products for part in one._parts for each in part._walk()}
+            for product in products:
+                for index, factor in (product._parts, product._parts[::-1]):
+                    name, known = factor._name, strides[base]
+                    is_size = name in compared if id(product) in inner else name not in fixed
+                    if factor._sign == "parameter" and is_size and name not in blocks:
+                        known[name] = known.get(name) or self._size_of(index, blocks)
+            for one in pointer._walk(_LINEAR - {ast.Mult}):
+                if one._sign not in _LINEAR | {"parameter"}:
+                    units[base][self._size_of(one, blocks)] = None
+        for base, use in self.reading.uses.items():
+            ordered = self._in_order(strides[base])
+            use.strides = {name: place for place, name in enumerate(ordered)}
+            use.sizes = [*(strides[base][name] for name in ordered), *filter(None, units[base])]
+
+    def _size_of(self, index: Value, blocks: set[str]) -> str:
+        """Parameter that bounds an index; '' where nothing says it."""
+        keys = _keys(index)
+        for one in index._walk():
+            if one._sign in (ast.Mod, ast.FloorDiv) and keys & {*map(id, one._walk())}:
+                by = one._parts[1]
+                return by._name if one._sign is ast.Mod and by._sign == "parameter" else ""
+        for left, right in self._compares:
+            names = [name for name in self._in_order(right._names()) if name not in blocks]
+            is_loaded = any(one._sign == "load" for one in right._walk())
+            if names and not is_loaded and keys & _keys(left):
+                return names[0]
+        return ""
+
+    def finish(self) -> Reading:
+        """What is said when all has run."""
+        reading = self.reading
+        reading.bounds = [{} for _ in range(self.axes)]
+        reading.steps = [{} for _ in range(self.axes)]
+        for left, right in self._compares:
+            bounds = self._in_order(right._names())
+            for one in left._walk():
+                if isinstance(one._sign, int):
+                    reading.bounds[one._sign] |= bounds
+                blocks = one._parts[0]._names() if one._sign == "arange" else set()
+                for block in blocks - self._operands:
+                    reading.held.setdefault(block, {}).update(bounds)
+            for axis, block in (*_steps(left), *_steps(right)):
+                reading.steps[axis][block] = None
+        reading.steps = [self._in_order(one) for one in reading.steps]
+        self._sizes()
+        addressed = {name for _, pointer in self._accesses for name in pointer._names()}
+        whole = {*addressed, *reading.bounding, *reading.counted}
+        reading.reals = {name: None for name in reading.reals if name not in whole}
+        return reading
+
+
+def _keys(index: Value) -> set[int]:
+    """What makes an index differ: ranges, else indices of the grid, else what is loaded."""
+    found: dict[Any, set[int]] = {}
+    for one in index._walk():
+        found.setdefault("pid" if isinstance(one._sign, int) else one._sign, set()).add(id(one))
+    return found.get("arange") or found.get("pid") or found.get("load") or set()
+
+
+def _steps(value: Value) -> Iterator[tuple[int, str]]:
+    """Axes of the grid, and parameters that their indices are multiplied by."""
+    for product in (one for one in value._walk() if one._sign is ast.Mult):
+        for one, block in (product._parts, product._parts[::-1]):
+            axes = [each._sign for each in one._walk() if isinstance(each._sign, int)]
+            yield from ((axis, block._name) for axis in axes if block._sign == "parameter")
 
 
 def trace(kernel: Any) -> Reading:
     """What a kernel does with its parameters."""
-    found = Trace(kernel.parameters)
+    found = Trace(kernel)
+    values = {name: Value(ast.Name(name), sign="parameter") for name in kernel.parameters}
+    for name, one in values.items():
+        one._bases = frozenset([name])  # Each may be a pointer.
     TRACES.append(found)
-    values = {name: parameter(name) for name in kernel.parameters}
-    space = kernel.fn.__globals__
     try:
-        while any(
-            gives_missing(result, space)
-            for _, result in explore(lambda: kernel.fn(**values), is_covering=True)
-            if isinstance(result, NameError)
-        ):
+        for _ in explore(lambda: kernel.fn(**values), is_covering=True):
             continue
     finally:
         TRACES.pop()
-    found.axes()
-    return found.reading
-
-
-def parameter(name: str) -> Value:
-    """A parameter of the kernel, which may be a pointer."""
-    return Value(ast.Name(name), frozenset([("name", name), ("base", name)]))
+    return found.finish()
 
 
 # Functions of Triton's language
@@ -163,42 +206,40 @@ def parameter(name: str) -> Value:
 
 def _program(owner: Any, axis: Any = 0, **named: Any) -> Value:
     number = axis if isinstance(axis, int) else 0
-    TRACES[-1].reading.axes[number] = None
-    return Value(ast.Name(UNKNOWN), frozenset([("pid", number)]))
+    TRACES[-1].axes = max(TRACES[-1].axes, number + 1)
+    return Value(ast.Name(UNKNOWN), sign=number)
 
 
 def _arange(owner: Any, start: Any = 0, end: Any = 0, **named: Any) -> Value:
     end = value_of(end)
-    marks: set[Mark] = {("arange", one) for one in end._names()}
     TRACES[-1].reading.counted |= dict.fromkeys(end._names())
-    return Value(ast.Name(UNKNOWN), frozenset(marks | {("arange", "")}))
+    TRACES[-1].ranges.append(Value(ast.Name(UNKNOWN), [end], "arange"))
+    return TRACES[-1].ranges[-1]
 
 
-def _pointer(owner: Value | None, given: tuple[Any, ...]) -> tuple[Value | None, Any]:
-    """Pointer, and the value or mask after it; also of a descriptor's method."""
-    if owner is not None and bases(owner):
-        if isinstance(owner._node, ast.Name) and owner._name in TRACES[-1].parameters:
-            reading = TRACES[-1].reading
-            reading.descriptor_line = reading.descriptor_line or line_now()
-        return owner, given
-    pointer = given[0] if given and isinstance(given[0], Value) else None
-    return pointer, given
+def divided(size: Value, block: Value) -> None:
+    """``tl.cdiv(size, block)``."""
+    found = TRACES[-1]
+    found.counted(size, block)
+    if size._sign == block._sign == "parameter":
+        found.reading.divisions[f"{size._name} {block._name}"] = None
 
 
 def _accessing(name: str) -> Callable[..., Any]:
     def access(owner: Any, *given: Any, **named: Any) -> Any:
         if not given and "pointer" in named:
             given = (named["pointer"],)
-        pointer, given = _pointer(owner, given)
-        after = given[1:]
-        first = 0 if name == "load" else 1
-        mask = named.get("mask", after[first] if len(after) > first else None)
-        value = named.get("value", named.get("val", after[0] if after else None))
+        reading, after = TRACES[-1].reading, given[1:]
+        pointer = given[0] if given and isinstance(given[0], Value) else None
+        if owner is not None and owner._bases:  # A method of a descriptor.
+            pointer = owner
+            if owner._sign == "parameter":
+                reading.descriptor_line = reading.descriptor_line or line_now()
         if pointer is None:
             return Value(ast.Name(UNKNOWN))
-        TRACES[-1].accessed(name, pointer, value, mask)
-        loaded = frozenset(("loaded", mark[1]) for mark in bases(pointer))
-        return Value(ast.Name(UNKNOWN), loaded)
+        value = named.get("value", named.get("val", after[0] if after else None))
+        TRACES[-1].accessed(name, pointer, value)
+        return Value(ast.Name(UNKNOWN), [pointer], "load")
 
     return access
 
@@ -211,41 +252,37 @@ def _dot(owner: Any, *given: Any, **named: Any) -> Value:
 def _descriptor(owner: Any, *given: Any, **named: Any) -> Any:
     reading = TRACES[-1].reading
     reading.scratch_line = reading.scratch_line or line_now()
-    return _others(owner, "make_tensor_descriptor", given, named)
+    return others(owner, "make_tensor_descriptor", given, named)
 
 
 def _loop(owner: Any, *given: Any, **named: Any) -> Any:
-    return TRACES[-1].loop(*(one for one in given))
+    return TRACES[-1].loop(*given)
 
 
 def _power(owner: Any, n: Any, **named: Any) -> Any:
     return called("next_power_of_2", n)
 
 
-def _others(
-    owner: Value | None, name: str, given: tuple[Any, ...], named: Mapping[str, Any]
-) -> Any:
+def others(owner: Value | None, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Value:
     """What other functions return: it comes from all that they are given."""
     flat = [one for part in given for one in (part if isinstance(part, tuple | list) else [part])]
     values = [one for one in (owner, *flat, *named.values()) if isinstance(one, Value)]
+    made = Value(ast.Name(UNKNOWN), values, name)
     first = owner if name == "to" else given[0] if given else named.get("base")
     kept = given[1:] if name == "where" else [first] if name in _SAME else []
-    marks = {mark for one in kept for mark in bases(one)}
-    made = Value.of(ast.Name(UNKNOWN), *values, marks=marks)
+    made._bases = frozenset().union(*(one._bases for one in kept if isinstance(one, Value)))
     if name in ("to", "cast"):
-        kinds = [one._name for one in (*given, *named.values()) if isinstance(one, Value)]
-        made._cast = next((one for one in kinds if one in TYPES), "")
-    elif name in ("sum", "max", "min") and given and isinstance(given[0], Value):
-        made._cast = given[0]._cast
+        made._cast = next((one._name for one in values[1:] if one._name in TYPES), "")
+    elif name in ("sum", "max", "min") and isinstance(first, Value):
+        made._cast = first._cast
     return made
 
 
 _ATOMICS = ("add", "max", "min", "and", "or", "xor", "xchg", "cas")
-DEVICE_CALLS: dict[str, Callable[..., Any]] = {
+CALLS: dict[str, Callable[..., Any]] = {
     **{"program_id": _program, "arange": _arange, "dot": _dot, "dot_scaled": _dot},
-    **{"load": _accessing("load"), "store": _accessing("store")},
-    **{f"atomic_{one}": _accessing(f"atomic_{one}") for one in _ATOMICS},
+    **{name: _accessing(name) for name in ("load", "store", *(f"atomic_{o}" for o in _ATOMICS))},
     **{"make_tensor_descriptor": _descriptor, "range": _loop, "static_range": _loop},
     "next_power_of_2": _power,
 }
-DEVICE_OTHERS = _others
+"""Functions of Triton's language that say something."""

@@ -1,21 +1,17 @@
-"""A Python file with functions of Triton, and the part of it that a build needs."""
+"""The part of a Python file that a build of one of its functions of Triton needs."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import symtable
-import warnings
+import copy
+import dis
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TypeGuard
+from types import CodeType
+from typing import Any, TypeGuard
 
-from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import last_name
-from launchwise.workloads.sources import source_text
-
-MOST_BYTES = 256 << 10
-"""Longest Python file, bytes: Python's own parser takes long, and cannot be stopped."""
+from launchwise.cli.new.python.values import Value
 
 _HARMLESS = ("triton", "math", "itertools", "functools", "typing", "enum", "dataclasses")
 """Packages that a machine which compiles has, and that need no GPU."""
@@ -31,89 +27,42 @@ _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
 """Statements that are not copied: of the names that they bind, the values are."""
 
 
-def python_text(path: Path) -> str:
-    """Content of a Python file; raises :class:`UserError`."""
-    return source_text(path, MOST_BYTES)
-
-
-def parsed(path: Path, text: str) -> ast.Module:
-    """Syntax of a Python file.
-
-    Raises
-    ------
-    UserError
-        When it is no Python.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Texts of other languages hold backslashes.
-            tree = ast.parse(text)
-            compile(tree, str(path), "exec", dont_inherit=True)
-            return tree
-    except SyntaxError as error:
-        raise UserError(path, f"line {error.lineno or 1}", f"no Python: {error.msg}") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        message = "cannot be read as Python: nested too deep, or no text"
-        raise UserError(path, "", message) from error
-
-
-def jit_functions(path: Path, tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Functions of Triton by name.
-
-    Raises
-    ------
-    UserError
-        When all of them stand below other code.
-    """
-    functions = {one.name: one for one in tree.body if is_jit(one)}
-    if not functions and (below := next((one for one in ast.walk(tree) if is_jit(one)), None)):
-        message = "a @triton.jit function below other code is not read: move it to the left"
-        raise UserError(path, f"line {below.lineno}", message)
-    return functions
-
-
-def insist_on(path: Path, name: str, functions: Mapping[str, object]) -> None:
-    """Insist that a function of Triton has this name; raises :class:`UserError`."""
-    if name not in functions:
-        raise UserError(path, "--kernel", unknown("@triton.jit function", name, functions))
-
-
 class Excerpt:
     """The part of a file that a build of a kernel needs.
 
     Host code may import PyTorch and ask for a GPU, which the machine that compiles lacks. A file
-    without such code is kept as it is.
-
-    Parameters
-    ----------
-    name
-        Of the file.
-    values
-        Names of the file to numbers and texts.
+    without such code is kept as it is. ``space`` has the values of its names.
     """
 
-    def __init__(self, name: str, kernel: str, text: str, values: Mapping[str, str]) -> None:
-        self.text = text
+    def __init__(self, name: str, kernel: str, text: str, space: Mapping[str, Any]) -> None:
+        self.text = ""  # Empty where the file is kept.
         self.modules: dict[str, None] = {}  # Files beside it that must be copied, too.
         self.missing: list[str] = []  # What the copy reads and nothing defines, with its import.
-        self._source, self._values = text.splitlines(), values
+        self._source, self._space = text.splitlines(), space
         self._imports: list[str] = []
         self._lines: list[str] = []
-        tree = ast.parse(text)
-        if not all(map(_is_harmless, tree.body)):
-            self._take(tree, _names_needed(tree, kernel))
+        self._body = ast.parse(text).body
+        if not all(map(_is_harmless, self._body)):
+            self._take(kernel)
             lines = [f"# What {kernel} of {name} needs.", *self._imports, *self._lines]
             self.text = "\n".join(lines) + "\n"
 
-    def _take(self, tree: ast.Module, names: set[str]) -> None:
-        for statement in tree.body:
-            own = {*_given_by(statement)} & names
-            if own and not isinstance(statement, ast.Import | ast.ImportFrom | _COMPOUND):
-                names -= own
+    def _take(self, kernel: str) -> None:
+        names = [(one, *_names(one)) for one in self._body]
+        wanted, size = {kernel}, 0
+        while len(wanted) > size:
+            size = len(wanted)
+            for statement, bound, read in names:
+                if bound & wanted and not isinstance(statement, _COMPOUND):
+                    wanted |= read
+        for statement, bound, _ in names:
+            is_copied = not isinstance(statement, ast.Import | ast.ImportFrom | _COMPOUND)
+            if is_copied and bound & wanted:
+                wanted -= bound
                 self._copy(statement)
-        defined = {name for one in tree.body for name in _given_by(one)}
-        for name in sorted(names, key=lambda one: (one not in defined, one)):
-            self._define(name, [*_imports_of(tree, name)] or [*_imports_of(tree, "*")])
+        defined = {name for _, bound, _ in names for name in bound}
+        for name in sorted(wanted, key=lambda one: (one not in defined, one)):
+            self._define(name, [*self._imports_of(name)] or [*self._imports_of("*")])
 
     def _copy(self, statement: ast.stmt) -> None:
         """A function has of its decorators that of Triton alone."""
@@ -133,52 +82,40 @@ class Excerpt:
         elif module.startswith("."):
             self._imports.append(text)
             self.modules[module] = None
-        elif name in self._values:
-            self._lines.insert(0, f"{name} = {self._values[name]}")
+        elif (value := _plain(self._space.get(name))) is not None:
+            self._lines.insert(0, f"{name} = {value}")
         else:
             self.missing.append(f"{name} ({text})")
+
+    def _imports_of(self, name: str) -> Iterator[tuple[str, str, str]]:
+        """Module, name there, and statement, wherever the file imports a name."""
+        for node in ast.walk(ast.Module(self._body, [])):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            for one in (each for each in node.names if _bound_by(each) == name):
+                if isinstance(node, ast.Import):
+                    yield one.name, "", ast.unparse(ast.Import([one]))
+                else:
+                    text = ast.unparse(ast.ImportFrom(node.module, [one], node.level))
+                    yield "." * node.level + (node.module or ""), one.name, text
+
+
+def _bound_by(name: ast.alias) -> str:
+    return name.asname or name.name.partition(".")[0]
 
 
 def _one_of(imports: list[str]) -> list[str]:
     """Imports of which the first that succeeds counts."""
-    several = list(dict.fromkeys(imports))
-    lines = [several[-1]]
-    for text in reversed(several[:-1]):
+    *others, last = dict.fromkeys(imports)
+    lines = [last]
+    for text in reversed(others):
         inner = [f"    {line}" for line in lines]
         lines = ["try:", f"    {text}", "except ImportError:", *inner]
     return lines
 
 
-def _imports_of(tree: ast.Module, name: str) -> Iterator[tuple[str, str, str]]:
-    """Module, name there, and statement, wherever a file imports a name."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
-        for one in node.names:
-            if (one.asname or one.name.partition(".")[0]) != name:
-                continue
-            if isinstance(node, ast.Import):
-                yield one.name, "", ast.unparse(ast.Import([one]))
-            else:
-                module = "." * node.level + (node.module or "")
-                text = ast.unparse(ast.ImportFrom(node.module, [one], node.level))
-                yield module, one.name, text
-
-
 def _is_triton(module: str) -> bool:
     return module.partition(".")[0] in _HARMLESS
-
-
-def _names_needed(tree: ast.Module, kernel: str) -> set[str]:
-    """Names of a file that a kernel reads, and those that they read in turn."""
-    wanted = {kernel}
-    while True:
-        before = len(wanted)
-        for statement in tree.body:
-            if {*_given_by(statement)} & wanted and not isinstance(statement, _COMPOUND):
-                wanted |= _read(statement)
-        if len(wanted) == before:
-            return wanted
 
 
 def is_jit(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
@@ -205,36 +142,28 @@ def _is_harmless(statement: ast.stmt) -> bool:
     return False
 
 
-def _given_by(statement: ast.stmt) -> Iterator[str]:
-    """Names that a statement at the top binds, also inside other statements."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            yield from (one.asname or one.name.partition(".")[0] for one in names)
-        case _:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                    yield node.id
-                elif isinstance(node, ast.Import | ast.ImportFrom):
-                    yield from _given_by(node)
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """Names that a statement at the top binds and reads, of its decorators with ``jit`` alone."""
+    kept = copy.copy(statement)
+    if isinstance(kept, ast.FunctionDef):
+        kept.decorator_list = [one for one in kept.decorator_list if last_name(one) == "jit"]
+    if isinstance(kept, ast.ImportFrom):
+        return {*map(_bound_by, kept.names)}, set()
+    code = compile(ast.Module([kept], []), "", "exec", dont_inherit=True)
+    bound = {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_NAME"}
+    return bound, {*_read(code)} - {*vars(builtins)}
 
 
-def _read(statement: ast.stmt) -> set[str]:
-    """Names that a statement reads, without decorators, which are not copied but for ``jit``."""
-    nodes: list[ast.AST] = [statement]
-    found: set[str] = set()
-    if isinstance(statement, ast.FunctionDef):
-        table = symtable.symtable(ast.unparse(statement), "", "exec")
-        found = {name for one in table.get_children() for name in _globals(one)}
-        decorators = [one for one in statement.decorator_list if last_name(one) == "jit"]
-        nodes = [*decorators, statement.args]
-    names = (node.id for part in nodes for node in ast.walk(part) if isinstance(node, ast.Name))
-    return (found | {*names}) - {*vars(builtins)}
+def _read(code: CodeType) -> Iterator[str]:
+    for one in dis.get_instructions(code):
+        if one.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
+            yield one.argval
+    for inner in (one for one in code.co_consts if isinstance(one, CodeType)):
+        yield from _read(inner)
 
 
-def _globals(table: symtable.SymbolTable) -> Iterator[str]:
-    """Names of the file that a function reads."""
-    yield from (one.get_name() for one in table.get_symbols() if one.is_global())
-    for inner in table.get_children():
-        yield from _globals(inner)
+def _plain(value: Any) -> str | None:
+    """A number or a text as Python writes it; None for others."""
+    known = value._known if isinstance(value, Value) else value
+    is_plain = isinstance(known, bool | int | float | str) and len(repr(known)) < 200
+    return repr(known) if is_plain else None

@@ -21,11 +21,12 @@ class Use:
     is_loaded: bool = False
     is_stored: bool = False
     atomics: bool = False
+    is_whole: bool = False  # Whether bits of what is loaded are shifted or combined.
     stored_as: str = ""  # Type that a value is converted to before it is stored.
     indexes: Ordered = field(default_factory=dict)  # Pointers whose address it is loaded for.
-    bounds: Ordered = field(default_factory=dict)  # What masks compare with,
-    factors: Ordered = field(default_factory=dict)  # what addresses multiply,
-    remainders: Ordered = field(default_factory=dict)  # what indices are reduced to.
+    sizes: list[str] = field(default_factory=list)  # Of what it points to; '' for unknown ones.
+    strides: dict[str, int] = field(default_factory=dict)  # What indices are multiplied by, to
+    # their dimension.
     is_bare: bool = True  # Whether only the pointer itself is an address.
 
     @property
@@ -41,15 +42,15 @@ class Reading:
     """What runs of a kernel did; names are those of its parameters."""
 
     uses: dict[str, Use] = field(default_factory=dict)
-    axes: dict[int, None] = field(default_factory=dict)  # Of the grid.
     bounding: Ordered = field(default_factory=dict)  # Compared, a divisor, or an end of a loop.
-    computed: Ordered = field(default_factory=dict)  # An operand: no block holds it whole.
     counted: Ordered = field(default_factory=dict)  # A range, loop or bound of an index ends there.
-    divisions: list[tuple[str, str]] = field(default_factory=list)  # Sizes by blocks.
-    texts: dict[str, list[str]] = field(default_factory=dict)  # Compared with these texts.
-    bounds: list[list[str]] = field(default_factory=list)  # Per axis, what its index is below,
-    steps: list[list[str]] = field(default_factory=list)  # and what it is multiplied by.
-    held: dict[str, list[str]] = field(default_factory=dict)  # Per block, what bounds its elements.
+    reals: Ordered = field(default_factory=dict)  # Combined with what is loaded, and no index.
+    divisions: Ordered = field(default_factory=dict)  # "size block".
+    texts: dict[str, Ordered] = field(default_factory=dict)  # Compared with these texts.
+    bounds: list[Ordered] = field(default_factory=list)  # Per axis, what its index is below,
+    steps: list[Ordered] = field(default_factory=list)  # and what it is multiplied by.
+    held: dict[str, Ordered] = field(default_factory=dict)  # Blocks that nothing steps by, to what
+    # bounds their elements.
     has_dot: bool = False
     has_loop: bool = False
     scratch_line: int = 0  # Where a tensor descriptor is made, or 0,
@@ -68,17 +69,11 @@ class Given:
     is_none: bool = False
     asks: str = ""  # "1" or "0" for `x is not None`.
     type: str = ""  # Such as tl.float16.
-    array: str = ""  # Name of the tensor.
     guessed: str = ""  # The tensor whose stride it is, where its sizes are guessed.
-
-
-@dataclass
-class Tensor:
-    """What the host says of a tensor."""
-
-    shape: list[str | None] = field(default_factory=list)
+    is_tensor: bool = False
+    shape: list[str | None] = field(default_factory=list)  # Of a tensor; None: not said.
     dtype: str = ""
-    question: str = ""
+    question: str = ""  # Of its shape.
 
 
 @dataclass
@@ -87,7 +82,6 @@ class Host:
 
     is_there: bool = False
     given: dict[str, Given] = field(default_factory=dict)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
     grid: list[str] = field(default_factory=list)
     problem: str = ""  # Why there is no grid.
 
@@ -118,11 +112,6 @@ class Tuning:
     def combinations(self) -> int:
         """Configurations that the axes make together."""
         return math.prod(map(len, self.axes.values()))
-
-    @property
-    def is_product(self) -> bool:
-        """Whether the configurations are all combinations of their values."""
-        return len({tuple(each.values()) for each in self.configs}) == self.combinations
 
 
 @dataclass
@@ -155,11 +144,11 @@ class Code:
 class Facts:
     """What a file says."""
 
-    kernels: list[str] = field(
-        default_factory=list
-    )  # No other one calls them; launched ones first.
+    kernels: list[str] = field(default_factory=list)  # No other one calls them; launched first.
     chosen: Kernel | None = None
-    values: dict[str, str] = field(default_factory=dict)  # Names to numbers and texts, as written.
+    copied: str = ""  # The part of the file that a build needs; '' for all of it,
+    modules: list[str] = field(default_factory=list)  # files beside it that must be copied, too,
+    missing: list[str] = field(default_factory=list)  # and what the copy reads and nothing defines.
     codes: list[Code] = field(default_factory=list)
     # Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch.
     launches: dict[str, tuple[list[int], int]] = field(default_factory=dict)

@@ -10,26 +10,19 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from launchwise.cli.new.python import facts
-from launchwise.cli.new.python.arrays import NOW, Array, Names, Symbol, array_of, is_tensor
-from launchwise.cli.new.python.layout import sizes_by_stride
 from launchwise.cli.new.python.limits import limited
-from launchwise.cli.new.python.stand_ins import (
-    LAUNCHES,
-    WANTED,
-    Given,
-    Kernel,
-    Launch,
-    Launched,
+from launchwise.cli.new.python.stand_ins import LAUNCHES, WANTED, Given, Kernel, Launch, Launched
+from launchwise.cli.new.python.tensors import (
+    NOW,
+    Names,
+    Shape,
+    Symbol,
+    Tensor,
+    is_tensor,
+    tensor_of,
 )
 from launchwise.cli.new.python.texts import Texts, merged
-from launchwise.cli.new.python.values import (
-    NotKnown,
-    Run,
-    Value,
-    explore,
-    gives_missing,
-    node_of,
-)
+from launchwise.cli.new.python.values import NotKnown, Run, Value, explore, node_of
 
 _SECONDS = 1.5
 """Most CPU time for all runs of a function."""
@@ -60,7 +53,7 @@ def names_read(code: CodeType) -> set[str]:
 
 def attempts(
     function: FunctionType, before: tuple[Any, ...], usual_bytes: int, is_covering: bool
-) -> Iterator[tuple[Run, Names, list[Launch]]]:
+) -> list[tuple[Run, Names, list[Launch]]]:
     """Runs of a function that end at a launch of the kernel that is wanted, or at its end."""
 
     def run() -> tuple[Names, list[Launch]]:
@@ -71,18 +64,19 @@ def attempts(
             function(*before, **dict(_arguments(function, len(before), names)))
         except Launched:
             pass
-        except Exception as error:
-            if gives_missing(error, function.__globals__):
-                return run()
+        except Exception:
             if not LAUNCHES:
                 raise
         finally:
             NOW.pop()
         return names, [*LAUNCHES]
 
-    for taken, result in explore(run, is_covering):
-        if isinstance(result, tuple):
-            yield taken, *result
+    found = []
+    with limited(_SECONDS):
+        for taken, result in explore(run, is_covering):
+            if isinstance(result, tuple):
+                found.append((taken, *result))
+    return found
 
 
 def _arguments(function: FunctionType, count: int, names: Names) -> Iterator[tuple[str, Any]]:
@@ -105,47 +99,37 @@ def read_host(
 ) -> facts.Host:
     """What the first function that launches a kernel says.
 
-    Parameters
-    ----------
-    space
-        Names of the file.
-    top
-        Launches while the file ran.
-    taken
-        Names that no problem parameter may have.
+    ``space`` has the names of the file, ``top`` the launches while it ran. No problem parameter
+    may have a name of ``taken``.
     """
     usual = 2 if reading.has_dot else 4
     own = {name for name, value in space.items() if value is kernel}
-    functions = functions_of(space)
+    seen = [one for one in top if one.kernel is kernel]
     WANTED[:] = [kernel]
     found: list[Attempt] = []
-    for function, before in functions:
-        if found or not own & names_read(function.__code__):
-            continue
-        with limited(_SECONDS):
-            for run, names, launches in attempts(function, before, usual, is_covering=False):
-                found += [(run, names, one) for one in launches if one.kernel is kernel][:1]
-    if not found:
-        found = [(Run(), NOW[0], one) for one in top if one.kernel is kernel][:1]
+    functions = functions_of(space)
+    for function, before in sorted(
+        functions, key=lambda one: not own & names_read(one[0].__code__)
+    ):
+        is_first = not found
+        for run, names, launches in attempts(function, before, usual, is_covering=not is_first):
+            launches = [one for one in launches if one.kernel is kernel]
+            seen += launches
+            found += [(run, names, one) for one in launches[:1] if is_first]
+    found = found or [(Run(), NOW[0], one) for one in seen[:1]]
     if not found:
         return facts.Host()
-    kinds = dict(_kinds(kernel, functions, usual, top))
-    return _Merged(kernel, reading, found, taken).read(kinds, space)
+    return _Merged(kernel, reading, found, taken).read(_kinds(seen), space)
 
 
-def _kinds(
-    kernel: Kernel, functions: Any, usual: int, top: Sequence[Launch]
-) -> Iterator[tuple[str, str]]:
-    """Parameters to types of the tensors that other functions of the file give."""
-    seen = [one for one in top if one.kernel is kernel]
-    for function, before in functions:
-        with limited(_SECONDS):
-            for _, _, launches in attempts(function, before, usual, is_covering=True):
-                seen += [one for one in launches if one.kernel is kernel]
-    for launch in reversed(seen):
+def _kinds(launches: Sequence[Launch]) -> dict[str, str]:
+    """Parameters to types of the tensors that any function of the file gives."""
+    found: dict[str, str] = {}
+    for launch in launches:
         for name, value in launch.given.items():
-            if isinstance(value, Value) and value._array is not None and value._array.kind():
-                yield name, value._array.kind()
+            if isinstance(value, Value) and value._tensor is not None and value._tensor.kind.name:
+                found.setdefault(name, value._tensor.kind.name)
+    return found
 
 
 class _Merged:
@@ -165,8 +149,9 @@ class _Merged:
             self.names.called = {**names.called, **self.names.called}
         NOW.append(self.names)
         for name, value in self.launch.given.items():
-            if name in reading.uses and isinstance(value, Value) and not _is_number(value):
-                array_of(value)
+            is_free = isinstance(value, Value) and value._known is None
+            if name in reading.uses and is_free and isinstance(value._node, ast.Name):
+                tensor_of(value)
         self.texts = Texts(self.names, taken, kernel.constexprs)
         for condition, outcome in run.taken:
             others = (one for other, _, _ in found[1:] for one in other.taken)
@@ -176,107 +161,122 @@ class _Merged:
 
     def _insist(self, condition: Value, outcome: bool) -> None:
         """A condition without which there is no launch: sizes or shapes are equal."""
-        node, arrays = condition._node, condition._given[0]
-        if len(arrays) == 2:
-            first, other = arrays if arrays[0].sizes else reversed(arrays)
-            if outcome and other is not first and other.like is None:
-                other.like = first
-            return
-        match node:
-            case ast.Compare(left, [ast.Eq()], [right]) if outcome:
-                self.texts.unify(left, right)
-            case ast.Compare(left, [ast.NotEq()], [right]) if not outcome:
-                self.texts.unify(left, right)
+        match condition._node:
+            case ast.Compare(left, [ast.Eq() | ast.NotEq() as sign], [right]):
+                if outcome is not isinstance(sign, ast.Eq):
+                    return
+                match condition._given[0]:
+                    case [Shape() as shape, Shape() as other]:
+                        self.texts.link(shape, other)
+                    case [Shape() as shape, several]:
+                        for size, own in zip(several, shape.of_rank(len(several)), strict=True):
+                            self.texts.unify(node_of(size), own._node)
+                    case _:
+                        self.texts.unify(left, right)
 
     def node(self, get: Callable[[Launch], Any]) -> ast.expr:
-        """One expression for what the launches give."""
         return merged([(run.taken, node_of(get(launch))) for run, _, launch in self.found])
 
     def read(self, kinds: Mapping[str, str], space: Mapping[str, Any]) -> facts.Host:
-        """What is written."""
         launch, texts = self.launch, self.texts
-        tensors: dict[str, Array] = {}
+        tensors: dict[str, Tensor] = {}
         for name, value in launch.given.items():
             if isinstance(value, Value) and is_tensor(value):
-                tensors[name] = array_of(value)
+                tensors[name] = tensor_of(value)
             elif isinstance(value, Value) and value._name in self.names.symbols:
                 texts.name_by(value._name, name)
-        sizes = [one for one in self.reading.bounding if one not in self.reading.uses]
-        for stride, size in sizes_by_stride(self.kernel.parameters, sizes):
-            self._give_size(stride, size)
-        questions = texts.complete(tensors.values())
-        for name, array in tensors.items():
-            known = _kind(space.get(array.key))
-            array.dtype = array.dtype or ("" if array.kind() else known or kinds.get(name, ""))
+        for name, tensor in tensors.items():
+            self._give_sizes(self.reading.uses.get(name, facts.Use()), tensor.shape)
+        texts.complete(one.shape for one in tensors.values())
         host = facts.Host(is_there=True)
-        host.tensors = {
-            array.key: facts.Tensor(texts.shape(array), array.kind(), questions.get(array.key, ""))
-            for array in tensors.values()
-        }
-        names = dict.fromkeys(name for _, _, one in self.found for name in one.given)
-        for name in names:
-            host.given[name] = self._given(name, tensors.get(name), questions)
+        for name, tensor in tensors.items():
+            own: Any = space.get(tensor.key)
+            known = tensor_of(own).kind.name if is_tensor(own) else ""
+            tensor.kind.name = tensor.kind.name or known or kinds.get(name, "")
+        for name in launch.given:
+            if name not in tensors:
+                host.given[name] = self._given(name)
+                continue
+            shape = tensors[name].shape
+            asked = texts.questions.get(shape.key) or self._asked(shape)
+            host.given[name] = found = facts.Given(is_tensor=True, question=asked)
+            found.shape, found.dtype = texts.shape(shape), tensors[name].kind.name
         self._grid(host)
-        NOW.pop()
         return host
 
-    def _give_size(self, stride: str, size: str) -> None:
-        """Size of the dimension whose stride a parameter is, where the host does not say it."""
-        given, known = self.launch.given.get(stride), self.launch.given.get(size)
-        symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
-        if symbol is None or symbol.kind != "stride" or known is None:
+    def _give_sizes(self, use: facts.Use, shape: Shape) -> None:
+        """Sizes of the indices of the kernel, where the host does not say them."""
+        if shape.length is not None or (shape.is_whole and shape.rank != len(use.sizes)):
             return
-        array = symbol.array
-        if array is not None and array.like is None and known is not given:
-            self.texts.give(array, symbol.place, node_of(known))
+        places = [*range(len(use.sizes))]
+        for stride, place in use.strides.items():
+            given = self.launch.given.get(stride)
+            symbol = self.names.symbols.get(given._name) if isinstance(given, Value) else None
+            if symbol is not None and symbol.kind == "stride":
+                places[place] = symbol.place
+        shape.rank = max([shape.rank, *(place + 1 for place in places)])
+        for place, size in zip(places, use.sizes, strict=True):
+            known = self.launch.given.get(size)
+            if known is not None and place - shape.rank not in shape.sizes:
+                self.texts.give(shape, place, node_of(known))
 
-    def _given(self, name: str, array: Array | None, questions: Mapping[str, str]) -> facts.Given:
-        if array is not None:
-            return facts.Given(array=array.key)
-        value = self.found[0][2].given.get(name)
+    def _asked(self, shape: Shape) -> str:
+        """A question for sizes that follow from a number that is a constexpr of the launch, too."""
+        nodes = {name: node_of(self.launch.given.get(name)) for name in self.kernel.constexprs}
+        own = {getattr(node, "id", ""): name for name, node in nodes.items()}
+        sizes = [size._node for size in shape.known() if size is not None]
+        symbols = [pair for node in sizes for pair in self.texts.reads(node)]
+        read = {own[name] for name, one in symbols if one.kind == "literal" and name in own}
+        return f"shape: for the {', '.join(sorted(read))} of this launch alone" if read else ""
+
+    def _given(self, name: str) -> facts.Given:
+        value = self.launch.given.get(name)
         node = self.node(lambda launch: launch.given.get(name))
         found = facts.Given(is_none=value is None)
         if isinstance(value, Given):
             found.asks = str(int(value._known))
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         found.is_own = symbol is not None and symbol.kind == "free"
-        found.is_free = any(self.texts.reads(node, "free"))
+        found.is_free = any(one.kind == "free" for _, one in self.texts.reads(node))
         found.literal = symbol.known if symbol is not None else _literal(node)
         if isinstance(value, Value) and value._name in facts.TYPES and value._owner is not None:
             found.type = f"tl.{value._name}"
-        strides = (one.array.key for one in self.texts.reads(node, "stride") if one.array)
-        found.guessed = next((one for one in strides if one in questions), "")
+        found.guessed = self.texts.guessed(node)
         try:
             found.text = None if value is None else self.texts.text(node, self.launch.line)
         except NotKnown as error:
             found.problem = f"line {error.line}: {error}"
         return found
 
-    def _is_own_block(self, node: ast.expr) -> bool:
-        """Whether a constexpr may stand for what it is given: no size, and no small number."""
+    def _is_own_block(self, node: ast.expr, is_step: bool) -> bool:
+        """Whether a constexpr may stand for what it is given: no size, and no small number.
+
+        A parameter of the host, or a number, is given for it where the kernel steps by it.
+        """
         symbol = self.names.symbols.get(getattr(node, "id", ""))
         if symbol is not None:
-            return symbol.kind == "literal" and symbol.known > 1
-        if isinstance(node, ast.Constant):
-            return type(node.value) is int and node.value > 1
-        return True
+            is_literal = symbol.kind == "literal" and symbol.known > 1
+            return is_literal or (symbol.kind == "free" and is_step)
+        if not isinstance(node, ast.Constant):
+            return True
+        return is_step and type(node.value) is int and node.value > 1
 
     def _grid(self, host: facts.Host) -> None:
         if self.launch.problem is not None:
             host.problem = f"line {self.launch.problem.line}: {self.launch.problem}"
             return
-        constexprs = {
-            name: self.node(lambda launch, name=name: launch.given.get(name))  # type: ignore[misc]
-            for name in self.launch.given
-            if name in self.kernel.constexprs
-        }
-        constexprs = {name: one for name, one in constexprs.items() if self._is_own_block(one)}
-        counts = min(len(one.grid) for _, _, one in self.found)
+        own = [name for name in self.launch.given if name in self.kernel.constexprs]
+        nodes = {one: self.node(lambda launch, one=one: launch.given.get(one)) for one in own}  # type: ignore[misc]
         try:
-            for place in range(counts):
+            for place in range(min(len(one.grid) for _, _, one in self.found)):
                 node = self.node(lambda launch, place=place: launch.grid[place])  # type: ignore[misc]
-                steps = self.reading.steps[place : place + 1] or [[]]
-                node = _with_blocks(node, steps[0], constexprs)
+                steps = self.reading.steps[place] if place < len(self.reading.steps) else []
+                same = {
+                    ast.dump(one): name
+                    for name, one in nodes.items()
+                    if self._is_own_block(one, name in steps)
+                }
+                node = _with_blocks(node, same)
                 host.grid.append(self.texts.text(node, self.launch.line))
         except NotKnown as error:
             host.grid, host.problem = [], f"line {error.line}: {error}"
@@ -291,30 +291,8 @@ def _literal(node: ast.expr) -> facts.Literal:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _kind(value: Any) -> str:
-    """Type of a tensor that the file itself makes."""
-    return array_of(value).kind() if isinstance(value, Value) and is_tensor(value) else ""
-
-
-def _is_number(value: Value) -> bool:
-    return value._known is not None or not isinstance(value._node, ast.Name)
-
-
-def _with_blocks(
-    node: ast.expr, steps: Collection[str], constexprs: Mapping[str, ast.expr]
-) -> ast.expr:
-    """A grid over the constexprs that are given the same.
-
-    Parameters
-    ----------
-    steps
-        Constexprs by which the kernel steps along that axis: numbers may be their values.
-    """
-    same = {
-        ast.dump(given): name
-        for name, given in constexprs.items()
-        if name in steps or not isinstance(given, ast.Constant)
-    }
+def _with_blocks(node: ast.expr, same: Mapping[str, str]) -> ast.expr:
+    """A grid over the constexprs that are given the same."""
 
     class Replace(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:

@@ -16,34 +16,14 @@ CPU_SECONDS = 6
 
 MEMORY_BYTES = 2 << 30
 
-_WRITING: tuple[str, ...] = (
-    "os.remove",
-    "os.rename",
-    "os.rmdir",
-    "os.mkdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
+_REFUSED = (
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"),
+    *("os.chmod", "os.chown", "os.utime", "os.setxattr", "shutil.", "tempfile.", "sqlite3."),
+    *("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.kill"),
+    *("ctypes.", "signal.pthread_kill", "resource.", "http.", "urllib.", "ftplib."),
 )
-_WRITING += ("os.chmod", "os.chown", "os.utime", "os.setxattr", "shutil.", "tempfile.", "sqlite3.")
-_OUTSIDE: tuple[str, ...] = (
-    "socket.",
-    "subprocess.",
-    "os.system",
-    "os.exec",
-    "os.fork",
-    "os.posix_spawn",
-    "os.kill",
-)
-_OUTSIDE += (
-    "ctypes.",
-    "signal.pthread_kill",
-    "os.killpg",
-    "resource.",
-    "http.",
-    "urllib.",
-    "ftplib.",
-)
+"""Events of Python's audit that write files, start processes or ask the network."""
+
 _FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -72,7 +52,7 @@ def _refuse(event: str, given: tuple[Any, ...]) -> None:
         _, mode, flags = given
         if {*(mode or "")} & {*"wax+"} or (isinstance(flags, int) and flags & _FLAGS):
             raise PermissionError(f"a file is opened to write: {given[0]!r:.100}")
-    elif event.startswith((*_WRITING, *_OUTSIDE)):
+    elif event.startswith(_REFUSED):
         raise PermissionError(f"{event} is not allowed while launchwise reads a file")
 
 

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,58 +16,50 @@ from pydantic import TypeAdapter
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.cli.new.python.excerpt import parsed, python_text
 from launchwise.cli.new.python.facts import Code, Facts
 from launchwise.cli.new.python.limits import CPU_SECONDS
+from launchwise.cli.new.writing import RESERVED
 from launchwise.workloads.parts import compiler_option
+from launchwise.workloads.sources import source_text
+from launchwise.workloads.triton_functions import OPTIONS
+
+_MOST_BYTES = 256 << 10
+"""Longest Python file, bytes: Python's own parser takes long, and cannot be stopped."""
 
 _WALL_SECONDS = 60
 _MACRO = re.compile(r"(?:-D|--define-macro=)(?P<name>[A-Za-z_]\w*)(?:=(?P<value>[^\n\r\\]*))?")
 
 
-@cache
-def _reader() -> TypeAdapter[Facts]:
-    return TypeAdapter(Facts)
-
-
-def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) -> Facts:
+def facts_of(path: Path, kernel: str | None) -> Facts:
     """What a Python file says when it runs in a process of its own.
 
-    Parameters
-    ----------
-    text
-        Of the file.
-    kernel
-        Function of Triton to read; the first that is launched when None.
-    taken
-        Names that no problem parameter may have.
+    It reads the function of Triton ``kernel``, the first that is launched when None.
 
     Raises
     ------
     UserError
-        When the process ends without an answer, as a file does that takes too long.
+        When the file cannot be read, is no Python, or cannot be run, or takes too long.
     """
-    request = json.dumps({"text": text, "kernel": kernel, "taken": sorted(taken)})
+    return _facts_of(path, source_text(path, _MOST_BYTES), kernel)
+
+
+@lru_cache(maxsize=1)  # A file without functions of Triton is asked for once more.
+def _facts_of(path: Path, text: str, kernel: str | None) -> Facts:
+    asked = {"path": str(path), "text": text, "kernel": kernel, "taken": [*RESERVED, *OPTIONS]}
     root = str(Path(launchwise.__file__).resolve().parent.parent)
     with tempfile.TemporaryDirectory(prefix="launchwise-") as folder:
         environment = {
             **{"PYTHONPATH": root, "HOME": folder, "TMPDIR": folder, "PATH": "/usr/bin:/bin"},
             **{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
         }
+        command = [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"]
+        nowhere, text_in = subprocess.DEVNULL, json.dumps(asked)
         try:
             done = subprocess.run(
-                [sys.executable, "-s", "-m", "launchwise.cli.new.python.running"],
-                input=request,
-                cwd=folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_WALL_SECONDS,
+                command, input=text_in, cwd=folder, env=environment, timeout=_WALL_SECONDS,
+                stdout=subprocess.PIPE, stderr=nowhere, encoding="utf-8", errors="replace",
                 check=False,
-            )
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             message = f"takes more than {_WALL_SECONDS} s to run"
             raise UserError(path, "", message) from error
@@ -77,10 +68,10 @@ def facts_of(path: Path, text: str, kernel: str | None, taken: Iterable[str]) ->
     try:
         read: Any = json.loads(done.stdout)
         if "failed" not in read:
-            return _reader().validate_python(read)
+            return TypeAdapter(Facts).validate_python(read)
     except (ValueError, TypeError) as error:
         raise UserError(path, "", "ends its own process while it runs") from error
-    raise UserError(path, "", read["failed"])
+    raise UserError(path, read["key"], read["failed"])
 
 
 def raw_codes(path: Path) -> Facts:
@@ -91,9 +82,7 @@ def raw_codes(path: Path) -> Facts:
     UserError
         When the file cannot be read, is no Python, or cannot be run.
     """
-    text = python_text(path)
-    parsed(path, text)
-    found = facts_of(path, text, None, ())
+    found = facts_of(path, None)
     for code in found.codes:
         try:
             _take_options(code)

@@ -1,37 +1,37 @@
-"""Stand-ins for Triton, PyTorch, CuPy, and any other module that is missing."""
+"""Stand-ins for Triton, PyTorch, CuPy and other modules, and builtins that take values."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import importlib.abc
-import importlib.machinery
 import inspect
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from launchwise.cli.new.python.arrays import HOST_CALLS, NOW, Places, Symbol, array_of
-from launchwise.cli.new.python.device import DEVICE_CALLS, DEVICE_OTHERS
+from launchwise.cli.new.python import device, tensors
+from launchwise.cli.new.python.facts import Code
+from launchwise.cli.new.python.tensors import NOW, Places, Symbol, shape_of
 from launchwise.cli.new.python.values import (
     ATTRIBUTES,
+    MADE_OF,
     TRACES,
     NotKnown,
     Value,
     called,
-    compared,
+    combined,
     line_now,
     node_of,
     value_of,
 )
 
+# Kernels of Triton
+
 CONFIG_OPTIONS: Mapping[str, Any] = {
-    "num_warps": 4,
-    "num_stages": 3,
-    "num_ctas": 1,
-    "maxnreg": None,
+    **{"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 }
 """Options of ``triton.Config`` in their order, to what one that states none has."""
 
@@ -51,18 +51,12 @@ class Config:
 
 
 class Launch:
-    """A launch of a kernel.
-
-    Parameters
-    ----------
-    given
-        Parameters and options to what they are given.
-    """
+    """A launch of a kernel."""
 
     def __init__(self, kernel: Kernel, grid: Any, given: tuple[Any, ...], named: Any) -> None:
         self.kernel, self.line = kernel, line_now()
         self.given = dict(zip(kernel.parameters, given, strict=False)) | named
-        self.grid = grid
+        self.grid: list[Any] = []
         self.problem: NotKnown | None = None
         try:
             while callable(grid) and not isinstance(grid, Value):
@@ -70,7 +64,7 @@ class Launch:
                 grid = grid(meta)
             self.grid = list(grid) if isinstance(grid, tuple | list) else [grid]
         except NotKnown as error:
-            self.problem, self.grid = error, []
+            self.problem = error
 
     def _meta(self, name: str) -> Any:
         known = self.given.get(name)
@@ -91,24 +85,17 @@ WANTED: list[Kernel] = []
 
 
 class Kernel:
-    """A function of Triton.
+    """A function of Triton."""
 
-    Parameters
-    ----------
-    line
-        Of its ``def``.
-    tuners
-        Calls that made its decorators: name, arguments, line.
-    """
-
-    def __init__(self, fn: FunctionType, line: int) -> None:
-        self.fn, self.line, self.__name__ = fn, line, fn.__name__
+    def __init__(self, fn: FunctionType) -> None:
+        self.fn, self.line, self.__name__ = fn, fn.__code__.co_firstlineno, fn.__name__
         found = inspect.signature(fn).parameters
         self.parameters = list(found)
         self.defaults = {
             name: one.default for name, one in found.items() if one.default is not one.empty
         }
         self.constexprs = [name for name, one in found.items() if _is_constexpr(one.annotation)]
+        # Calls that made its decorators: name, arguments, line.
         self.tuners: list[tuple[str, tuple[Any, ...], dict[str, Any], int]] = []
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
@@ -137,55 +124,124 @@ def _is_constexpr(annotation: Any) -> bool:
     return str(text).rpartition(".")[2] == "constexpr"
 
 
+# Kernels of CuPy
+
+CODES: list[Code] = []
+"""CUDA texts in the order in which they are given."""
+
+RAW_LAUNCHES: dict[str, tuple[list[int], int]] = {}
+"""Kernels of CuPy to threads per block, and bytes of shared memory, of their first launch."""
+
+
+class _Raw:
+    """A kernel of CuPy, or a module of several."""
+
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def get_function(self, name: Any) -> _Raw:
+        return _Raw(str(name))
+
+    def __call__(
+        self, grid: Any, block: Any, *given: Any, shared_mem: Any = 0, **named: Any
+    ) -> None:
+        try:
+            *sizes, shared = (int.__index__(_known(one)) for one in (*block, shared_mem))
+        except TypeError:
+            return
+        if 1 <= len(sizes) <= 3 and all(0 <= one < 1 << 31 for one in (*sizes, shared)):
+            RAW_LAUNCHES.setdefault(self._name, (sizes, shared))
+
+
+def _known(value: Any) -> Any:
+    return value._known if isinstance(value, Value) else value
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, Value):
+        raise NotKnown(0, f"{what} is {value._said()}, which is known only when it runs")
+    if not isinstance(value, str):
+        raise NotKnown(0, f"{what} is no text, but {value!r:.40}")
+    if MADE_OF in value:
+        part = value.split(MADE_OF)[1]
+        raise NotKnown(0, f"{what} is made of {part}, which is known only when it runs")
+    if "\0" in value or re.search("[\ud800-\udfff]", value):
+        raise NotKnown(0, f"{what} holds a character that no file of text has")
+    return value
+
+
+def _keep(code: Any, names: Any, options: Any, named: dict[str, Any]) -> None:
+    found = Code(line_now())
+    if any(one.line == found.line and one.text == code for one in CODES):
+        return
+    CODES.append(found)
+    try:
+        found.names = [_text(one, "name") for one in names or ()]
+        if named.get("path") is not None:
+            raise NotKnown(0, "path names a file: give that one to --from")
+        if named.get("enable_cooperative_groups"):
+            raise NotKnown(0, "kernels are never launched cooperatively: split it in several")
+        if isinstance(options, Value):
+            _text(options, "options")
+        found.options = [_text(one, "options") for one in options or ()]
+        found.text = _text(code, "code")
+    except NotKnown as error:
+        found.refused = str(error)
+
+
+def _raw_kernel(
+    owner: Any, code: Any = None, name: Any = None, options: Any = (), **named: Any
+) -> Any:
+    _keep(code, [name], options, named)
+    return _Raw(str(name))
+
+
+def _raw_module(owner: Any, code: Any = None, *given: Any, **named: Any) -> Any:
+    _keep(code, named.get("name_expressions"), named.get("options"), named)
+    return _Raw()
+
+
 # Calls
+
+CALLED: list[Value] = []
+"""Functions that are called and unknown, such as ``x.zero_``."""
 
 
 def _call(function: Value, *given: Any, **named: Any) -> Any:
     """What a call of an unknown function returns."""
     name, owner = function._name, function._owner
-    calls = DEVICE_CALLS if TRACES else HOST_CALLS
-    known = calls.get(name) or COMMON_CALLS.get(name)
+    calls = device.CALLS if TRACES else tensors.CALLS
+    known = calls.get(name) or _COMMON_CALLS.get(name)
     if known is not None:
         found = known(owner if owner is not None else function, *given, **named)
         if found is not NotImplemented:
             return found
     if TRACES:
-        return DEVICE_OTHERS(owner, name, given, named)
+        return device.others(owner, name, given, named)
     taken = given[0] if len(given) == 1 and not named else None
     if isinstance(taken, Kernel):
-        taken.tuners.append(
-            (owner._name if owner is not None else "", *function._given, function._line)
-        )
+        tuner = owner._name if owner is not None else ""
+        taken.tuners.append((tuner, *function._given, function._line))
         return taken
     if isinstance(taken, FunctionType | type | staticmethod | classmethod):
         return taken
     node = ast.Call(function._node, [node_of(one) for one in given], [
         ast.keyword(key, node_of(one)) for key, one in named.items()
     ])  # fmt: skip
-    made = Value.of(node, *map(value_of, (*given, *named.values())))
-    made._owner, made._source, made._given = function, made, (given, named)
-    CALLS.append(function)
+    made = Value(node, [*map(value_of, (*given, *named.values()))], owner=function)
+    made._source, made._given = made, (given, named)
+    CALLED.append(function)
     return made
 
 
-CALLS: list[Value] = []
-"""Functions that are called and unknown, such as ``x.zero_``."""
-
-
-def _compare(sign: type[ast.AST], left: Value, right: Value) -> None:
-    if TRACES:
-        TRACES[-1].compared(sign, left, right)
-
-
 Value.on_call = staticmethod(_call)
-Value.on_compare = staticmethod(_compare)
 
 
 def _cdiv(owner: Any, one: Any, other: Any, *more: Any, **named: Any) -> Any:
     if all(isinstance(each, int) for each in (one, other)):
         return -(-one // other)
     if TRACES:
-        TRACES[-1].divided(value_of(one), value_of(other))
+        device.divided(value_of(one), value_of(other))
     return called("ceil_div", one, other)
 
 
@@ -196,30 +252,22 @@ def _next_power(owner: Any, n: Any, **named: Any) -> Any:
 def _jit(owner: Any, fn: Any = None, **named: Any) -> Any:
     if fn is None:
         return lambda function: _jit(owner, function)
-    return Kernel(fn, fn.__code__.co_firstlineno) if isinstance(fn, FunctionType) else fn
+    return Kernel(fn) if isinstance(fn, FunctionType) else fn
 
 
-def _computed(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of numbers that takes values, too."""
-
-    def function(*given: Any, **named: Any) -> Any:
-        listed = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
-        if not named and any(isinstance(one, Value) for one in listed):
-            return called(name, *listed)
-        return plain(*given, **named)
-
-    return function
-
-
-MATH = {name: _computed(getattr(math, name), name) for name in ("ceil", "floor", "sqrt", "log2")}
-"""Functions of ``math``."""
-
-COMMON_CALLS: dict[str, Callable[..., Any]] = {
+_COMMON_CALLS: dict[str, Callable[..., Any]] = {
     **{"cdiv": _cdiv, "next_power_of_2": _next_power, "jit": _jit},
     "Config": lambda owner, *given, **named: Config(*given, **named),
     "constexpr": lambda owner, value=None: value,
     "is_available": lambda owner: True,
     "do_bench": lambda owner, function, *given, **named: function(),
+    **{"RawKernel": _raw_kernel, "RawModule": _raw_module},
+}
+
+ATTRIBUTES |= {
+    "Tensor": lambda value: Value,
+    "hip": lambda value: None if value._name == "version" else NotImplemented,
+    "backend": lambda value: "cuda" if "current_target" in str(value) else NotImplemented,
 }
 
 
@@ -239,46 +287,61 @@ class _Kinds(type):
         return plain(*given, **named)
 
 
-_Int, _Float = _Kinds("int", (int,), {}), _Kinds("float", (float,), {})
+def _computed(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of numbers that takes values, too."""
+
+    def function(*given: Any, **named: Any) -> Any:
+        listed = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+        if not named and any(isinstance(one, Value) for one in listed):
+            return called(name, *listed)
+        return plain(*given, **named)
+
+    return function
+
+
+class _Math:
+    """``math``."""
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(math, name)
+        return _computed(plain, name) if name in ("ceil", "floor", "sqrt", "log2") else plain
 
 
 def _range(*given: Any) -> Any:
-    if TRACES:
-        return TRACES[-1].loop(*given)
-    return range(*given)
+    return TRACES[-1].loop(*given) if TRACES else range(*given)
 
 
 def _len(one: Any) -> Any:
-    return array_of(one).size(0) if isinstance(one, Value) else len(one)
+    return shape_of(one).size(0) if isinstance(one, Value) else len(one)
 
 
 class Given(Value):
     """``x is not None``: whether an array is given."""
 
 
-def is_none(value: Any, wanted: bool) -> Any:
+def _is_none(value: Any, wanted: bool) -> Any:
     """``value is None``, or ``is not`` where not ``wanted``."""
     return Given(ast.Constant(int((value is None) == wanted)), known=(value is None) == wanted)
 
 
-def is_in(value: Any, several: Any, wanted: bool) -> Any:
+def _is_in(value: Any, several: Any, wanted: bool) -> Any:
     """``value in several``, or ``not in``."""
     if isinstance(value, Value) and value._known is None and not isinstance(several, Value):
-        return compared(ast.In if wanted else ast.NotIn, "", value, value_of([*several]))
+        return combined(ast.In if wanted else ast.NotIn, None, value, value_of([*several]))
     return (value in several) == wanted
 
 
-def named(names: str | list[str], value: Any) -> Any:
+def _named(names: str | list[str], value: Any) -> Any:
     """A value that the file binds to a name, or to several."""
     if isinstance(names, list):
         if isinstance(value, Places) and "*" not in names:
-            value = value.array.of_rank(len(names))
+            value = value.shape.of_rank(len(names))
         elif isinstance(value, Value):
             value = [value[place] for place in range(len(names))]
         elif not isinstance(value, tuple | list):
             value = list(value)
         is_plain = len(value) == len(names) and "*" not in names
-        return [named(*pair) for pair in zip(names, value, strict=True)] if is_plain else value
+        return [_named(*pair) for pair in zip(names, value, strict=True)] if is_plain else value
     if type(value) is int and not TRACES:
         return NOW[-1].symbol(f"{names}={value}", Symbol("literal", known=value))
     if type(value) is Value and isinstance(value._node, ast.Name) and not TRACES:
@@ -288,49 +351,31 @@ def named(names: str | list[str], value: Any) -> Any:
     return value
 
 
-BUILTINS: dict[str, Any] = {
+def _import(name: str, space: Any = None, own: Any = None, parts: Any = (), level: int = 0) -> Any:
+    """Values in the place of all modules but Python's own."""
+    top = name.partition(".")[0]
+    if level == 0 and top == "math":
+        return _Math()
+    if level == 0 and top in sys.stdlib_module_names:
+        return __import__(name, space, own, parts, level)
+    return Value(ast.parse(name, mode="eval").body if parts and not level else ast.Name(top))
+
+
+class Builtins(dict[str, Any]):
+    """Python's builtins; a name that nothing defines has a value."""
+
+    def __missing__(self, name: str) -> Value:
+        if name.startswith("__"):
+            raise KeyError(name)
+        self[name] = Value(ast.Name(name))
+        return self[name]
+
+
+BUILTINS = Builtins({
     **vars(builtins),
-    **{"int": _Int, "float": _Float, "range": _range, "len": _len},
+    **{"int": _Kinds("int", (int,), {}), "float": _Kinds("float", (float,), {})},
+    **{"range": _range, "len": _len, "__import__": _import},
     **{one.__name__: _computed(one, one.__name__) for one in (min, max, abs)},
-    **{"is_none!": is_none, "is_in!": is_in, "named!": named},
+    **{"is_none!": _is_none, "is_in!": _is_in, "named!": _named},
     "print": lambda *given, **named: None,
-}
-
-
-class MathModule:
-    """``math``."""
-
-    def __getattr__(self, name: str) -> Any:
-        return MATH.get(name) or getattr(math, name)
-
-
-# Modules
-
-
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives values in the place of all modules but Python's own."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """A stand-in."""
-        if name.partition(".")[0] in sys.stdlib_module_names:
-            return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec: Any) -> Any:
-        """The value in its place."""
-        return Value(ast.parse(spec.name, mode="eval").body)
-
-    def exec_module(self, module: Any) -> None:
-        """Nothing runs."""
-
-
-ATTRIBUTES |= {
-    "Tensor": lambda value: Value,
-    "hip": lambda value: None if value._name == "version" else NotImplemented,
-    "backend": lambda value: "cuda" if "current_target" in str(value) else NotImplemented,
-}
-
-
-def install() -> None:
-    """Let imports find stand-ins."""
-    sys.meta_path.insert(0, Finder())
+})  # fmt: skip

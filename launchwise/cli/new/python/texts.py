@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from launchwise.cli.new.python.arrays import Array, Names, Symbol
+from launchwise.cli.new.python.tensors import Names, Shape, Symbol
 from launchwise.cli.new.python.values import NotKnown, Value, written
 
 _FUNCTIONS = ("ceil_div", "next_power_of_2", "log2", "min", "max", "abs")
@@ -23,40 +23,38 @@ _DEEPEST = 12
 
 
 class Texts:
-    """Names for sizes, and expressions over them.
-
-    Parameters
-    ----------
-    taken
-        Names that no problem parameter may have.
-    own
-        Names that stand for themselves: constexprs.
-    """
+    """Names for sizes, and expressions over them."""
 
     def __init__(self, names: Names, taken: Iterable[str], own: Iterable[str] = ()) -> None:
         self._names = names
-        self._own = {*own}
-        self._taken = {*taken}
-        self._same: dict[str, ast.expr] = {}
-        self._filled: dict[str, str] = {}
-        firsts: dict[str, str] = {}
-        for symbol, called in names.called.items():
-            if (first := firsts.setdefault(called, symbol)) != symbol:
-                self._same[symbol] = ast.Name(first)
+        self._taken = {*taken}  # Names that no problem parameter may have.
+        self._own = {*own}  # Names that stand for themselves: constexprs.
+        self._same: dict[str, ast.expr] = {}  # Symbols to what they stand for,
+        self._filled: dict[str, str] = {}  # sizes that the host does not say to what they may be.
+        self.questions: dict[str, str] = {}
 
     def unify(self, one: ast.expr, other: ast.expr) -> None:
         """Two sizes that the host insists to be equal: the first stands for both."""
+        one, other = self._root(one), self._root(other)
         for first, second in ((one, other), (other, one)):
-            symbol = self._names.symbols.get(getattr(second, "id", ""))
+            name = getattr(second, "id", "")
+            symbol = self._names.symbols.get(name)
             if symbol is None or symbol.kind not in ("size", "length", "free"):
                 continue
-            second_id = self._root(second)
-            if ast.dump(self._root(first)) != ast.dump(second_id):
-                self._same[second_id.id] = self._root(first)  # type: ignore[attr-defined]
-                own = self._names.called.pop(second_id.id, "")  # type: ignore[attr-defined]
-                if own and isinstance(first, ast.Name):
-                    self._names.called.setdefault(self._root(first).id, own)  # type: ignore[attr-defined]
+            if getattr(first, "id", "") != name:
+                self._same[name] = first
+                if name in self._names.called and isinstance(first, ast.Name):
+                    self._names.called.setdefault(first.id, self._names.called[name])
             return
+
+    def link(self, first: Shape, second: Shape) -> None:
+        """Two shapes that the host insists to be equal: the first stands for both."""
+        if not first.sizes:
+            first, second = second, first
+        for place, size in second.sizes.items():
+            if place in first.sizes:
+                self.unify(first.sizes[place]._node, size._node)
+        second.become(first)
 
     def _root(self, node: ast.expr) -> ast.expr:
         for _ in range(_DEEPEST):
@@ -72,9 +70,9 @@ class Texts:
         if found is not None and found.kind in ("size", "length"):
             self._names.called.setdefault(root, parameter)
 
-    def give(self, array: Array, place: int, node: ast.expr) -> None:
-        """A size of an array, where the host does not say it."""
-        symbol = array.size(place)._name
+    def give(self, shape: Shape, place: int, node: ast.expr) -> None:
+        """A size of a tensor, where the host does not say it."""
+        symbol = shape.size(place)._name
         is_free = symbol in self._names.symbols and symbol not in {*self._names.called, *self._same}
         if is_free and getattr(self._root(node), "id", "") != symbol:
             self._same[symbol] = node
@@ -84,137 +82,97 @@ class Texts:
         found = name.strip("_") or "n"
         return f"{found}_size" if found in self._taken else found
 
-    def reads(self, node: ast.expr, kind: str) -> Iterator[Symbol]:
-        """Symbols of a kind that an expression reads."""
-        for one in ast.walk(node):
-            symbol = self._names.symbols.get(getattr(one, "id", ""))
-            if symbol is not None and symbol.kind == kind:
-                yield symbol
+    def reads(self, node: ast.expr) -> Iterator[tuple[str, Symbol]]:
+        """Symbols that an expression reads, with their names."""
+        for name in (getattr(one, "id", "") for one in ast.walk(node)):
+            if name in self._names.symbols:
+                yield name, self._names.symbols[name]
 
-    def text(self, node: ast.expr, line: int) -> str:
+    def guessed(self, node: ast.expr) -> str:
+        """A tensor whose sizes are guessed, and which an expression reads; '' for none."""
+        for name, symbol in self.reads(node):
+            key = symbol.shape.key if symbol.shape is not None else ""
+            if name in self._filled or (symbol.kind == "stride" and key in self.questions):
+                return key
+        return ""
+
+    def text(self, node: ast.expr, line: int, depth: int = 0) -> str:
         """An expression of ``spec.yaml``; raises :class:`NotKnown` where there is none."""
-        return ast.unparse(self._written(node, line, 0))
-
-    def shape(self, array: Array) -> list[str | None]:
-        """Sizes of an array, None for those that the host does not say."""
-        found: list[str | None] = []
-        for size in self._whole(array).shape():
-            try:
-                found.append(None if size is None else self.text(size._node, 0))
-            except NotKnown:
-                found.append(None)
-        return found
-
-    def _whole(self, array: Array) -> Array:
-        for _ in range(_DEEPEST):
-            if array.like is None or (array.sizes and array.is_whole):
-                break
-            array = array.like
-        return array
-
-    def _written(self, node: ast.expr, line: int, depth: int) -> ast.expr:
-        writer = _Writer(self, depth)
         try:
-            found: ast.expr = writer.visit(copy.deepcopy(node))
+            return ast.unparse(_Writer(self, depth).visit(copy.deepcopy(node)))
         except LookupError as error:
             part = error.args[0]
             said = f"{written(part)} has no expression of spec.yaml"
             raise NotKnown(getattr(part, "lineno", line), said) from error
-        return found
 
-    def symbol(self, name: str, depth: int) -> ast.expr | None:
+    def shape(self, shape: Shape) -> list[str | None]:
+        """Sizes of a tensor, None for those that the host does not say."""
+
+        def text(size: Value | None) -> str | None:
+            try:
+                return None if size is None else self.text(size._node, 0)
+            except NotKnown:
+                return None
+
+        return [*map(text, shape.known())]
+
+    def symbol(self, name: str, depth: int) -> str | None:
         """What a symbol stands for; None where nothing says it."""
         root = self._root(ast.Name(name))
         if not isinstance(root, ast.Name):
-            return self._written(root, 0, depth + 1)
-        symbol = self._names.symbols.get(root.id)
+            return self.text(root, 0, depth + 1)
+        symbol, own = self._names.symbols.get(root.id), self._names.called.get(root.id)
         if symbol is None:
-            return root if root.id in self._own else None
+            return root.id if root.id in self._own else None
         if symbol.kind == "literal":
-            return ast.Constant(symbol.known)
+            return repr(symbol.known)
         if symbol.kind == "param":
-            return root
+            return root.id
         if symbol.kind == "free":
-            return None if root.id in self._names.arrays else ast.Name(self.called(root.id))
-        array = symbol.array
-        assert array is not None
-        if symbol.kind == "length":
-            sizes = self.shape(array) if self._whole(array).sizes else []
-            if sizes and None not in sizes:
-                return _product([str(one) for one in sizes])
-            own = self._names.called.get(root.id)
-            return ast.Name(self.called(own)) if own else None
-        if symbol.kind == "stride":
-            return self._stride(array, symbol.place)
-        if own := self._names.called.get(root.id):
-            return ast.Name(self.called(own))
-        return self._size(array, symbol.place, root.id)
+            return None if root.id in self._names.tensors else self.called(root.id)
+        assert symbol.shape is not None
+        shape, place = symbol.shape, symbol.place
+        if symbol.kind == "size":
+            if own or root.id in self._filled:
+                return self.called(own) if own else self._filled[root.id]
+            known = shape.known()
+            size = known[place] if -len(known) <= place < len(known) else None
+            return (
+                None
+                if size is None or size._name == root.id
+                else self.text(size._node, 0, depth + 1)
+            )
+        sizes = self.shape(shape) if symbol.kind == "stride" or shape.sizes else [None]
+        if symbol.kind == "stride":  # Of a contiguous tensor, in elements.
+            is_there = -len(sizes) <= place < len(sizes)
+            sizes = sizes[place % len(sizes) + 1 :] if is_there else [None]
+        elif None in sizes and own:
+            return self.called(own)
+        return None if None in sizes else " * ".join(f"({one})" for one in sizes) or "1"
 
-    def _size(self, array: Array, place: int, symbol: str) -> ast.expr | None:
-        if text := self._filled.get(symbol):
-            return ast.parse(text, mode="eval").body
-        whole = self._whole(array)
-        if whole is not array:
-            sizes = self.shape(whole)
-            if -len(sizes) <= place < len(sizes) and sizes[place] is not None:
-                return ast.parse(str(sizes[place]), mode="eval").body
-        return None
-
-    def _stride(self, array: Array, place: int) -> ast.expr | None:
-        """Stride of a contiguous tensor, in elements."""
-        shape = self.shape(array)
-        if not shape or not -len(shape) <= place < len(shape):
-            return None
-        after = shape[place % len(shape) + 1 :]
-        return None if None in after else _product([str(one) for one in after])
-
-    def complete(self, arrays: Iterable[Array]) -> dict[str, str]:
-        """Give sizes that the host does not say: those of a tensor of the same rank, else names.
-
-        Returns
-        -------
-        Tensor to a question.
-        """
-        questions: dict[str, str] = {}
-        roots = dict.fromkeys(self._whole(one) for one in arrays)
-        shapes = {one: self.shape(one) for one in roots}
-        whole = [shape for shape in shapes.values() if shape and None not in shape]
-        for array in roots:
-            shape = self.shape(array)
-            if None not in shape:
+    def complete(self, shapes: Iterable[Shape]) -> None:
+        """Give sizes that nothing says: those of a tensor of the same rank, or names."""
+        several = {one.key: one for one in shapes}.values()
+        texts = map(self.shape, several)
+        whole = [text for text in texts if text and None not in text]
+        for shape in several:
+            text = self.shape(shape)
+            if None not in text:
                 continue
-            alike = [one for one in whole if len(one) == len(shape)]
-            fits = (one for one in alike if _agree(one, shape))
+            alike = [one for one in whole if len(one) == len(text)]
+            fits = (
+                one for one in alike if all(a in (None, b) for a, b in zip(text, one, strict=True))
+            )
             other = next(fits, next(iter(alike), None))
-            for place, text in enumerate(shape):
-                if text is None:
-                    usual = ("rows", "columns")[place] if len(shape) == 2 else ""
-                    key = re.sub(r"\W+", "_", array.key).lower()
-                    own = self.called(usual or f"{key}_{place}")
-                    found = other[place] if other is not None else None
-                    self._fill(array, place, found or own)
-            questions[array.key] = f"shape: the file does not say all sizes of {array.key}"
-            whole.append(self.shape(array))
-        return questions
-
-    def _fill(self, array: Array, place: int, text: str) -> None:
-        rank = len(array.shape())
-        symbols = {one % rank: size for one, size in array.sizes.items()}
-        size = symbols[place] if place in symbols else array.size(place)
-        self._filled[size._name] = text
-
-
-def _agree(whole: list[str | None], shape: list[str | None]) -> bool:
-    """Whether a whole shape has the sizes that are known of another."""
-    return all(own in (None, one) for one, own in zip(whole, shape, strict=True))
-
-
-def _product(texts: list[str]) -> ast.expr:
-    found: ast.expr | None = None
-    for text in texts:
-        node = ast.parse(text, mode="eval").body
-        found = node if found is None else ast.BinOp(found, ast.Mult(), node)
-    return found or ast.Constant(1)
+            known = {place % len(text): size for place, size in shape.sizes.items()}
+            for place in (place for place, one in enumerate(text) if one is None):
+                usual = ("rows", "columns")[place] if len(text) == 2 else ""
+                key = re.sub(r"\W+", "_", shape.key).lower()
+                size = known[place] if place in known else shape.size(place)
+                found = other[place] if other is not None else None
+                self._filled[size._name] = found or self.called(usual or f"{key}_{place}")
+            self.questions[shape.key] = f"shape: the file does not say all sizes of {shape.key}"
+            whole.append(self.shape(shape))
 
 
 def _has_fraction(node: ast.expr) -> bool:
@@ -227,10 +185,7 @@ def _has_fraction(node: ast.expr) -> bool:
 class _Writer(ast.NodeTransformer):
     """Writes symbols as what they stand for, and calls as the language has them.
 
-    Raises
-    ------
-    LookupError
-        With a node that the language has no word for.
+    Raises LookupError with a node that the language has no word for.
     """
 
     def __init__(self, texts: Texts, depth: int) -> None:
@@ -245,7 +200,7 @@ class _Writer(ast.NodeTransformer):
         found = self._texts.symbol(node.id, self._depth)
         if found is None:
             raise LookupError(node)
-        return found
+        return ast.parse(found, mode="eval").body
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if not isinstance(node.value, int | float | str):

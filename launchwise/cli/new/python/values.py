@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ _OFTEN = 2
 """As often a condition at one place holds before it does not: loops end."""
 
 UNKNOWN = "?"
-"""Name in an expression that is too long, or of what a kernel loads."""
+"""Name in an expression that is too long, or of what a kernel computes."""
 
 MADE_OF = "\x1a"
 """Around a value in a text that is made of it."""
@@ -28,34 +28,41 @@ MADE_OF = "\x1a"
 FILE = "<kernels>"
 """Name of the file that runs, in frames."""
 
-Mark = tuple[Any, ...]
-
 
 class NotKnown(Exception):
     """A value that only a GPU, or a module that is missing, would tell."""
 
     def __init__(self, line: int, said: str) -> None:
         super().__init__(said)
-        self.line, self.said = line, said
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a statement, or an argument of a decorator, could not be computed."""
+
+    line: int
+    said: str
+
+
+def line_now() -> int:
+    """Line of the file that runs; 0 outside of it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    return frame.f_lineno if frame is not None else 0
+
+
+# Runs
 
 
 @dataclass
 class Run:
-    """One run of a function: what its conditions were.
+    """One run of a function: what its conditions were."""
 
-    Parameters
-    ----------
-    prefix
-        Outcomes that are decided beforehand.
-    taken
-        Conditions with their outcomes.
-    places
-        Lines at which they were asked.
-    """
-
-    prefix: Sequence[bool] = ()
-    taken: list[tuple[Value, bool]] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    prefix: Sequence[bool] = ()  # Outcomes that are decided beforehand.
+    taken: list[tuple[Value, bool]] = field(default_factory=list)  # Conditions, their outcomes,
+    places: list[int] = field(default_factory=list)  # and the lines at which they were asked.
 
     def decide(self, condition: Value) -> bool:
         place, number = line_now(), len(self.taken)
@@ -71,7 +78,6 @@ class Run:
 RUNS: list[Run] = []
 """The run that is explored, last; empty where conditions must be known."""
 
-
 TRACES: list[Any] = []
 """The kernel that runs, last; empty while host code runs."""
 
@@ -79,18 +85,14 @@ TRACES: list[Any] = []
 def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Run, Any]]:
     """Run a function once per combination of conditions; yields the run with its result or error.
 
-    Parameters
-    ----------
-    is_covering
-        Once per outcome of each condition is enough.
+    If ``is_covering``, once per outcome of each condition is enough.
     """
     pending: list[tuple[bool, ...]] = [()]
     seen: set[tuple[int, bool]] = set()
     for _ in range(MOST_RUNS):
         if not pending:
             return
-        prefix = pending.pop()
-        run = Run(prefix)
+        run = Run(pending.pop())
         RUNS.append(run)
         try:
             result = function()
@@ -99,7 +101,7 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
         finally:
             RUNS.pop()
         outcomes = tuple(outcome for _, outcome in run.taken)
-        for place in range(len(prefix), len(outcomes)):
+        for place in range(len(run.prefix), len(outcomes)):
             other = (run.places[place], not outcomes[place])
             if not is_covering or other not in seen:
                 seen.add(other)
@@ -107,21 +109,7 @@ def explore(function: Callable[[], Any], is_covering: bool) -> Iterator[tuple[Ru
         yield run, result
 
 
-def gives_missing(error: BaseException, space: dict[str, Any]) -> bool:
-    """Give a value to the name that a file lacks; False for other errors."""
-    name = error.name if isinstance(error, NameError) else None
-    if not name or name in space:
-        return False
-    space[name] = Value(ast.Name(name))
-    return True
-
-
-def line_now() -> int:
-    """Line of the file that runs; 0 outside of it."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename != FILE:
-        frame = frame.f_back
-    return frame.f_lineno if frame is not None else 0
+# Values
 
 
 class Base:
@@ -139,47 +127,30 @@ class Base:
 
 
 class Value:
-    """A number, a text, a tensor, a module or a function that is not known.
-
-    Parameters
-    ----------
-    node
-        Its expression.
-    marks
-        What it comes from: ``("name", x)``, ``("base", x)`` for a pointer, ``("loaded", x)``,
-        ``("pid", axis)``, ``("step", axis, block)``, ``("arange", block)``, ``("times", x)``,
-        ``("mod", x)``, ``("bound", x)``.
-    known
-        A number where it is known all the same.
-    owner
-        What it is an attribute of.
-    """
+    """A number, a text, a tensor, a module or a function that is not known."""
 
     on_call: Callable[..., Any]
     on_compare: Callable[..., Any]
     certain: Callable[[Value], bool | None]
 
     def __init__(
-        self, node: ast.expr, marks: frozenset[Mark] = frozenset(), known: Any = None,
+        self, node: ast.expr, parts: Sequence[Value] = (), sign: Any = None, *, known: Any = None,
         owner: Value | None = None,
     ) -> None:  # fmt: skip
-        self._node, self._marks, self._known, self._owner = node, marks, known, owner
-        self._size = 1
+        self._node = node  # Its expression.
+        # What it is computed from, and how: by a class of `ast`, or what a kernel does: "load".
+        self._parts, self._sign = parts, sign
+        self._known = known  # A number where it is known all the same.
+        self._owner = owner  # What it is an attribute of.
+        self._size: int = 1 + sum(one._size for one in parts)
+        if self._size > MOST_NODES:
+            self._node = ast.Name(UNKNOWN)
         self._line = 0 if known is not None else line_now()
-        self._source = self
-        self._array: Any = None
+        self._source: Value = next((one._source for one in parts if one._known is None), self)
+        self._bases: frozenset[str] = frozenset()  # Parameters of the kernel that it points to.
+        self._tensor: Any = None
         self._cast = ""
         self._given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
-
-    @classmethod
-    def of(cls, node: ast.expr, *parts: Value, known: Any = None, marks: Any = ()) -> Value:
-        """A value that is computed from others; pointers are no part of it but by ``marks``."""
-        made = Value(node, frozenset([*_marks(*parts), *marks]), known)
-        made._size = 1 + sum(one._size for one in parts)
-        if made._size > MOST_NODES:
-            made._node = ast.Name(UNKNOWN)
-        made._source = next((one._source for one in parts if one._known is None), made)
-        return made
 
     @property
     def _name(self) -> str:
@@ -192,8 +163,23 @@ class Value:
     def _unknown(self) -> NotKnown:
         return NotKnown(self._source._line, f"{self._said()} is known only when it runs")
 
+    def _walk(self, through: Collection[Any] = ()) -> Iterator[Value]:
+        """It and all that it is computed from, but for addresses of loads and ends of ranges.
+
+        With ``through``, only by these signs.
+        """
+        pending, seen = [self], {id(self)}
+        while pending:
+            one = pending.pop()
+            yield one
+            ends = one._sign not in through if through else one._sign in ("load", "arange")
+            new = [each for each in one._parts if id(each) not in seen and not ends]
+            seen |= {*map(id, new)}
+            pending += new
+
     def _names(self) -> set[str]:
-        return {one[1] for one in self._marks if one[0] == "name"}
+        """Parameters of the kernel in it."""
+        return {one._name for one in self._walk() if one._sign == "parameter"}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -201,8 +187,9 @@ class Value:
         known = None if TRACES else ATTRIBUTES.get(name)
         if known is not None and (found := known(self)) is not NotImplemented:
             return found
-        node = ast.Attribute(self._node, name, ast.Load(), lineno=line_now())
-        return Value(node, frozenset(bases(self)), owner=self)
+        made = Value(ast.Attribute(self._node, name, ast.Load(), lineno=line_now()), owner=self)
+        made._bases = self._bases
+        return made
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         return Value.on_call(self, *given, **named)
@@ -210,8 +197,8 @@ class Value:
     def __getitem__(self, place: Any) -> Any:
         is_part = not isinstance(place, tuple | slice)
         node = ast.Subscript(self._node, node_of(place), ast.Load()) if is_part else self._node
-        made = Value.of(node, self, marks=self._marks)
-        made._owner, made._array = self, None if is_part else self._array
+        made = Value(node, [self], owner=self)
+        made._bases, made._tensor = self._bases, None if is_part else self._tensor
         return made
 
     def __setitem__(self, place: Any, value: Any) -> None:
@@ -236,9 +223,6 @@ class Value:
 
     def __float__(self) -> float:
         return float("nan") if self._known is None else float(self._known)
-
-    def __ceil__(self) -> Value:
-        return called("ceil", self)
 
     def __hash__(self) -> int:
         return id(self) if self._known is None else hash(self._known)
@@ -268,28 +252,14 @@ class Value:
 
     def __neg__(self) -> Value:
         known = None if self._known is None else -self._known
-        return Value.of(ast.UnaryOp(ast.USub(), self._node), self, known=known)
+        return Value(ast.UnaryOp(ast.USub(), self._node), [self], known=known)
 
     def __invert__(self) -> Value:
-        return Value.of(ast.UnaryOp(ast.Not(), self._node), self)
+        return Value(ast.UnaryOp(ast.Not(), self._node), [self])
 
 
 ATTRIBUTES: dict[str, Callable[[Value], Any]] = {}
 """Attributes of values whose meaning is known."""
-
-_SIGNS: dict[str, type[ast.AST]] = {
-    **{"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "mod": ast.Mod},
-    **{"floordiv": ast.FloorDiv, "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift},
-    **{"and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor, "matmul": ast.MatMult},
-}
-_COMPARED = {
-    "lt": ast.Lt,
-    "le": ast.LtE,
-    "gt": ast.Gt,
-    "ge": ast.GtE,
-    "eq": ast.Eq,
-    "ne": ast.NotEq,
-}
 
 
 def node_of(value: Any) -> ast.expr:
@@ -319,49 +289,34 @@ def written(node: ast.expr) -> str:
 def called(name: str, *given: Any) -> Value:
     """Value of a function of the language of ``spec.yaml``."""
     values = [value_of(one) for one in given]
-    return Value.of(ast.Call(ast.Name(name), [one._node for one in values], []), *values)
+    return Value(ast.Call(ast.Name(name), [one._node for one in values], []), values)
 
 
-def _marks(*values: Value) -> set[Mark]:
-    return {mark for one in values for mark in one._marks if mark[0] != "base"}
+# Operators
+
+_SIGNS: dict[str, type[ast.AST]] = {
+    **{"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "mod": ast.Mod},
+    **{"floordiv": ast.FloorDiv, "pow": ast.Pow, "lshift": ast.LShift, "rshift": ast.RShift},
+    **{"and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor, "matmul": ast.MatMult},
+    **{"lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq},
+}
 
 
-def bases(value: Any) -> set[Mark]:
-    """Marks of the pointers that a value may be."""
-    marks = value._marks if isinstance(value, Value) else ()
-    return {one for one in marks if one[0] == "base"}
-
-
-def _known(name: str, left: Value, right: Value) -> Any:
+def combined(sign: Any, plain: Callable[..., Any] | None, left: Value, right: Value) -> Value:
+    """Value of ``left sign right``; ``plain`` computes it of numbers."""
+    if TRACES:
+        TRACES[-1].compared(sign, left, right)
+    node: ast.expr
+    if issubclass(sign, ast.cmpop):
+        node = ast.Compare(left._node, [sign()], [right._node])
+    else:
+        node = ast.BinOp(left._node, sign(), right._node)
     both = left._known, right._known
-    return None if None in both else getattr(operator, name)(*both)
-
-
-def combined(sign: type[ast.operator], name: str, left: Value, right: Value) -> Any:
-    """Value of ``left sign right``."""
-    marks: set[Mark] = set()
+    known = None if plain is None or None in both else plain(*both)
+    made = Value(node, [left, right], sign, known=known)
     if sign in (ast.Add, ast.Sub):
-        marks = bases(left) or bases(right)  # A pointer stands before offsets.
-    elif sign is ast.Mult:
-        marks = {("times", one) for one in left._names() | right._names()}
-        for one, block in ((left, right), (right, left)):
-            if isinstance(block._node, ast.Name) and block._names():
-                axes = {mark[1] for mark in one._marks if mark[0] == "pid"}
-                marks |= {("step", axis, block._name) for axis in axes}
-    elif sign is ast.Mod and isinstance(right._node, ast.Name) and right._names():
-        marks = {("mod", right._name)}
-    Value.on_compare(sign, left, right)
-    node = ast.BinOp(left._node, sign(), right._node)
-    return Value.of(node, left, right, known=_known(name, left, right), marks=marks)
-
-
-def compared(sign: type[ast.cmpop], name: str, left: Value, right: Value) -> Value:
-    """Value of a comparison."""
-    Value.on_compare(sign, left, right)
-    bounds = {("bound", one) for one in right._names()}
-    node = ast.Compare(left._node, [sign()], [right._node])
-    known = _known(name, left, right) if name else None
-    return Value.of(node, left, right, known=known, marks=bounds)
+        made._bases = left._bases or right._bases  # A pointer stands before offsets.
+    return made
 
 
 def _operators(name: str, sign: Any) -> None:
@@ -371,19 +326,17 @@ def _operators(name: str, sign: Any) -> None:
     def forwards(self: Any, other: Any) -> Any:
         if self._known is not None and not isinstance(other, Value | int | float):
             return plain(self._known, other)
-        if issubclass(sign, ast.cmpop):
-            return compared(sign, name, self, value_of(other))
-        return combined(sign, name, self, value_of(other))
+        return combined(sign, plain, self, value_of(other))
 
     def backwards(self: Any, other: Any) -> Any:
         if self._known is not None and not isinstance(other, Value | int | float):
             return plain(other, self._known)
-        return combined(sign, name, value_of(other), self)
+        return combined(sign, plain, value_of(other), self)
 
     setattr(Value, f"__{name.strip('_')}__", forwards)
     if issubclass(sign, ast.operator):
         setattr(Value, f"__r{name.strip('_')}__", backwards)
 
 
-for _pair in (_SIGNS | _COMPARED).items():
+for _pair in _SIGNS.items():
     _operators(*_pair)

@@ -7,30 +7,38 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from launchwise.base.expressions import names_in
 from launchwise.cli.new import writing as drafts
 from launchwise.cli.new.python.draft import Draft
 from launchwise.cli.new.writing import TOLERANCE, reference_lines
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section, written_as
 from launchwise.workloads.parts import Value
+from launchwise.workloads.triton_functions import OPTIONS
 
 _MOST_LISTED = 100
 """Most configurations that a comment lists."""
 
+_FEW = re.compile(
+    r"^(z|h|b|bs|bsz|batch\w*|(n|num|n_|num_)?heads?\w*|num_experts|e|experts)$", re.I
+)
+
+_LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}
+"""Number of sizes to the largest that a draft allows."""
+
 
 def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
-    """Content of ``spec.yaml``.
-
-    Parameters
-    ----------
-    workload
-        Name of the folder.
-    file
-        Name of the Python file in that folder.
-    """
-    title = f"{Path(file).stem} {draft.kernel.name}".lower()
+    """Content of ``spec.yaml`` in the folder ``workload``, which holds the Python file."""
+    kernel = draft.kernel.name
+    others = [name for name in draft.kernels if name != kernel]
+    notes = [
+        f"Function {kernel} of {file}. Every value is a draft of a run with stand-ins.",
+        "A comment that begins with a question mark asks for a decision.",
+        *([f"Other kernels of the file: {', '.join(others)}."] if others else []),
+        *(f"{QUESTION[2:]}{each}" for each in remarks(draft)),
+    ]
     variant = [
         Line("source", file),
-        Line("kernel", draft.kernel.name),
+        Line("kernel", kernel),
         Line("tunables", [*draft.tunables]),
         Line("grid", draft.grid, draft.grid_question),
     ]
@@ -39,21 +47,49 @@ def spec_of_triton(workload: str, file: str, draft: Draft) -> str:
         for name, (values, _, question) in draft.tunables.items()
     ]
     macros = [Line(name, text, question) for name, (text, question) in draft.macros.items()]
-    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
     lines = [
-        *(f"# {note}" for note in _notes(file, draft)),
+        *(f"# {note}" for note in notes),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", draft.problem),
+        *section("problem", _problem(draft)),
         *section("tunables", tunables, "constexprs, and options of Triton's compiler"),
         *(section("macros", macros, "constexprs that follow from others") if macros else []),
         *section("arguments", draft.arguments, "in the order of the function's parameters"),
-        *section("reference", _reference(title, draft)),
+        *section("reference", _reference(f"{Path(file).stem} {kernel}".lower(), draft)),
         "variants:",
-        *section(variant_name(draft), variant, "", 2),
+        *section(_variant_name(draft), variant, "", 2),
         *_listed(draft),
-        *lines_of([Line("baseline", {"variant": variant_name(draft), **starts})]),
+        *lines_of([Line("baseline", _baseline(draft))]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _problem(draft: Draft) -> list[Line]:
+    """Problem parameters: the names that expressions read."""
+    texts = [*draft.grid, *(text for text, _ in draft.macros.values()), *draft.values.values()]
+    texts += [text for line in draft.arguments for text in line.value.get("shape", [])]
+    own = {*draft.tunables, *OPTIONS}
+    names = [name for text in texts for name in sorted(names_in(text)) if name not in own]
+    order = [*draft.values.values(), *names]
+    sizes = sorted(dict.fromkeys(names), key=lambda name: order.index(name))
+    if not sizes:
+        value = {"type": "integer", "minimum": 1024, "maximum": _LARGEST[1] // 4}
+        return [Line("n", value, "which sizes?")]
+    return [_size(name, draft, len(sizes)) for name in sizes]
+
+
+def _size(name: str, draft: Draft, number: int) -> Line:
+    """A problem parameter, one of a number of them, with its values."""
+    if name in draft.choices:
+        return Line(name, {"type": "category", "values": draft.choices[name]}, "which texts?")
+    if name in draft.heads:
+        question = "values: each has builds of its own"
+        return Line(name, {"type": "integer", "values": [64, 128]}, question)
+    least, most = 1024 if number == 1 else 16, _LARGEST[min(number, 3)]
+    if _FEW.match(name) and number > 1:
+        least, most = 1, 64
+    elif name in draft.grid:
+        least = 1
+    return Line(name, {"type": "integer", "minimum": least, "maximum": most}, "range")
 
 
 def usual_of_triton(draft: Draft) -> str:
@@ -63,74 +99,59 @@ def usual_of_triton(draft: Draft) -> str:
     blocks: whoever does not measure takes the first that is listed, but no block that is mostly
     masked.
     """
-    configs = draft.tuning.configs
+    configs, name = draft.tuning.configs, draft.path.name
     if not configs:
-        reason = f"what {draft.path.name} takes"
-        rule = _rule(draft, {}, reason)
-        return "\n".join(["choices:", *rule]) + "\n" if draft.usual else ""
+        rules = [*_rule(draft, {}, f"what {name} takes")] if draft.usual else []
+        return "\n".join(["choices:", *rules]) + "\n" if rules else ""
     blocks = _blocks(draft)
-    rules: list[str] = []
-    name = draft.path.name
-    taken: list[dict[str, int]] = []
+    filled: list[tuple[dict[str, int], Mapping[str, Value]]] = []
     for config in configs if blocks else []:
         own: dict[str, int] = {}
         for block, size in blocks.items():
             own[size] = max(own.get(size, 0), int(config[block]))
-        if any(all(each[size] <= own[size] for size in own) for each in taken):
-            continue  # One before it is taken wherever this one could be.
-        taken.append(own)
+        # One before it is taken wherever it is as large in nothing.
+        if not any(all(each[size] <= own[size] for size in own) for each, _ in filled):
+            filled.append((own, config))
+    if len(filled) < 2:
+        last = _rule(draft, configs[0], f"the first configuration of {name}")
+        return "\n".join(["choices:", *last]) + "\n"
+    rules = []
+    for own, chosen in filled:
         when = " and ".join(f"{size} >= {number}" for size, number in own.items())
-        reason = f"the first of {name} whose blocks the problem fills"
-        rules += _rule(draft, config, reason, when)
-    last = configs[0]
-    reason = f"the first configuration of {name}"
-    if blocks:
-        last = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
-        reason = f"the smallest blocks of {name}: no block is filled"
-    if len(taken) == 1:
-        rules, reason = [], f"the first configuration of {name}"
-    return "\n".join(["choices:", *rules, *_rule(draft, last, reason)]) + "\n"
+        rules += _rule(draft, chosen, f"the first of {name} whose blocks the problem fills", when)
+    least = min(configs, key=lambda one: sum(int(one[block]) for block in blocks))
+    rules += _rule(draft, least, f"the smallest blocks of {name}: no block is filled")
+    return "\n".join(["choices:", *rules]) + "\n"
 
 
 def _rule(draft: Draft, config: Mapping[str, Value], reason: str, when: str = "") -> Iterator[str]:
-    first = f"when: {written_as(when)}" if when else f"reason: {written_as(reason)}"
-    yield f"  - {first}"
-    if when:
-        yield f"    reason: {written_as(reason)}"
+    first, *rest = [*([Line("when", when)] if when else []), Line("reason", reason)]
     # What a configuration leaves out has the function's default, as the baseline has.
-    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
-    values = {"variant": variant_name(draft), **starts, **config, **draft.usual}
-    yield f"    configuration: {written_as(values)}"
+    values = {**_baseline(draft), **config, **draft.usual}
+    yield f"  - {first.key}: {written_as(first.value)}"
+    yield from lines_of([*rest, Line("configuration", values)], 4)
 
 
 def _blocks(draft: Draft) -> dict[str, str]:
     """Tunables to the sizes that the grid divides by them."""
-    found = {}
-    for text in draft.grid:
-        for size, block in re.findall(r"ceil_div\((\w+), (\w+)\)", text):
-            numbers = [each.get(block) for each in draft.tuning.configs]
-            if numbers and all(isinstance(one, int) for one in numbers):
-                found[block] = size
-    sizes = {line.key for line in draft.problem}
-    return {block: size for block, size in found.items() if size in sizes}
+    sizes = {line.key for line in _problem(draft)}
+    pairs = [pair for text in draft.grid for pair in re.findall(r"ceil_div\((\w+), (\w+)\)", text)]
+    return {
+        block: size
+        for size, block in pairs
+        if size in sizes and all(isinstance(one.get(block), int) for one in draft.tuning.configs)
+    }
 
 
-def variant_name(draft: Draft) -> str:
+def _baseline(draft: Draft) -> dict[str, Value]:
+    starts = {name: start for name, (_, start, _) in draft.tunables.items()}
+    return {"variant": _variant_name(draft), **starts}
+
+
+def _variant_name(draft: Draft) -> str:
     """Name of the variant: the function's, without ``_kernel``."""
     name = draft.kernel.name.removesuffix("_kernel").strip("_")
     return name or draft.kernel.name.strip("_") or "triton"
-
-
-def _notes(file: str, draft: Draft) -> list[str]:
-    """Comments at the top."""
-    others = [name for name in draft.kernels if name != draft.kernel.name]
-    notes = [
-        f"Function {draft.kernel.name} of {file}. Every value is a draft of a run with stand-ins.",
-        "A comment that begins with a question mark asks for a decision.",
-    ]
-    if others:
-        notes.append(f"Other kernels of the file: {', '.join(others)}.")
-    return [*notes, *(f"{QUESTION[2:]}{each}" for each in remarks(draft))]
 
 
 def remarks(draft: Draft) -> list[str]:
@@ -141,16 +162,15 @@ def remarks(draft: Draft) -> list[str]:
 def _listed(draft: Draft) -> list[str]:
     """A comment that limits the space to the configurations of the file."""
     tuning = draft.tuning
-    if not tuning.configs or tuning.is_product:
+    if len(tuning.configs) == tuning.combinations or not tuning.configs:
         return []
-    number = f"{len(tuning.configs)} configurations of the file"
     known = f"    # The space has {tuning.combinations:,}: all combinations of their values."
     if len(tuning.configs) > _MOST_LISTED:
         return [known]
-    names = [*tuning.axes]
-    rows = ", ".join(f"({', '.join(map(repr, one.values()))})" for one in tuning.configs)
-    inside = f"({rows},)" if len(tuning.configs) == 1 else f"({rows})"
-    condition = f"({', '.join(names)}) in {inside}"
+    rows = "".join(f"({', '.join(map(repr, one.values()))}), " for one in tuning.configs)
+    rows = rows if len(tuning.configs) == 1 else rows.removesuffix(", ")
+    condition = f"({', '.join(tuning.axes)}) in ({rows.strip()})"
+    number = f"{len(tuning.configs)} configurations of the file"
     return [f"{known} To measure only the {number}:", f'    # constraints: ["{condition}"]']
 
 
