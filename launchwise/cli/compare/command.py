@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+PRINTED = "-"
+"""File of JSON that is printed."""
 
 
 class FailOn(StrEnum):
@@ -100,22 +104,25 @@ def compare(
     new / old excludes 1. Exit code: 0, or 1 where rows are slower, stopped early or broken, or 2
     for a mistake.
     """
-    from launchwise.cli.compare.comparing import Question, answered
+    from launchwise.base.storage import write_text
+    from launchwise.cli.compare.comparing import as_text, compared_as_named, wanted_complaints
+    from launchwise.comparing.files import as_json, csv_text
+    from launchwise.comparing.rows import Rule
+    from launchwise.comparing.sweep_comparison import complaints
 
-    named = [each.value for each in fail_on] if fail_on is not None else None
-    asked = Question(
-        old=old,
-        new=new,
-        threshold=threshold / 100,
-        confidence=confidence / 100,
-        gpus=gpu or (),
-        only=only or (),
-        workloads=workloads or (),
-        fail_on=named,
-        allow=allow,
-        top=top,
-        json=json_,
-        csv=csv,
-    )
-    if answered(asked, Path.cwd()):
+    wanted = wanted_complaints(None if fail_on is None else [each.value for each in fail_on])
+    rule = Rule(threshold / 100, confidence / 100)
+    found = compared_as_named(old, new, rule, gpu or (), only or (), workloads or ())
+    worse = complaints(found, wanted, allow)
+    if json_ is not None:
+        text = json.dumps(as_json(found, worse), allow_nan=False)
+        if json_ == PRINTED:
+            print(text)
+        else:
+            write_text(json_, text + "\n")
+    if csv is not None:
+        write_text(csv, csv_text(found))
+    if json_ != PRINTED:
+        print("\n".join(as_text(found, worse, top)))
+    if worse:
         raise typer.Exit(1)

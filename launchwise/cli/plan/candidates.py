@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -10,14 +10,23 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from launchwise.cli.plan.overlay import blocks_like, trained_on
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.study import Study
+from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.learning.design.landscapes import Distances
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, case_numbers, cases_in
+from launchwise.tables.rows import matches
 from launchwise.workflow.estimate import PASSES_PER_ROW, SECONDS_PER_ROW
-from launchwise.workloads.space import Problem, configurations, gpu_facts, narrowings
+from launchwise.workloads.space import (
+    CONSTRAINTS,
+    ONLY,
+    Problem,
+    configurations,
+    gpu_facts,
+    narrowings,
+    problems,
+)
 from launchwise.workloads.spec import Spec
 
 LONGEST_PAUSE_S = 60.0
@@ -174,3 +183,77 @@ def lean(candidate: Candidate, spec: Spec) -> Candidate:
         if not kept or count([*kept, block]) > count(kept):
             kept.append(block)
     return replace(candidate, blocks=kept)
+
+
+def blocks_like(
+    nearest: Problem, problem: Problem, blocks: Sequence[ProblemBlock], spec: Spec, study: Study
+) -> list[dict[str, Any]]:
+    """Blocks that measure a problem as those of another do, candidates of the study alone.
+
+    Parameters
+    ----------
+    nearest
+        A problem of ``blocks``.
+    blocks
+        What the sweep measures.
+    """
+    values = {name: [value] for name, value in problem.items()}
+    found = []
+    for block in blocks:
+        if nearest not in problems(spec, [block]):
+            continue
+        narrowed_to: Any = block.get(ONLY, {})
+        only = _both(narrowed_to, study.candidates)
+        if only is None:
+            continue
+        constraints = [*block.get(CONSTRAINTS, ()), *study.constraints]
+        narrowed: dict[str, Any] = {ONLY: only} if only else {}
+        if constraints:
+            narrowed[CONSTRAINTS] = list(dict.fromkeys(constraints))
+        found.append({**values, **narrowed})
+    return found or [dict(values)]
+
+
+def _both(
+    one: Mapping[str, Sequence[Any]], other: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]] | None:
+    """Values that both allow; None where a tunable has none."""
+    found = {name: list(values) for name, values in {**one, **other}.items()}
+    for name in one.keys() & other.keys():
+        found[name] = [value for value in one[name] if value in other[name]]
+    return found if all(found.values()) else None
+
+
+def trained_on(study: Study, problem: Problem) -> dict[str, dict[str, list[Any]]] | None:
+    """Values that training selections need so that a split learns from a problem.
+
+    Returns
+    -------
+    dict
+        Split to parameter to its values, of the first split that may take the problem; empty where
+        one asks about it already. None where every split would then test what it learns from.
+    """
+    for split in study.splits.values():
+        if not isinstance(split, ProblemSplit):
+            if matches(problem, split.among):
+                return {}
+        elif matches(problem, split.train) or matches(problem, split.test):
+            return {}
+    for name, split in study.splits.items():
+        if not isinstance(split, ProblemSplit) or not (key := _told_apart_by(split)):
+            continue
+        if problem[key] not in split.test[key]:
+            return {
+                name: {
+                    parameter: [*values, problem[parameter]]
+                    for parameter, values in split.train.items()
+                    if problem[parameter] not in values
+                }
+            }
+    return None
+
+
+def _told_apart_by(split: ProblemSplit) -> str | None:
+    """First parameter of which no value is both trained on and tested; None without one."""
+    both = [name for name in split.test if name in split.train]
+    return next((name for name in both if not {*split.test[name]} & {*split.train[name]}), None)

@@ -57,15 +57,8 @@ def recheck(
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.recheck import rechecking
 
-    asked = rechecking.Question(
-        studies=studies or [],
-        gpu=gpu,
-        problems=problems,
-        seconds=seconds,
-        cores=cores or usable_cores(),
-        files=settings_files(configfile),
-    )
-    found = rechecking.rechecked(asked, Path.cwd())
+    asked = studies or [], gpu, cores or usable_cores(), settings_files(configfile)
+    found = rechecking.rechecked(*asked, problems=problems, seconds=seconds)
     print(rechecking.as_json_text(found) if as_json else rechecking.as_text(found))
     if junit is not None:
         from launchwise.base.storage import write_text

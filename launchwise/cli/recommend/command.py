@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -53,16 +52,15 @@ def recommend(
     choice is the answer. With --measure a search that starts from the answer and from what is known
     measures some on this machine, and the fastest is the answer; rows stay in measured/STUDY.
     """
-    from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
+    from launchwise.cli.recommend.recommending import answered, as_json_text, as_text
 
-    files = settings_files(configfile)
-    asked = Question(study, gpu, problem, top, files, least_gain)
+    asked = study, gpu, problem, settings_files(configfile), top, least_gain
     if measure is None:
-        found, spec = answered(asked, Path.cwd())
+        found, spec = answered(*asked)
     else:
         from launchwise.cli.recommend.measuring import measured_answer
 
-        found, spec = measured_answer(asked, measure, Path.cwd())
+        found, spec = measured_answer(*asked, evaluations=measure)
     if macros:
         from launchwise.exporting.cpp import macros_text
 
