@@ -111,21 +111,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
     """Problems of ``launchwise tune``, without the run."""
-    asked = Question(
-        workload=str(folder),
-        problem=words,
-        gpu="local",
-        device=None,
-        known=[],
-        evaluations=None,
-        minutes=None,
-        within=None,
-        every=False,
-        folder=None,
-        cores=1,
-        dry_run=True,
-    )
-    project = prepared(asked, "sm_90")
+    project = prepared(Question(str(folder), words, cores=1, dry_run=True), "sm_90")
     return problems_in(project.experiment.blocks_of("local", folder.name))
 
 

@@ -125,17 +125,13 @@ def _measure(
         device=device,
         known=[sweeps] if any(sweeps.glob(f"*/{name}")) else [],
         evaluations=evaluations,
-        minutes=None,
-        within=None,
-        every=False,
         folder=folder,
         cores=usable_cores(),
-        dry_run=False,
     )
     arch = arch_here(device, present)
     project = prepared(tuning, arch)
     try:
-        Stages(project, device, arch, tuning.cores, present, lambda _: advice).run()
+        Stages(project, device, arch, tuning.cores, present, advice).run()
     except Interrupted as stopped:
         message = f"{stopped}; run the same command again to resume"
         raise UserError(COMMAND, "--measure", message) from stopped

@@ -7,7 +7,7 @@ and those that are named.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,25 +31,16 @@ class Question:
 
     workload: str
     problem: Sequence[str]
-    gpu: str
-    device: str | None
-    known: Sequence[Path]
-    evaluations: int | None
-    minutes: float | None
-    within: float | None
-    every: bool
-    folder: Path | None
     cores: int
-    dry_run: bool
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """Strategy of a sweep as settings have it; empty where everything is measured."""
-
-    settings: Mapping[str, Any]
-    # Why a search was chosen, where nobody asked for one; empty otherwise.
-    why: str = ""
+    gpu: str = "local"
+    device: str | None = None
+    known: Sequence[Path] = ()
+    evaluations: int | None = None
+    minutes: float | None = None
+    within: float | None = None
+    every: bool = False
+    folder: Path | None = None
+    dry_run: bool = False
 
 
 def percent(text: str | None) -> float | None:
@@ -91,8 +82,11 @@ def is_search_asked(asked: Question) -> bool:
     return bool(names)
 
 
-def strategy_of(asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arch: str) -> Strategy:
-    """Strategy for a question.
+def strategy_of(
+    asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arch: str
+) -> tuple[dict[str, Any], str]:
+    """Strategy of a sweep as settings have it, empty where everything is measured; and why a
+    search was chosen, where nobody asked for one.
 
     Parameters
     ----------
@@ -102,18 +96,18 @@ def strategy_of(asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arc
         Architecture of the card, such as ``sm_90``; that of the slowest card where it is none.
     """
     if is_search_asked(asked):
-        return Strategy(_search(asked))
+        return _search(asked), ""
     if asked.every:
-        return Strategy({})
+        return {}, ""
     try:
         found = volume(spec, blocks, None)
     except UserError:
-        return Strategy(_search(asked), "too many configurations to list")
+        return _search(asked), "too many configurations to list"
     seconds = found.seconds(nominal_bandwidth_gbs(arch))
     if seconds <= LONGEST_S:
-        return Strategy({})
+        return {}, ""
     words = f"all {found.rows} configurations would take about {seconds / 60:.0f} min"
-    return Strategy(_search(asked), words)
+    return _search(asked), words
 
 
 def _search(asked: Question) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.problems import block_of
 from launchwise.cli.running import snakemake_line
-from launchwise.cli.tune.question import Question, Strategy, known_sweeps, strategy_of
+from launchwise.cli.tune.question import Question, known_sweeps, strategy_of
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
@@ -87,11 +87,14 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
         message = "was not written by launchwise tune: name another place with --folder"
         raise UserError(path, "", message)
     experiment = load_experiment(settings, [], folder.resolve())
-    strategy = strategy_of(asked, spec, experiment.blocks_of(asked.gpu, spec.workload), arch)
+    blocks = experiment.blocks_of(asked.gpu, spec.workload)
+    strategy, why = strategy_of(asked, spec, blocks, arch)
     known: dict[str, Path] = {}
-    if strategy.settings:
+    if strategy:
         known = known_sweeps(workload, spec, asked.gpu, asked.known)
-        _search_by(strategy, known, settings, spec.workload)
+        if known:
+            strategy["known"] = {name: str(each) for name, each in known.items()}
+        settings.setdefault("sweeps", {}).setdefault(spec.workload, {})["strategy"] = strategy
         experiment = load_experiment(settings, [], folder.resolve())
     if refusal is not None:
         raise refusal
@@ -100,15 +103,7 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)
     record_version(folder / RECORD)
-    return Project(folder, spec, asked.gpu, experiment, [*known], strategy.why)
-
-
-def _search_by(
-    strategy: Strategy, known: Mapping[str, Path], settings: dict[str, Any], workload: str
-) -> None:
-    known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
-    sweep = settings.setdefault("sweeps", {}).setdefault(workload, {})
-    sweep["strategy"] = {**strategy.settings, **known_to}
+    return Project(folder, spec, asked.gpu, experiment, [*known], why)
 
 
 def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
