@@ -6,7 +6,7 @@ from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
-from launchwise.workflow.contests import BLIND_FILES, Contests
+from launchwise.workflow.contests import BLIND_FILES, Contests, recorded_workloads
 from launchwise.workflow.folders import record_version
 from launchwise.workflow.interpreter import name_in_one_word
 from launchwise.workflow.plan import (
@@ -22,7 +22,6 @@ from launchwise.workflow.plan import (
     sources,
     start,
 )
-from launchwise.workflow.recorded import Recorded
 from launchwise.workflow.reported import Reported
 from launchwise.workflow.studies import Studies, profiles
 from launchwise.workflow.submission import check_submission
@@ -60,7 +59,7 @@ cluster = Cluster(experiment, values.archs)
 sweeps = Sweeps(values, cluster, CORES)
 studies = Studies(values, CORES)
 contests = Contests(values, cluster)
-recorded = Recorded(values, studies, contests)
+recorded = recorded_workloads(values, studies, contests)
 reported = Reported(values, studies, contests)
 tell_missing_records(workflow)
 

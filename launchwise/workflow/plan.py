@@ -201,11 +201,6 @@ def described_cards(settings: Settings) -> dict[str, str]:
     }
 
 
-def host_links(settings: Settings) -> dict[str, float | None]:
-    """Copy rate between host and every datasheet-only GPU, 1e9 B/s; None where it is unknown."""
-    return {name: gpu.host_gbs for name, gpu in settings.gpus.items() if gpu.source == "described"}
-
-
 def recorded_folders(experiment: Experiment) -> dict[str, str]:
     """Paths of the sweeps of every recorded GPU."""
     return {
