@@ -16,8 +16,7 @@ from launchwise.cli.app import main
 from launchwise.cli.check.compiling import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
 from launchwise.cli.problems import problem_of
-from launchwise.cli.tune.question import Question
-from launchwise.cli.tune.tuning import prepared
+from launchwise.cli.tune.tuning import Question, prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.loading import load_workload

@@ -39,7 +39,7 @@ def check(
     from launchwise.base.errors import UserError
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.check.cpu_process import CpuProcess
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
 
     folder = workload_folder(workload)
     if problem and not cpu:

@@ -144,7 +144,7 @@ def import_shipped(
     Writes usual.yaml beside spec.yaml. What is measured, compared and recommended from then on is
     compared with them.
     """
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
     from launchwise.importing.shipped import import_shipped as imported
     from launchwise.workloads.spec import load_spec
     from launchwise.workloads.usual import USUAL_FILE
@@ -170,7 +170,7 @@ def export_sweep(
     ] = None,
 ) -> None:
     """Write the rows of a sweep in the format of another tuner, with every digit of its times."""
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
     from launchwise.importing.command import export_sweep as export
 
     export(sweep, workload_folder(workload), output, format_.value, problem or ())

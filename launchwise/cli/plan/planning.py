@@ -16,9 +16,14 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.plan.candidates import Candidate, candidates_on, lean, trained_on
-from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
+from launchwise.cli.studies import (
+    find_profile,
+    gpu_named,
+    read_experiment,
+    study_domain,
+    sweep_file,
+)
 from launchwise.experiment.discovery import STUDY_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
@@ -67,7 +72,7 @@ def planned(study: str, minutes: float, named: Sequence[str], files: Sequence[Pa
     minutes
         Time to measure, on all GPUs together.
     named
-        Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
+        Names (see :mod:`launchwise.cli.studies`); every live GPU of the study if there are none.
     files
         Settings; each file overrides those before it.
 

@@ -13,9 +13,8 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.problems import named, problem_of
-from launchwise.cli.studies import find_profile, read_experiment, study_named, sweep_file
+from launchwise.cli.studies import find_profile, gpu_named, read_experiment, study_named, sweep_file
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class

@@ -14,13 +14,11 @@ from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
-from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.problems import problem_of
-from launchwise.cli.products import known_gpus
-from launchwise.cli.recommend.recommending import COMMAND, loaded
-from launchwise.cli.studies import read_experiment
-from launchwise.cli.tune.question import Question as Tuning
+from launchwise.cli.recommend.recommending import COMMAND, known_gpus, loaded
+from launchwise.cli.studies import gpu_named, read_experiment
 from launchwise.cli.tune.stages import Advice, Stages
+from launchwise.cli.tune.tuning import Question as Tuning
 from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel

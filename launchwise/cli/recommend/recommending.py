@@ -9,20 +9,60 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.problems import named, problem_of
-from launchwise.cli.products import RECOMMEND, known_gpus, load_final
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.studies import (
+    find_profile,
+    gpu_named,
+    read_experiment,
+    study_domain,
+    study_named,
+)
 from launchwise.experiment.experiment import Experiment
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
-from launchwise.learning.final import Final
+from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.splits import Case
+from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import Spec
 
-COMMAND = RECOMMEND
+FINAL = Path("results", "final")
+COMMAND = "recommend"
+
+
+def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> list[str]:
+    """GPUs that a study's product learnt from.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, or no product of it.
+    """
+    study_named(study, experiment, command)
+    path = experiment.root / FINAL / study / FACTS_FILE
+    if not path.is_file():
+        message = f"is missing: make it with snakemake --cores all -- final_{study}"
+        raise UserError(path.parent.relative_to(experiment.root), "", message)
+    return list(read_product_facts(path)["gpus"])
+
+
+def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
+    """A study's product that answers for ``gpus`` besides those of its training rows.
+
+    Raises
+    ------
+    UserError
+        When a GPU is unknown, or the product is missing or damaged.
+    """
+    known = known_gpus(study, experiment)
+    named_by = dict.fromkeys([*known, *gpus], COMMAND)
+    named_by |= dict.fromkeys(known, str(FINAL / study / FACTS_FILE))
+    settings = experiment.studies[study]
+    spec = experiment.specs[settings.workload]
+    profiles = {gpu: find_profile(gpu, experiment, where) for gpu, where in named_by.items()}
+    domain = study_domain(settings, spec, profiles)
+    return read_final(experiment.root / FINAL / study, domain)
 
 
 def answered(
@@ -38,7 +78,7 @@ def answered(
     Parameters
     ----------
     gpu
-        See :mod:`launchwise.cli.gpu_names`; None for the only one that the study measured.
+        See :mod:`launchwise.cli.studies`; None for the only one that the study measured.
     words
         ``NAME=VALUE`` of the problem.
     files

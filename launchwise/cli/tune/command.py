@@ -80,8 +80,8 @@ def tune(
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
     from launchwise.base.parallel import usable_cores
-    from launchwise.cli.tune.question import Question, percent
     from launchwise.cli.tune.running import run
+    from launchwise.cli.tune.tuning import Question, percent
 
     asked = Question(
         workload=workload,
