@@ -13,8 +13,7 @@ from launchwise.learning.recommenders import (
     answering_model,
     members_of,
 )
-from launchwise.workflow.code import Code
-from launchwise.workflow.plan import model_source, run_time_tables
+from launchwise.workflow.plan import Code, model_source, run_time_tables
 from launchwise.workflow.values import Plain, Values
 
 MANY_FOLDS = 6

@@ -17,7 +17,7 @@ from launchwise.learning.design.landscapes import Distances
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, case_numbers, cases_in
 from launchwise.tables.rows import matches
-from launchwise.workflow.estimate import PASSES_PER_ROW, SECONDS_PER_ROW
+from launchwise.workflow.cluster import PASSES_PER_ROW, SECONDS_PER_ROW
 from launchwise.workloads.space import (
     CONSTRAINTS,
     ONLY,
@@ -47,7 +47,7 @@ class RowTime:
 
     @classmethod
     def estimated(cls, bandwidth_gbs: float) -> Self:
-        """As :mod:`launchwise.workflow.estimate` has it, of a memory bandwidth (1e9 B/s)."""
+        """As :mod:`launchwise.workflow.cluster` has it, of a memory bandwidth (1e9 B/s)."""
         return cls(SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9))
 
     @classmethod

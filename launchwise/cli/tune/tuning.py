@@ -28,7 +28,7 @@ from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import STATED_PERCENT, ProblemBlock
-from launchwise.workflow.estimate import nominal_bandwidth_gbs, volume
+from launchwise.workflow.cluster import nominal_bandwidth_gbs, volume
 from launchwise.workflow.folders import RECORD, check_version, record_version
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
