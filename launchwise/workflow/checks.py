@@ -128,7 +128,6 @@ def _check_recorded(experiment: Experiment) -> None:
 
 
 def _check_extended(experiment: Experiment) -> None:
-    """Check that extended GPUs have a recorded profile and some recorded sweep."""
     for name, folder in extended_folders(experiment).items():
         if not Path(folder, "profile.json").is_file():
             raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
@@ -157,7 +156,6 @@ def _check_described(experiment: Experiment) -> None:
 
 
 def _check_published(experiment: Experiment) -> None:
-    """Check the published tables of the studies, and what their run times mean."""
     table: dict[str, Datasheet] = {}
     for name, study in experiment.studies.items():
         folder = experiment.study_folders[name]
@@ -168,7 +166,6 @@ def _check_published(experiment: Experiment) -> None:
 
 
 def _check_guesses(experiment: Experiment) -> None:
-    """Check that the model of guesses exists and is not trained on the sweep itself."""
     for workload, sweep in experiment.sweeps.items():
         guesses, key = sweep.strategy.guesses, f"sweeps.{workload}.strategy.guesses.model"
         measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
@@ -212,7 +209,6 @@ def check_models(experiment: Experiment) -> None:
 
 
 def _check_models_of(experiment: Experiment, name: str) -> None:
-    """Check the models that a study names, also those that take part with a setting alone."""
     study = experiment.studies[name]
     key, folder = f"studies.{name}", experiment.folders[study.workload]
     allowed = kinds(folder)

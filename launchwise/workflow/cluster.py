@@ -145,7 +145,6 @@ ASKED = {
 
 
 def _plain(defaults: Mapping[str, Any], resource: str) -> str | None:
-    """A default resource of the profile that is a plain text."""
     if resource not in defaults:
         return None
     raw = str(getattr(defaults[resource], "raw", defaults[resource]))

@@ -120,7 +120,6 @@ def _environment(python: Path) -> tuple[Path, Path]:
 
 
 def _linked(link: Path, environment: Path) -> bool:
-    """Whether a link leads to the environment, made now if need be."""
     with contextlib.suppress(OSError):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(environment)

@@ -256,7 +256,6 @@ class Studies:
         return {**self._values.models[study][model], "title": model}
 
     def _kinds(self, study: str, model: str) -> list[str]:
-        """Kinds that a model runs: its own, and those of its members."""
         models = self._values.models[study]
         entry = models[model]
         if entry["kind"] != COMMITTEE:
@@ -272,7 +271,6 @@ class Studies:
         return any(kind in BY_COST for kind in self._kinds(study, model))
 
     def _blamed(self, study: str, model: str) -> list[str]:
-        """File that holds the hyper-parameters of a study's model, and their key there."""
         own = model in self._experiment.studies[study].own_models
         entry = f"studies.{study}.own_models.{model}" if own else f"models.{model}"
         return self._experiment.holder(f"{entry}.parameters")

@@ -155,7 +155,6 @@ class _Runs:
         return max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
 
     def _asked(self, job: Job, sizes: str) -> tuple[str, str]:
-        """Status of a run, and what is said of it."""
         run, builds = job
         for build in builds:
             try:

@@ -24,79 +24,72 @@ class FailOn(StrEnum):
     none = "none"
 
 
-Old = Annotated[
-    str,
-    typer.Argument(
-        metavar="OLD",
-        help=(
-            "results/ of a checkout, a folder with GPU/WORKLOAD.parquet, the folder of a GPU, "
-            "a Parquet file, or git:COMMIT (its data/recorded) or git:COMMIT:FOLDER."
-        ),
-    ),
-]
-Threshold = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT", min=0, max=1000, help="Least difference of medians that counts."
-    ),
-]
-Confidence = Annotated[
-    float,
-    typer.Option(metavar="PERCENT", min=50, max=99.9999, help="Level of the intervals of ratios."),
-]
-Gpu = Annotated[
-    list[str] | None,
-    typer.Option(metavar="OLD=NEW", help="GPUs to compare under different names."),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(metavar="WORKLOAD", help="Workloads to compare.", show_default="all"),
-]
-Workloads = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="A workload, or a folder of some, beside kernels/ and data/public/workloads.",
-    ),
-]
-Failures = Annotated[
-    list[FailOn] | None,
-    typer.Option(
-        metavar="WHAT",
-        help="Exit code 1 for: slower, stopped, broken, stale, gone; or none.",
-        show_default="slower, stopped, broken",
-    ),
-]
-Allow = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT",
-        min=0,
-        max=100,
-        help="Share of a sweep's matched rows that may be slower or stopped.",
-    ),
-]
-Top = Annotated[int, typer.Option(metavar="N", min=0, help="Most rows or problems in a list.")]
-JsonFile = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="Write everything as JSON; - prints it."),
-]
-CsvFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write every row as CSV.")]
-
-
 def compare(
-    old: Old,
+    old: Annotated[
+        str,
+        typer.Argument(
+            metavar="OLD",
+            help=(
+                "results/ of a checkout, a folder with GPU/WORKLOAD.parquet, the folder of a GPU, "
+                "a Parquet file, or git:COMMIT (its data/recorded) or git:COMMIT:FOLDER."
+            ),
+        ),
+    ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The same, to compare with.")],
-    threshold: Threshold = 2,
-    confidence: Confidence = 99,
-    gpu: Gpu = None,
-    only: Only = None,
-    workloads: Workloads = None,
-    fail_on: Failures = None,
-    allow: Allow = 0,
-    top: Top = 5,
-    json_: JsonFile = None,
-    csv: CsvFile = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT", min=0, max=1000, help="Least difference of medians that counts."
+        ),
+    ] = 2,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT", min=50, max=99.9999, help="Level of the intervals of ratios."
+        ),
+    ] = 99,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OLD=NEW", help="GPUs to compare under different names."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORKLOAD", help="Workloads to compare.", show_default="all"),
+    ] = None,
+    workloads: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A workload, or a folder of some, beside kernels/ and data/public/workloads.",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Exit code 1 for: slower, stopped, broken, stale, gone; or none.",
+            show_default="slower, stopped, broken",
+        ),
+    ] = None,
+    allow: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT",
+            min=0,
+            max=100,
+            help="Share of a sweep's matched rows that may be slower or stopped.",
+        ),
+    ] = 0,
+    top: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Most rows or problems in a list.")
+    ] = 5,
+    json_: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write everything as JSON; - prints it."),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every row as CSV.")
+    ] = None,
 ) -> None:
     """Compare two sets of sweeps: rows that are faster, slower, new, gone or broken, stale answers.
 

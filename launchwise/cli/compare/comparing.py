@@ -55,7 +55,6 @@ def compared_as_named(
 
 
 def _gpus(words: Sequence[str]) -> dict[str, str]:
-    """GPU of OLD to that of NEW, from words ``OLD=NEW``."""
     found: dict[str, str] = {}
     for word in words:
         old, sign, new = word.partition("=")
@@ -171,7 +170,6 @@ def _line(title: str, text: str) -> str:
 def _list(
     title: str, rows: pd.DataFrame, top: int, line: Callable[[Mapping[Any, Any]], str]
 ) -> Iterator[str]:
-    """One line per row, the first with a title; how many are left out."""
     for place, row in enumerate(rows.head(top).to_dict("records")):
         yield _line("" if place else title, line(row))
     if len(rows) > top > 0:

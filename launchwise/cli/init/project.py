@@ -89,7 +89,6 @@ def begin(folder: Path, studies: bool) -> list[str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file or a folder, without what Python has compiled."""
     if source.is_file():
         write_bytes(target, source.read_bytes())
         return

@@ -178,7 +178,6 @@ def declared_ranges(study: Study, spec: Spec) -> Blind:
 
 
 def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
-    """Rows of the study's problems on every GPU that has been measured."""
     asked = experiment.studies[study]
     spec = experiment.specs[asked.workload]
     columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]

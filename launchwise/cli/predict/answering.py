@@ -158,7 +158,6 @@ def as_text(found: Mapping[str, Any]) -> str:
 
 
 def _rows(choices: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Aligned rows of a predictor's choices, below their head."""
     shown = [("ms", "x baseline", "bound by", "configuration")]
     for one in choices:
         speedup = wording.fixed(one["speedup_over_baseline"], 2)

@@ -9,25 +9,16 @@ import typer
 
 from launchwise.cli.options import ConfigFiles, Cores, settings_files
 
-Studies = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[STUDY...]",
-        help="Studies of the settings. Left out: every study with a product.",
-        show_default=False,
-    ),
-]
-Junit = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
-    ),
-]
-
 
 def recheck(
-    studies: Studies = None,
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY...]",
+            help="Studies of the settings. Left out: every study with a product.",
+            show_default=False,
+        ),
+    ] = None,
     gpu: Annotated[
         str | None,
         typer.Option(
@@ -46,7 +37,13 @@ def recheck(
     cores: Cores = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
-    junit: Junit = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
+        ),
+    ] = None,
 ) -> None:
     """Compare default and recommendation again, in pairs, on this machine's GPU.
 

@@ -222,7 +222,6 @@ def _ratio(row: pd.Series, name: str) -> str:
 
 
 def _changes(table: pd.DataFrame) -> list[str]:
-    """Conditions that differ from those of the earlier rows."""
     lines = []
     for name in RECHECK_ORIGIN:
         pairs: dict[tuple[Any, Any], None] = dict.fromkeys(

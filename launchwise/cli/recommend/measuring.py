@@ -110,7 +110,6 @@ def _measure(
     final: Final,
     present: list[Card],
 ) -> Path:
-    """Measure; returns the sweep with the rows."""
     sweeps = Path.cwd() / "results" / "sweeps"
     name = f"{final.spec.workload}.parquet"
     # Where only some of the machine's cards are meant, the first of them tells the others apart.

@@ -95,7 +95,6 @@ def _began(sweeps: int) -> str:
 
 
 def _outcome(status: str, outcome: Mapping[str, Any], spec: Spec) -> str:
-    """Most frequent reason of a status and a configuration that has it."""
     count, alike = outcome["count"], outcome["alike"]
     of = f"{alike} of {count}" if alike < count else str(count)
     why = f": {outcome['reason']}" if outcome["reason"] else ""

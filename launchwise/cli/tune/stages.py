@@ -321,7 +321,6 @@ class Stages:
         )
 
     def _write_tables(self, fingerprint: str) -> None:
-        """Write the tables of the shard and of its sweep, and the answers."""
         from launchwise.measuring.extension import gather
         from launchwise.measuring.journal import counted_rows, read_notes
         from launchwise.measuring.visit import Measured, write_shard

@@ -323,7 +323,6 @@ def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
 
 
 def _asks_for_energy(workload: Path) -> bool:
-    """Whether the workload's own ``sweep.yaml`` sets how energy is measured."""
     path = workload / SWEEP_FILE
     raw = read_yaml(path) if path.is_file() else None
     return isinstance(raw, Mapping) and "energy_ms" in raw
