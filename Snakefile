@@ -21,7 +21,7 @@ from launchwise.workflow.plan import (
     sources,
 )
 from launchwise.workflow.targets import Reported
-from launchwise.workflow.studies import Studies, profiles
+from launchwise.workflow.studies import Studies, present, profiles
 from launchwise.workflow.telling import check_submission
 from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import targets

@@ -36,7 +36,7 @@ for workload, wanted in recorded.items():
             f"data_{workload}"
         input:
             spec=ancient(f"{FOLDERS[workload]}/spec.yaml"),
-            usual=studies.usual_of(FOLDERS[workload]),
+            usual=present(f"{FOLDERS[workload]}/usual.yaml"),
             recorded=wanted.sources(),
             profiles=profiles(wanted.tested()),
         output:

@@ -47,7 +47,7 @@ def check(
     steps = []
     with ExitStack() as stack:
         # It loads its libraries while this process loads its own.
-        process = stack.enter_context(CpuProcess()) if cpu else None
+        process = stack.enter_context(CpuProcess(folder)) if cpu else None
         from launchwise.cli.check.checking import checked
         from launchwise.cli.check.steps import LEFT_OUT, summary, verdict
 

@@ -13,9 +13,8 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.parallel import usable_cores
-from launchwise.cli.check.cases import MEMORY_BYTES, Cases, Planned
+from launchwise.cli.check.cases import Cases, Planned
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
-from launchwise.cli.check.small_problems import SEED
 from launchwise.cli.check.steps import FAILED, LEFT_OUT, OK, Step
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
@@ -74,7 +73,6 @@ def run_on_cpu(
         When the spec or the workload's own code is wrong.
     """
     until = time.monotonic() + TOTAL_S
-    process.open(folder, 4 * MEMORY_BYTES, SEED)
     cases = Cases(spec, gpu)
     cases.plan(listed, given)
     yield from (Step("cpu", LEFT_OUT, f"{name}: {why}") for name, why in cases.left_out)
