@@ -152,13 +152,7 @@ def _plain(defaults: Mapping[str, Any], resource: str) -> str | None:
 
 
 class Cluster:
-    """Resources of an experiment's jobs on a cluster.
-
-    Parameters
-    ----------
-    archs
-        Architecture of every live GPU.
-    """
+    """Resources of an experiment's jobs; ``archs`` holds the architecture of every live GPU."""
 
     def __init__(self, experiment: Experiment, archs: Mapping[str, str]) -> None:
         self._experiment = experiment

@@ -21,13 +21,7 @@ MANY_FOLDS = 6
 
 
 class Studies:
-    """Studies of an experiment.
-
-    Parameters
-    ----------
-    cores
-        Value of ``--cores``.
-    """
+    """Studies of an experiment; ``cores`` is the value of ``--cores``."""
 
     def __init__(self, values: Values, cores: int) -> None:
         self._values, self._cores = values, cores

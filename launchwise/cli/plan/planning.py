@@ -65,16 +65,7 @@ class Plan:
 
 
 def planned(study: str, minutes: float, named: Sequence[str], files: Sequence[Path]) -> Plan:
-    """Plan for the project in this folder.
-
-    Parameters
-    ----------
-    minutes
-        Time to measure, on all GPUs together.
-    named
-        Names (see :mod:`launchwise.cli.studies`); every live GPU of the study if there are none.
-    files
-        Settings; each file overrides those before it.
+    """Plan for the project in this folder; ``named`` are GPUs, ``files`` settings.
 
     Raises
     ------

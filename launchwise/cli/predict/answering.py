@@ -41,20 +41,8 @@ def answer(
 ) -> dict[str, Any]:
     """Predictions for the project in this folder, as ``--json`` prints them.
 
-    Parameters
-    ----------
-    study
-        Its workload and its candidates.
-    gpu
-        GPU of the settings, card of ``data/cards.csv``, or name of a device.
-    words
-        ``NAME=VALUE`` of the problem.
-    files
-        Settings; each file overrides those before it.
-    top
-        Number of configurations.
-    learnt
-        Whether trees that are fitted to the study's sweeps predict as well.
+    Parameters are those of :func:`launchwise.cli.predict.command.predict`; ``words`` are
+    ``NAME=VALUE`` of the problem, ``files`` settings.
 
     Raises
     ------

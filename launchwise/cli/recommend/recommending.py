@@ -75,18 +75,8 @@ def answered(
 ) -> tuple[Answer, Spec]:
     """Answer of the product that lies in this folder, and its workload.
 
-    Parameters
-    ----------
-    gpu
-        See :mod:`launchwise.cli.studies`; None for the only one that the study measured.
-    words
-        ``NAME=VALUE`` of the problem.
-    files
-        Settings; each file overrides those before it.
-    top
-        Number of configurations.
-    least_gain
-        Gain that must be sure; None for that of the settings.
+    Parameters are those of :func:`launchwise.cli.recommend.command.recommend`; ``words`` are
+    ``NAME=VALUE`` of the problem, ``files`` settings.
 
     Raises
     ------

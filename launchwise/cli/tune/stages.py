@@ -110,49 +110,34 @@ class Advice:
     expected: list[tuple[list[Value], float | None]]
 
 
+@dataclass
 class Stages:
-    """Stages of one workload on one card of this machine.
+    """Stages of one workload on one card of this machine."""
 
-    Parameters
-    ----------
-    device
-        Part of the card's name, where that matters.
-    arch
-        Architecture of the card.
-    cores
-        Runs of nvcc at a time.
-    present
-        Cards of this machine.
-    advice
-        What a search knows besides; nothing when left out.
-    """
+    project: Project
+    # Part of the card's name, where that matters.
+    device: str | None
+    # Architecture of the card.
+    arch: str
+    # Runs of nvcc at a time.
+    cores: int
+    # Cards of this machine.
+    present: list[Card]
+    # What a search knows besides.
+    advice: Advice | None = None
 
-    def __init__(
-        self,
-        project: Project,
-        device: str | None,
-        arch: str,
-        cores: int,
-        present: list[Card],
-        advice: Advice | None = None,
-    ) -> None:
-        self._project = project
-        self._device = device
-        self._arch = arch
-        self._cores = cores
-        self._present = present
-        self._advice = advice
-        self._gpu = project.gpu
-        self._spec = project.spec
-        self._folder = project.experiment.folders[project.spec.workload]
+    def __post_init__(self) -> None:
+        experiment = self.project.experiment
+        self._gpu, self._spec = self.project.gpu, self.project.spec
         workload = self._spec.workload
-        self._others = prior_extended(project.experiment, self._gpu, workload)
-        self._files = Files(project.folder, workload, self._gpu, arch)
-        sweep = project.experiment.sweeps[workload]
+        self._folder = experiment.folders[workload]
+        self._others = prior_extended(experiment, self._gpu, workload)
+        self._files = Files(self.project.folder, workload, self._gpu, self.arch)
+        sweep = experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
-        self._problems = project.experiment.problems_of(self._gpu, workload)
-        self._blocks = project.experiment.blocks_of(self._gpu, workload)
+        self._problems = experiment.problems_of(self._gpu, workload)
+        self._blocks = experiment.blocks_of(self._gpu, workload)
         self._toolkit = nvcc_release()
 
     def run(self) -> bool:
@@ -166,7 +151,7 @@ class Stages:
             After SIGTERM or SIGINT: the journal is whole.
         """
         files = self._files
-        own = [self._project.folder / name for name in (SETTINGS, RECORD)]
+        own = [self.project.folder / name for name in (SETTINGS, RECORD)]
         known = [Path(each["path"]) for each in self._others]
         inputs = [*own, *known, *deciding_files(self._folder)]
         # Every visit adds to the journal, also one that measures nothing.
@@ -184,9 +169,9 @@ class Stages:
         """Fingerprint of the sweep; all rows are in the journal."""
         kernels, compiling = self._kernels(stack)
         prior = self._prior(stack) if self._others else None
-        wanted = f"{self._device or 'a card'} of {self._arch}"
-        fits = selects(self._arch, self._device)
-        card = stack.enter_context(free_card(self._gpu, fits, wanted, present=self._present))
+        wanted = f"{self.device or 'a card'} of {self.arch}"
+        fits = selects(self.arch, self.device)
+        card = stack.enter_context(free_card(self._gpu, fits, wanted, present=self.present))
         started: list[MeasuringProcess] = []
 
         def process() -> MeasuringProcess:
@@ -220,26 +205,24 @@ class Stages:
                 bundle = Bundle(path)
                 whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}
                 # Since then the compiler of a source may have been installed.
-                whole = whole and bundle.left_out.keys() <= left_out(builds, self._arch).keys()
+                whole = whole and bundle.left_out.keys() <= left_out(builds, self.arch).keys()
                 if bundle.fingerprint == made_of and whole:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
         # Without a bundle Snakemake would compile.
         parts = stack.enter_context(
-            Alongside(self._folder, self._spec, builds, self._arch, self._cores, at_once=True)
+            Alongside(self._folder, self._spec, builds, self.arch, self.cores, at_once=True)
         )
         return JobKernels(parts, self._toolkit, parts.compiler.fingerprint), parts
 
     def _known_profile(self, card: Card) -> GpuProfile | None:
         """The profile that is there, if it is one of such a card and says enough."""
         path = self._files.profile
-        if not path.is_file():
-            return None
         try:
             found = read_profile(path, self._gpu)
         except UserError:
             return None
         same = (found.device_name, found.arch) == (card.device_name, card.arch)
-        enough = not found.has_attributes_alone or not self._project.experiment.studies
+        enough = not found.has_attributes_alone or not self.project.experiment.studies
         whole = found.sms == found.whole_card_sms
         return found if same and enough and whole and found.driver == card.driver else None
 
@@ -252,13 +235,13 @@ class Stages:
             When the machine cannot measure: every missing item.
         """
         try:
-            if self._project.experiment.studies:
+            if self.project.experiment.studies:
                 return kept_or_measured_profile(self._gpu, card, None)
             known = process().attributes(self._folder, None)
         except UserError as error:
             from launchwise.measuring.ready import check_machine
 
-            _, missing = check_machine(self._arch, self._device)
+            _, missing = check_machine(self.arch, self.device)
             if not missing:
                 raise
             message = f"{socket.gethostname()} cannot measure on this GPU: {'; '.join(missing)}"
@@ -300,13 +283,13 @@ class Stages:
         kernels: JobKernels,
         prior: Callable[[Problem], Prior] | None,
     ) -> Shard:
-        advice = self._advice
+        advice = self.advice
         return Shard(
             spec=compilable(self._spec, kernels.parts.left_out),
             folder=self._folder,
             problems=list(self._problems),
             method=self._method,
-            seed=self._project.experiment.settings.seed,
+            seed=self.project.experiment.settings.seed,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels=labels_of(self._spec, profile, card, kernels.toolkit),
             parts=kernels.parts,
