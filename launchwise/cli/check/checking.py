@@ -120,11 +120,11 @@ def checked(
     """
     spec = load_spec(folder)
     given = problems_of(spec, words, "check") if words else None
-    listed = yield from _of_files(folder, spec)
+    known, listed = yield from _of_files(folder, spec)
     workload = load_workload(folder, spec)
     gpu = gpu_of_architecture(arch)
     try:
-        builds = chosen_builds(spec, workload, corners.corner_problems(spec), gpu)
+        builds = chosen_builds(spec, workload, known, gpu)
     except UserError:
         raise
     except Exception as error:
@@ -151,8 +151,10 @@ def checked(
         raise missing
 
 
-def _of_files(folder: Path, spec: Spec) -> Generator[Step, None, list[Problem] | None]:
-    """Steps that read files alone; gives the problems of ``sweep.yaml``, None without one."""
+def _of_files(
+    folder: Path, spec: Spec
+) -> Generator[Step, None, tuple[list[Problem], list[Problem] | None]]:
+    """Steps that read files alone; gives corner problems, and those of ``sweep.yaml`` if any."""
     check_signatures(folder, spec)
     variants = f"{len(spec.variants)} variant{'s' * (len(spec.variants) > 1)}"
     yield Step("spec", OK, f"{variants}, {spec.size} configurations, constraints aside")
@@ -175,7 +177,7 @@ def _of_files(folder: Path, spec: Spec) -> Generator[Step, None, list[Problem] |
         studies = find_studies({spec.workload: folder}) or derived_study(spec, listed)
         more = f"; no study: {TOO_FEW}" if spec.arguments and not studies else ""
         yield Step("sweep", OK, whole + more)
-    return listed
+    return known, listed
 
 
 def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:

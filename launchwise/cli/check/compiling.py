@@ -25,19 +25,11 @@ from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_archi
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
-CODE = [
-    ROOT / "launchwise" / name
-    for name in (
-        *("measuring/bundle.py", "measuring/compile.py", "measuring/openmp.py"),
-        *("measuring/triton_child.py", "measuring/triton_compiler.py"),
-        *("workloads/triton_functions.py", "workloads/builds.py", "workloads/sources.py"),
-    )
-]
-"""Files that decide what nvcc is asked."""
+CODE = ("measuring/*.py", "workloads/*.py")
+"""Files of the library that decide what nvcc is asked."""
 
 CHECK = "check"
 """What builds are of that compare outputs."""
-
 
 MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""
@@ -140,7 +132,7 @@ def _shared_bytes(bundle: Bundle) -> dict[str, int]:
 
 def _kept(folder: Path, builds: Mapping[Build, str], arch: str, missing: Mapping[str, str]) -> Path:
     """Where the outcome of these sources, builds, compiler and code is kept."""
-    code = digest_files(CODE)
+    code = digest_files(path for each in CODE for path in (ROOT / "launchwise").glob(each))
     sources = fingerprint(folder, nvcc_release())
     keys = sorted(build.key for build in builds)
     asked = [sources, str(folder), arch, code, keys, missing, "shared_bytes"]
