@@ -98,7 +98,10 @@ def name_in_one_word() -> None:
     """
     if is_one_word(sys.executable):
         return
-    environment, inside = _environment(Path(sys.executable))
+    # One folder above that of the interpreter: there Python looks for its packages by the path
+    # that it is called by.
+    python = Path(sys.executable).absolute()
+    environment = python.parents[1]
     link = user_cache() / "environments" / digest(str(environment))
     if not is_one_word(link) or not _linked(link, environment):
         folder = tempfile.TemporaryDirectory(prefix="launchwise-")
@@ -106,17 +109,7 @@ def name_in_one_word() -> None:
         link = Path(folder.name, "environment")
         if not is_one_word(link) or not _linked(link, environment):
             return
-    sys.executable = str(link / inside)
-
-
-def _environment(python: Path) -> tuple[Path, Path]:
-    """Folder of the environment of an interpreter, and the interpreter's path inside.
-
-    The environment is one folder above that of the interpreter: there Python looks for its packages
-    by the path that it is called by.
-    """
-    above = python.absolute().parents[1]
-    return above, python.absolute().relative_to(above)
+    sys.executable = str(link / python.relative_to(environment))
 
 
 def _linked(link: Path, environment: Path) -> bool:

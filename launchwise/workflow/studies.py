@@ -200,7 +200,7 @@ class Studies:
         """Model to what decides how it is fitted, beside the training rows."""
         return {
             model: {
-                "entry": self._untitled(study, model),
+                "entry": {**entry, "title": model},
                 "blamed": self._blamed(study, model) if entry["parameters"] else None,
                 "spec": self._values.specs[self._values.workload(study)],
                 # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
@@ -228,9 +228,6 @@ class Studies:
             size = sum(path.stat().st_size for path in files if path.is_file())
             found[study] = size * len(self._values.models[study])
         return found
-
-    def _untitled(self, study: str, model: str) -> Plain:
-        return {**self._values.models[study][model], "title": model}
 
     def _kinds(self, study: str, model: str) -> list[str]:
         models = self._values.models[study]

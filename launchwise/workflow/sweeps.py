@@ -70,12 +70,12 @@ def _prior(
 
 
 def _not_of_amd(sweeps: dict[str, Path]) -> dict[str, Path]:
-    return {name: path for name, path in sweeps.items() if not _is_of_amd(path.parent)}
-
-
-def _is_of_amd(folder: Path) -> bool:
-    path = folder / "profile.json"
-    return path.is_file() and read_profile(path).arch.startswith("gfx")
+    profiles = {name: path.parent / "profile.json" for name, path in sweeps.items()}
+    return {
+        name: sweeps[name]
+        for name, path in profiles.items()
+        if not path.is_file() or not read_profile(path).arch.startswith("gfx")
+    }
 
 
 @cache

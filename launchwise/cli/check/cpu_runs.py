@@ -137,7 +137,9 @@ class _Runs:
         try:
             return self._asked(job, sizes)
         except Died as death:
-            is_little = self._is_little(run)
+            # So little work that every right kernel of g++ ends in time.
+            items, needed = self._small.size(run.problem)
+            is_little = max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
             is_slow = self._spec.variants[variant].is_triton and variant in self._ended
             if isinstance(death, Silent) and (run.wide or is_slow or not is_little):
                 if not run.wide:
@@ -146,11 +148,6 @@ class _Runs:
                 return LEFT_OUT, f"{death}: too much work for the CPU device"
             self._deaths += 1
             return FAILED, str(death)
-
-    def _is_little(self, run: Planned) -> bool:
-        """Whether a problem is so little work that every right kernel of g++ ends in time."""
-        items, needed = self._small.size(run.problem)
-        return max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
 
     def _asked(self, job: Job, sizes: str) -> tuple[str, str]:
         run, builds = job

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
-_CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")
+_CEIL_DIV = re.compile(r"ceil_div\(\s*([^,()]+?)\s*, \s*([^,()]+?)\s*\)")
 
 
 def hint(
@@ -41,7 +41,8 @@ def hint(
         return f"; shared_bytes of variants.{configuration['variant']} sets them"
     if "beyond the end of a buffer" in reason:
         names = {**UNKNOWN_GPU, **problem, **configuration}
-        for length, block in _divisions(spec, str(configuration["variant"])):
+        grids = itertools.chain(*spec.variants[str(configuration["variant"])].grids)
+        for length, block in _CEIL_DIV.findall(" ".join(grids)):
             try:
                 size, side = (int(spec.value(text, names)) for text in (length, block))
             except ValueError:
@@ -73,11 +74,6 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
         known = "Triton's interpreter does not compute in bfloat16"
         return f"{known}: check another type, or cast to float32 in the kernel"
     return ""
-
-
-def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
-    for text in itertools.chain(*spec.variants[variant].grids):
-        yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))
 
 
 ROUNDS = len(ORDERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,46 +36,32 @@ FEWEST_PROBLEMS = 3
 """Measured problems below which the time is estimated from the GPU's bandwidth alone."""
 
 
-@dataclass(frozen=True)
-class RowTime:
-    """Time per row: a part of its own, and one per byte of the problem."""
+def row_time(rows: pd.DataFrame | None, spec: Spec, bandwidth_gbs: float) -> tuple[float, float]:
+    """Time per row, s, and per byte of its problem, s/B.
 
-    # The first, s.
-    seconds: float
-    # The second, s/B.
-    per_byte: float
+    Least squares of the times between rows of a sweep; where it has few problems, estimated as
+    :mod:`launchwise.workflow.cluster` does from a memory bandwidth (1e9 B/s).
 
-    @classmethod
-    def estimated(cls, bandwidth_gbs: float) -> Self:
-        """As :mod:`launchwise.workflow.cluster` has it, of a memory bandwidth (1e9 B/s)."""
-        return cls(SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9))
-
-    @classmethod
-    def of_sweep(cls, rows: pd.DataFrame, spec: Spec, bandwidth_gbs: float) -> Self:
-        """Least squares of the times between rows of a sweep; estimated where it has few.
-
-        Parameters
-        ----------
-        rows
-            All rows of a GPU, failed ones included, with ``card`` and ``measured_at``.
-        """
-        if rows.empty:
-            return cls.estimated(bandwidth_gbs)
-        cases = cases_in(rows, spec)
-        totals = np.bincount(case_numbers(rows, spec), _seconds_before(rows), len(cases))
-        counts = np.bincount(case_numbers(rows, spec), minlength=len(cases))
-        if len(cases) < FEWEST_PROBLEMS or not totals.any():
-            return cls.estimated(bandwidth_gbs)
-        moved = np.array([_bytes(spec, case.problem) for case in cases])
-        # Per row, so that long problems do not drown short ones; bytes in units of their mean.
-        unit = moved.mean() or 1.0
-        terms = np.column_stack([np.ones(len(cases)), moved / unit])
-        (seconds, per_unit), _ = nnls(terms, totals / counts)
-        return cls(float(seconds), float(per_unit / unit))
-
-    def minutes(self, spec: Spec, problem: Problem, rows: int) -> float:
-        """Time of a problem with so many rows, min."""
-        return rows * (self.seconds + self.per_byte * _bytes(spec, problem)) / 60
+    Parameters
+    ----------
+    rows
+        All rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for none.
+    """
+    estimated = SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9)
+    cases = [] if rows is None or rows.empty else cases_in(rows, spec)
+    if rows is None or len(cases) < FEWEST_PROBLEMS:
+        return estimated
+    numbers = case_numbers(rows, spec)
+    totals = np.bincount(numbers, _seconds_before(rows), len(cases))
+    if not totals.any():
+        return estimated
+    moved = np.array([_bytes(spec, case.problem) for case in cases])
+    # Per row, so that long problems do not drown short ones; bytes in units of their mean.
+    unit = moved.mean() or 1.0
+    terms = np.column_stack([np.ones(len(cases)), moved / unit])
+    counts = np.bincount(numbers, minlength=len(cases))
+    (seconds, per_unit), _ = nnls(terms, totals / counts)
+    return float(seconds), float(per_unit / unit)
 
 
 def _bytes(spec: Spec, problem: Problem) -> float:
@@ -139,15 +125,14 @@ def candidates_on(
     if not asked:
         return []
     apart = Distances.over([*listed, *asked]).between(asked, listed).sum(axis=0)
-    measured = pd.DataFrame() if rows is None else rows
-    cost = RowTime.of_sweep(measured, spec, profile.memory_bandwidth_gbs)
+    seconds, per_byte = row_time(rows, spec, profile.memory_bandwidth_gbs)
     found = []
     for case, distances in zip(asked, apart, strict=True):
         nearest = listed[int(np.argmin(distances))].problem
         blocks, count = _measured_as(nearest, case, study, domain, experiment)
         if count:
-            minutes = max(cost.minutes(spec, case.problem, count), 1e-6)
-            found.append(Candidate(case, blocks, count, minutes))
+            minutes = count * (seconds + per_byte * _bytes(spec, case.problem)) / 60
+            found.append(Candidate(case, blocks, count, max(minutes, 1e-6)))
     return found
 
 

@@ -61,7 +61,8 @@ def recheck(
         from launchwise.base.storage import write_text
 
         write_text(junit, rechecking.as_junit(found))
-    if any(each.is_stale for each in found):
+    verdicts = {verdict for each in found for verdict in each.table["verdict"]}
+    if "stale" in verdicts:
         raise typer.Exit(1)
-    if not any(each.is_known for each in found):
+    if verdicts <= {"unknown"}:
         raise typer.Exit(rechecking.NOT_MEASURED)

@@ -46,16 +46,6 @@ class Rechecked:
     # As :func:`launchwise.tables.recheck.recheck_schema` declares it.
     table: pd.DataFrame
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether an answer is."""
-        return bool((self.table["verdict"] == "stale").any())
-
-    @property
-    def is_known(self) -> bool:
-        """Whether any verdict was reached."""
-        return bool((self.table["verdict"] != "unknown").any())
-
 
 def rechecked(
     named: Sequence[str],
@@ -141,14 +131,11 @@ def _gpu(study: str, named: str | None, experiment: Experiment) -> str:
             raise UserError(COMMAND, "--gpu", f"{message} {in_words(present)}")
         return named
     measured = known_gpus(study, experiment)
-    fitting = [
-        gpu
-        for gpu in own
-        if gpu in measured and _fits(find_profile(gpu, experiment, COMMAND), present)
-    ]
+    known = {gpu: find_profile(gpu, experiment, COMMAND) for gpu in own if gpu in measured}
+    fitting = [gpu for gpu, profile in known.items() if _fits(profile, present)]
     # A slice of a card has the card's name: the whole card is meant.
     whole = [gpu for gpu in fitting if experiment.settings.gpus[gpu].slice_sms is None]
-    whole = [gpu for gpu in whole if _is_whole(find_profile(gpu, experiment, COMMAND))]
+    whole = [gpu for gpu in whole if known[gpu].sms == known[gpu].whole_card_sms]
     if not fitting:
         message = f"{study} measured {', '.join(measured)}; this machine has {in_words(present)}"
         raise UserError(COMMAND, "", message)
@@ -162,10 +149,6 @@ def _fits(profile: GpuProfile, present: Sequence[Card]) -> bool:
     return any(
         (one.device_name, one.arch) == (profile.device_name, profile.arch) for one in present
     )
-
-
-def _is_whole(profile: GpuProfile) -> bool:
-    return profile.sms == profile.whole_card_sms
 
 
 def as_json_text(found: Sequence[Rechecked]) -> str:

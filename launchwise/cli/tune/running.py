@@ -127,9 +127,10 @@ def run(asked: Question, as_json: bool) -> int:
         When workload, problem or folder are wrong.
     """
     present = cards()
-    refusal = None if asked.dry_run else _refusal(asked, present)
+    arch, missing = _card_here(asked, present)
+    refusal = None if asked.dry_run else missing
     try:
-        project = prepared(asked, _arch(asked, present), refusal)
+        project = prepared(asked, arch, refusal)
     except UserError as error:
         if error is not refusal:
             raise
@@ -158,24 +159,16 @@ def _failed(words: str, code: int = FAILED) -> int:
     return code
 
 
-def _arch(asked: Question, present: list[Card]) -> str:
-    """Architecture of this machine's card; '' where that is not one."""
-    try:
-        return arch_here(asked.device, present)
-    except ValueError:
-        return ""
-
-
-def _refusal(asked: Question, present: list[Card]) -> UserError | None:
-    """Why nothing can be measured on this machine; None where a card is there."""
+def _card_here(asked: Question, present: list[Card]) -> tuple[str, UserError | None]:
+    """Architecture of this machine's card, '' where it has not one, and why nothing is measured."""
     if not present:
-        return UserError(COMMAND, "", f"{NO_GPU}; check --cpu and tune --dry-run need none")
+        message = f"{NO_GPU}; check --cpu and tune --dry-run need none"
+        return "", UserError(COMMAND, "", message)
     try:
-        arch_here(asked.device, present)
+        return arch_here(asked.device, present), None
     except ValueError:
         message = f"name one model: this machine has {in_words(present)}"
-        return UserError(COMMAND, "--device", message)
-    return None
+        return "", UserError(COMMAND, "--device", message)
 
 
 def _answered(
