@@ -25,7 +25,7 @@ from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_archi
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
 
-CODE = ("measuring/*.py", "workloads/*.py")
+CODE = ("measuring/**/*.py", "workloads/**/*.py")
 """Files of the library that decide what nvcc is asked."""
 
 CHECK = "check"

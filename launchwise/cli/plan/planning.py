@@ -6,7 +6,6 @@ import itertools
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.experiment.study import Blind, ProblemSplit, Range, Study
 from launchwise.learning.blind.answering import distinct_problems
-from launchwise.learning.design.greedy import ENOUGH, LEAST_GAIN, Design, Ending, design
+from launchwise.learning.design.greedy import ENOUGH, LEAST_GAIN, Ending, Step, design
 from launchwise.learning.design.kriging import Kriging
 from launchwise.learning.design.landscapes import Distances, Landscapes
 from launchwise.learning.features import Domain
@@ -49,23 +48,19 @@ MOST_CASES = 2000
 """Measured cases that the model is fitted to: its time grows with the cube of their number."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to measure next."""
+def planned(
+    study: str, minutes: float, named: Sequence[str], files: Sequence[Path], target: Path
+) -> tuple[dict[str, Any], str]:
+    """Plan for the project in this folder, as ``--json`` prints it, and its overlay.
 
-    study: str
-    # Time to measure, on all GPUs together.
-    minutes: float
-    # Cases, their minutes, and what is expected of answers before and after each.
-    design: Design
-    # The cases, with their rows.
-    candidates: list[Candidate]
-    # Overlay that measures them.
-    settings: dict[str, Any]
-
-
-def planned(study: str, minutes: float, named: Sequence[str], files: Sequence[Path]) -> Plan:
-    """Plan for the project in this folder; ``named`` are GPUs, ``files`` settings.
+    Parameters
+    ----------
+    minutes
+        Time to measure, on all GPUs together.
+    named
+        GPUs by the words of a user; every live GPU of the study if there are none.
+    target
+        Where the overlay is written.
 
     Raises
     ------
@@ -100,7 +95,25 @@ def planned(study: str, minutes: float, named: Sequence[str], files: Sequence[Pa
         raise UserError(COMMAND, "--minutes", _nothing(minutes, model, known, wanted, candidates))
     by_case = {each.case.key: each for each in candidates}
     chosen = [lean(by_case[step.case.key], spec) for step in found.steps]
-    return Plan(study, minutes, found, chosen, settings_of(experiment, study, chosen))
+    facts = {
+        "study": study,
+        "minutes": minutes,
+        "expected_percent_over_best": percent(found.regret),
+        "problems": list(map(_facts_of, found.steps, chosen)),
+        "ended": found.ended,
+        "overlay": str(target),
+    }
+    return facts, _overlay(experiment, study, chosen)
+
+
+def _facts_of(step: Step, candidate: Candidate) -> dict[str, Any]:
+    return {
+        "gpu": step.case.gpu,
+        "problem": step.case.problem,
+        "rows": candidate.rows,
+        "minutes": candidate.minutes,
+        "expected_percent_over_best": percent(step.regret),
+    }
 
 
 def _nothing(
@@ -202,8 +215,8 @@ def _landscapes(
     return known.only(order[:MOST_CASES])
 
 
-def settings_of(experiment: Experiment, study: str, chosen: Sequence[Candidate]) -> dict[str, Any]:
-    """The overlay that measures what is chosen behind what is measured today."""
+def _overlay(experiment: Experiment, study: str, chosen: Sequence[Candidate]) -> str:
+    """Settings that measure what is chosen behind what is measured today, as YAML."""
     asked = changed = experiment.studies[study]
     lists: dict[str, list[Any]] = {}
     for each in chosen:
@@ -225,15 +238,10 @@ def settings_of(experiment: Experiment, study: str, chosen: Sequence[Candidate])
     # A derived study has no file: its splits follow from what is measured.
     if grown and (experiment.study_folders[study] / STUDY_FILE).is_file():
         content["studies"] = {study: {"splits": grown}}
-    return content
-
-
-def overlay_text(plan: Plan) -> str:
-    """The overlay as YAML, below a comment."""
     # Lists that stand in it twice would become references.
-    plain = json.loads(json.dumps(plan.settings))
+    plain = json.loads(json.dumps(content))
     text = yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=100)
-    return f"# Problems that `launchwise plan {plan.study}` chose, behind those of today.\n{text}"
+    return f"# Problems that `launchwise plan {study}` chose, behind those of today.\n{text}"
 
 
 ENDINGS: dict[Ending, str] = {
@@ -250,49 +258,25 @@ def percent(regret: float) -> float:
     return float(100 * np.expm1(regret))
 
 
-def as_text(plan: Plan, target: Path, files: Sequence[Path], top: int) -> str:
+def as_text(plan: Mapping[str, Any], files: Sequence[Path], top: int) -> str:
     """Lines for a terminal: the gain, the first ``top`` problems, and how to run all of them."""
-    steps, rows = plan.design.steps, sum(each.rows for each in plan.candidates)
-    minutes = sum(each.minutes for each in plan.candidates)
-    before, after = percent(plan.design.regret), percent(steps[-1].regret)
+    problems, overlay = plan["problems"], plan["overlay"]
+    rows, minutes = (sum(each[name] for each in problems) for name in ("rows", "minutes"))
+    before, after = (each["expected_percent_over_best"] for each in (plan, problems[-1]))
     lines = [
-        f"{len(steps)} problems, {rows} rows, {minutes:.2g} of {plan.minutes:g} min",
+        f"{len(problems)} problems, {rows} rows, {minutes:.2g} of {plan['minutes']:g} min",
         f"expected time of answers over the best, in the declared ranges: {before:.2f} % now, "
         f"{after:.2f} % then",
     ]
-    listed = list(zip(steps, plan.candidates, strict=True))[:top]
-    for number, (step, each) in enumerate(listed, start=1):
-        problem = assigned(step.case.problem)
+    for number, each in enumerate(problems[:top], start=1):
         lines.append(
-            f"{number}. {problem} on {step.case.gpu}: {each.rows} rows, {each.minutes:.2g} min; "
-            f"then {percent(step.regret):.2f} %"
+            f"{number}. {assigned(each['problem'])} on {each['gpu']}: {each['rows']} rows, "
+            f"{each['minutes']:.2g} min; then {each['expected_percent_over_best']:.2f} %"
         )
-    if more := len(steps) - len(listed):
-        lines.append(f"and {more} more (--top {len(steps)})")
-    lines.append(f"no more: {ENDINGS[plan.design.ended]}")
-    words = ["snakemake", "--cores", "all", "--configfile", *map(str, files), str(target)]
-    words += ["--", f"final_{plan.study}"]
-    return "\n".join([*lines, f"{target}; run: {shlex.join(words)}"])
-
-
-def as_json_text(plan: Plan, target: Path) -> str:
-    """Everything, as JSON."""
-    problems: list[dict[str, Any]] = [
-        {
-            "gpu": step.case.gpu,
-            "problem": step.case.problem,
-            "rows": each.rows,
-            "minutes": each.minutes,
-            "expected_percent_over_best": percent(step.regret),
-        }
-        for step, each in zip(plan.design.steps, plan.candidates, strict=True)
-    ]
-    content = {
-        "study": plan.study,
-        "minutes": plan.minutes,
-        "expected_percent_over_best": percent(plan.design.regret),
-        "problems": problems,
-        "ended": plan.design.ended,
-        "overlay": str(target),
-    }
-    return json.dumps(content, indent=2)
+    if more := len(problems[top:]):
+        lines.append(f"and {more} more (--top {len(problems)})")
+    words = ["snakemake", "--cores", "all", "--configfile", *map(str, files), overlay]
+    words += ["--", f"final_{plan['study']}"]
+    return "\n".join(
+        [*lines, f"no more: {ENDINGS[plan['ended']]}", f"{overlay}; run: {shlex.join(words)}"]
+    )

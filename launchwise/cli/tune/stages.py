@@ -210,7 +210,7 @@ class Stages:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
         # Without a bundle Snakemake would compile.
         parts = stack.enter_context(
-            Alongside(self._folder, self._spec, builds, self.arch, self.cores, at_once=True)
+            Alongside(self._folder, self._spec, builds, self.arch, self.cores)
         )
         return JobKernels(parts, self._toolkit, parts.compiler.fingerprint), parts
 
