@@ -4,28 +4,25 @@ import gc
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.cards import DEVICE_NAMES_FILE
+from launchwise.workflow.checks import readable, settings_file, start
 from launchwise.workflow.cluster import Cluster
-from launchwise.workflow.code import Code
-from launchwise.workflow.contests import BLIND_FILES, Contests
+from launchwise.workflow.plan import Code
+from launchwise.workflow.contests import BLIND_FILES, Contests, recorded_workloads
 from launchwise.workflow.folders import record_version
-from launchwise.workflow.interpreter import name_in_one_word
+from launchwise.workflow.folders import name_in_one_word
 from launchwise.workflow.plan import (
     fitted_model,
     own_rules,
     pattern,
     problems_for,
     project_file,
-    readable,
     run_time_tables,
-    settings_file,
     settings_to_name,
     sources,
-    start,
 )
-from launchwise.workflow.recorded import Recorded
-from launchwise.workflow.reported import Reported
-from launchwise.workflow.studies import Studies, profiles
-from launchwise.workflow.submission import check_submission
+from launchwise.workflow.targets import Reported
+from launchwise.workflow.studies import Studies, present, profiles
+from launchwise.workflow.telling import check_submission
 from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
 from launchwise.workflow.targets import targets
 from launchwise.workflow.telling import (
@@ -60,7 +57,7 @@ cluster = Cluster(experiment, values.archs)
 sweeps = Sweeps(values, cluster, CORES)
 studies = Studies(values, CORES)
 contests = Contests(values, cluster)
-recorded = Recorded(values, studies, contests)
+recorded = recorded_workloads(values, studies, contests)
 reported = Reported(values, studies, contests)
 tell_missing_records(workflow)
 

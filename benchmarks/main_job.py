@@ -7,7 +7,7 @@ the recorded data, with the packages that run this script, their bytecode compil
 it runs a fixed work of about one core-second (:mod:`harness.calibration`) every few seconds, at the
 same niceness. ``calibrated`` is the core-seconds of the whole process tree, by the kernel's
 account, over the median of that work: it differs less between machines, and on a busy one, than
-core-seconds do. ``work`` adds up what the jobs counted (:mod:`launchwise.workflow.budget`), which
+core-seconds do. ``work`` adds up what the jobs counted (``benchmarks/budget.py``), which
 has no noise.
 """
 
@@ -23,12 +23,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from budget import measured
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT, WORKING_TREE, copy_project, keep_studies, snakemake
 
 from launchwise.base.storage import write_json
 from launchwise.learning.one_core import VARIABLES
-from launchwise.workflow.budget import measured
 
 EVERY_S = 20.0  # seconds from the start of one calibration to that of the next
 

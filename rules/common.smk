@@ -36,9 +36,9 @@ SPEC_READ = {"spec": lambda wildcards: ancient(studies.spec(wildcards.study))}
 # Inputs of stages that ask models.
 MODELS_READ = {
     **SPEC_READ,
-    "features": lambda wildcards: studies.features(wildcards.study),
-    "cost": lambda wildcards: studies.cost(wildcards.study),
-    "usual": lambda wildcards: studies.usual(wildcards.study),
+    "features": lambda wildcards: studies.beside(wildcards.study, "features"),
+    "cost": lambda wildcards: studies.beside(wildcards.study, "cost"),
+    "usual": lambda wildcards: studies.beside(wildcards.study, "usual"),
 }
 # Wildcards of blind tests of live GPUs.
 TESTED_BLINDLY = {"gpu": pattern(values.live), "study": pattern(values.blind)}

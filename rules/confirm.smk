@@ -10,7 +10,7 @@ rule contests:
     input:
         **contests.answers,
         **SPEC_READ,
-        usual=lambda wildcards: studies.usual(wildcards.study),
+        usual=lambda wildcards: studies.beside(wildcards.study, "usual"),
         sweep=lambda wildcards: studies.sweep(wildcards.gpu, wildcards.study),
         profile="results/gpus/{gpu}.json",
     output:

@@ -28,7 +28,7 @@ rule profiles:
         "../scripts/profiles.py"
 
 
-for workload in recorded.wanted:
+for workload, wanted in recorded.items():
 
     rule:
         """Check what is recorded of a workload and bring it; judge times, score blind tests."""
@@ -36,20 +36,20 @@ for workload in recorded.wanted:
             f"data_{workload}"
         input:
             spec=ancient(f"{FOLDERS[workload]}/spec.yaml"),
-            usual=studies.usual_of(FOLDERS[workload]),
-            recorded=recorded.sources(workload),
-            profiles=profiles(recorded.tested(workload)),
+            usual=present(f"{FOLDERS[workload]}/usual.yaml"),
+            recorded=wanted.sources(),
+            profiles=profiles(wanted.tested()),
         output:
-            recorded.targets(workload),
+            wanted.targets(),
         log:
             f"results/logs/data/{workload}.log",
         priority: 9
         params:
             code=code("scripts/data.py"),
             spec=values.specs[workload],
-            wanted=recorded.wanted[workload],
+            wanted=wanted.model_dump(mode="json"),
             folder=lambda wildcards, workload=workload: FOLDERS[workload],
-            gpus=recorded.tested(workload),
+            gpus=wanted.tested(),
             clock_tolerance=values.clock_tolerance,
         script:
             "../scripts/data.py"

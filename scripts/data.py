@@ -18,11 +18,12 @@ def main(
     Parameters
     ----------
     wanted
-        See :class:`launchwise.workflow.bringing.RecordedWorkload`.
+        See :class:`launchwise.workflow.recorded.RecordedWorkload`.
     gpus, profiles
         GPUs that blind tests asked about, and the profile of each.
     """
-    from launchwise.workflow.bringing import RecordedWorkload, bring
+    from launchwise.workflow.bringing import bring
+    from launchwise.workflow.recorded import RecordedWorkload
 
     files = RecordedWorkload.model_validate(wanted)
     bring(files, folder, dict(zip(gpus, profiles, strict=True)), clock_tolerance)

@@ -21,7 +21,8 @@ def main(
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.pairs import pairs_schema
-    from launchwise.workflow.bringing import BlindTest, write_score
+    from launchwise.workflow.bringing import write_score
+    from launchwise.workflow.recorded import BlindTest
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(folder)

@@ -1,7 +1,7 @@
 """Counted work of a job: what it read, fitted and asked, without the noise of seconds.
 
 Rows times trees are counted where models are fitted and asked, files and rows where tables are
-read. A job's counts stand beside its log; ``launchwise.workflow.budget`` adds them up.
+read. A job's counts stand beside its log; ``benchmarks/budget.py`` adds them up.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from launchwise.cli.new.command import new
 from launchwise.cli.plan.command import plan
 from launchwise.cli.predict.command import predict
 from launchwise.cli.recheck.command import recheck
-from launchwise.cli.recommend.command import recommend
-from launchwise.cli.recommend.export_command import export
+from launchwise.cli.recommend.command import export, recommend
 from launchwise.cli.tune.command import tune
 
 NAME = "launchwise"

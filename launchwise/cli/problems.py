@@ -1,12 +1,12 @@
-"""Problems that the words of a command line name."""
+"""Problems that the words of a command line name, and configurations in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.names import named_values
+from launchwise.base.names import assigned, named_values
 from launchwise.experiment.derived import problems_in
 from launchwise.workloads.checks.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
@@ -60,6 +60,12 @@ def problem_of(spec: Spec, words: Sequence[str], command: str) -> dict[str, Any]
     if len(found) > 1:
         raise UserError(command, "problem", f"{len(found)} are named: give one value each")
     return found[0]
+
+
+def named(configuration: Mapping[str, Any]) -> str:
+    """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
+    tunables = {name: value for name, value in configuration.items() if name != "variant"}
+    return ": ".join(filter(None, (str(configuration["variant"]), assigned(tunables))))
 
 
 def _value(spec: Spec, name: str, text: str, word: str, command: str) -> Any:

@@ -16,7 +16,6 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
 from launchwise.base.storage import whole_file, write_sealed_json, write_text
-from launchwise.base.typed import Strict
 from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
 from launchwise.learning.blind.answering import read_frozen
@@ -29,49 +28,9 @@ from launchwise.tables.files import columns_of, read_facts, read_table, write_ta
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema, peers_schema
 from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
+from launchwise.workflow.recorded import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
-
-
-class Copied(Strict):
-    """A recorded file, and where it goes."""
-
-    source: Path
-    target: Path
-
-
-class BlindTest(Strict):
-    """Files of a blind test, and where its scores go."""
-
-    frozen: Path
-    sweep: Path
-    pairs: Path
-    rows: Path
-    summary: Path
-
-
-class RecordedStudy(Strict):
-    """What a study has of recorded GPUs, by GPU.
-
-    ``entry`` is the study without titles, ``question`` what it asks (see
-    :func:`launchwise.learning.reading.read_domain`), ``usual`` its own rules for the usual choice.
-    ``times`` are where judged times go, of GPUs that have a sweep.
-    """
-
-    entry: dict[str, Any]
-    question: dict[str, Any]
-    usual: list[dict[str, Any]] | None
-    pairs: dict[str, Copied]
-    peers: dict[str, Copied]
-    times: dict[str, Path]
-    blind: dict[str, BlindTest]
-
-
-class RecordedWorkload(Strict):
-    """Recorded sweeps of a workload by GPU, and its studies."""
-
-    sweeps: dict[str, Copied]
-    studies: dict[str, RecordedStudy]
 
 
 def bring(
@@ -95,76 +54,54 @@ def bring(
         When a file does not fit its schema, speaks of another GPU, or mixes drivers or toolkits.
     """
     spec = load_spec(folder)
-    sweeps = {gpu: _sweep(gpu, file, spec) for gpu, file in wanted.sweeps.items()}
     tolerance = clock_tolerance or Confirmation().clock_tolerance
+    sweeps = {gpu: _sweep(gpu, file, spec) for gpu, file in wanted.sweeps.items()}
     for study in wanted.studies.values():
         rules = [Usual.model_validate(each) for each in study.usual] if study.usual else spec.usual
-        pairs = {
-            gpu: bring_pairs(gpu, file, spec, rules, tolerance) for gpu, file in study.pairs.items()
-        }
+        pairs = {}
+        for gpu, file in study.pairs.items():
+            table = _read(file.source, pairs_schema(spec), gpu)
+            pairs[gpu] = beside_usual(table, spec, rules, tolerance)
+            _write(file, pairs[gpu], pairs_schema(spec))
         for gpu, file in study.peers.items():
-            same_rounds = study.pairs[gpu].source if gpu in study.pairs else None
-            bring_peers(gpu, file, same_rounds, spec, rules, tolerance)
+            table = _read(file.source, peers_schema(spec), gpu)
+            if gpu in study.pairs:
+                # Of the configurations that ran in the same rounds.
+                same = read_table(study.pairs[gpu].source, pairs_schema(spec))
+                table = peers_beside_usual(table, same, spec, rules, tolerance)
+            _write(file, table, peers_schema(spec))
+        blind = {}
+        for gpu, test in study.blind.items():
+            measured = read_table(test.sweep, measurement_schema(spec))
+            compared = read_table(test.pairs, pairs_schema(spec))
+            write_score(gpu, test, measured, compared, folder, study.question, profiles[gpu])
+            blind[gpu] = measured, compared
         asked = Study.model_validate(study.entry)
-        blind = {
-            gpu: _scored(gpu, test, study, folder, profiles[gpu], spec)
-            for gpu, test in study.blind.items()
-        }
         for gpu, target in study.times.items():
             write_times(asked, sweeps[gpu], pairs.get(gpu), blind.get(gpu), spec, target)
 
 
 def _sweep(gpu: str, file: Copied, spec: Spec) -> pd.DataFrame:
     schema = measurement_schema(spec)
-    table = read_table(file.source, schema)
-    _insist_on_gpu(table, gpu, file.source)
+    table = _read(file.source, schema, gpu)
     check_one_way(table, file.source)
     if set(spec.tunables) <= {*columns_of(file.source)}:
         with whole_file(file.target) as scratch:
             shutil.copyfile(file.source, scratch)
     else:
-        write_table(file.target, table, schema, read_facts(file.source))
+        _write(file, table, schema)
     return table
 
 
-def _insist_on_gpu(table: pd.DataFrame, gpu: str, path: Path) -> None:
+def _read(path: Path, schema: Any, gpu: str) -> pd.DataFrame:
+    """A recorded table, which speaks of one GPU."""
+    table = read_table(path, schema)
     if names := sorted(set(table["gpu"].unique()) - {gpu}):
         raise UserError(path, "gpu", f"is {names[0]!r}, not {gpu!r}")
-
-
-def bring_pairs(
-    gpu: str, file: Copied, spec: Spec, rules: Any, clock_tolerance: float
-) -> pd.DataFrame:
-    """Check pairs and write them beside the usual choice of today."""
-    schema = pairs_schema(spec)
-    table = read_table(file.source, schema)
-    _insist_on_gpu(table, gpu, file.source)
-    table = beside_usual(table, spec, rules, clock_tolerance)
-    write_table(file.target, table, schema, read_facts(file.source))
     return table
 
 
-def bring_peers(
-    gpu: str,
-    file: Copied,
-    same_rounds: Path | None,
-    spec: Spec,
-    rules: Any,
-    clock_tolerance: float,
-) -> None:
-    """Check pairs of libraries and write them beside the usual choice of today.
-
-    Parameters
-    ----------
-    same_rounds
-        Pairs of the configurations that ran in the same rounds; None without any.
-    """
-    schema = peers_schema(spec)
-    table = read_table(file.source, schema)
-    _insist_on_gpu(table, gpu, file.source)
-    if same_rounds is not None:
-        configurations = read_table(same_rounds, pairs_schema(spec))
-        table = peers_beside_usual(table, configurations, spec, rules, clock_tolerance)
+def _write(file: Copied, table: pd.DataFrame, schema: Any) -> None:
     write_table(file.target, table, schema, read_facts(file.source))
 
 
@@ -197,15 +134,6 @@ def write_times(
 def judged_columns(spec: Spec) -> list[str]:
     """Columns of a sweep that :func:`write_times` reads."""
     return [*spec.key_columns, *JUDGED_FROM]
-
-
-def _scored(
-    gpu: str, test: BlindTest, study: RecordedStudy, folder: Path, profile: Path, spec: Spec
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    measured = read_table(test.sweep, measurement_schema(spec))
-    compared = read_table(test.pairs, pairs_schema(spec))
-    write_score(gpu, test, measured, compared, folder, study.question, profile)
-    return measured, compared
 
 
 def write_score(

@@ -1,4 +1,4 @@
-"""Files and parameters of measurements that test answers: pairs, blind tests, counters.
+"""Files and parameters of measurements that test answers, and of what is recorded.
 
 Of recorded GPUs they lie with the recorded rows, where there are any.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import pattern
-from launchwise.workflow.studies import present
+from launchwise.workflow.recorded import BlindTest, Copied, RecordedStudy, RecordedWorkload
+from launchwise.workflow.studies import Studies, present
 from launchwise.workflow.values import Plain, Values
 
 BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
@@ -128,7 +129,7 @@ class Contests:
         return {"gpu": "|".join(gpus) or "(?!)", "study": pattern(self._values.blind)}
 
     def blind_files(self, gpu: str, study: str) -> dict[str, str]:
-        """Files of a blind test (:class:`launchwise.workflow.bringing.BlindTest`)."""
+        """Files of a blind test (:class:`launchwise.workflow.recorded.BlindTest`)."""
         kinds = zip(("frozen", "sweep", "pairs"), BLIND_FILES, strict=True)
         scores = {"rows": "csv", "summary": "json"}
         return {
@@ -178,3 +179,45 @@ class Contests:
             return None
         path = Path(folder, f"{self._values.workload(study)}.parquet")
         return str(path) if path.is_file() else None
+
+
+def recorded_workloads(
+    values: Values, studies: Studies, contests: Contests
+) -> dict[str, RecordedWorkload]:
+    """Workload to what is recorded of it; those of which nothing is recorded are left out."""
+    found: dict[str, RecordedWorkload] = {}
+    for workload in values.folders:
+        file = f"{workload}.parquet"
+        sweeps = {
+            gpu: Copied(source=Path(folder, file), target=Path("results/sweeps", gpu, file))
+            for gpu, folder in values.recorded_in.items()
+            if workload in values.experiment.workloads_of(gpu)
+        }
+        if sweeps:
+            asking = [study for study in values.studies if values.workload(study) == workload]
+            own = {study: _of_study(study, values, studies, contests) for study in asking}
+            found[workload] = RecordedWorkload(sweeps=sweeps, studies=own)
+    return found
+
+
+def _of_study(study: str, values: Values, studies: Studies, contests: Contests) -> RecordedStudy:
+    recorded = values.recorded_in
+
+    def copied(kind: str, listed: dict[str, str]) -> dict[str, Copied]:
+        return {
+            gpu: Copied(source=Path(contests.recorded_pairs(gpu, study, kind)), target=Path(target))
+            for gpu, target in listed.items()
+            if gpu in recorded
+        }
+
+    times = zip(studies.gpus(study), studies.times(study), strict=True)
+    scored = [gpu for gpu in contests.scores(study, "json") if gpu in recorded]
+    return RecordedStudy(
+        entry=values.without_models[study],
+        question=studies.question(study),
+        usual=values.studies[study]["usual"],
+        pairs=copied("pairs", contests.pairs(study)),
+        peers=copied("peers", contests.peers(study)),
+        times={gpu: Path(path) for gpu, path in times if gpu in recorded},
+        blind={gpu: BlindTest(**contests.blind_files(gpu, study)) for gpu in scored},
+    )

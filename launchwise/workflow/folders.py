@@ -1,16 +1,27 @@
-"""Folders that a run writes to: results of which version, and the one for temporary files."""
+"""Folders that a run writes to, and a path of this Python that a shell takes as one word."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import shlex
+import sys
+import tempfile
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
 import launchwise
 from launchwise.base.errors import UserError
-from launchwise.base.storage import FULL, read_json_object, why_not_written, write_json
+from launchwise.base.storage import (
+    FULL,
+    digest,
+    read_json_object,
+    user_cache,
+    why_not_written,
+    write_json,
+)
 
 RECORD = Path("results/launchwise.json")
 """In the folder that Snakemake runs in; written where a run begins."""
@@ -72,3 +83,39 @@ def check_temporary_folder() -> None:
     if refused is not None and refused.errno in FULL:
         message = f"cannot be written: {refused.strerror}: free space, or set another TMPDIR"
         raise UserError(f"TMPDIR={named}", "", message)
+
+
+def is_one_word(path: str | Path) -> bool:
+    """Whether a shell takes a path as one word without quotes."""
+    return shlex.quote(str(path)) == str(path)
+
+
+def name_in_one_word() -> None:
+    """Let ``sys.executable`` be a path without spaces: through a link to this environment.
+
+    The link lies in the user's cache, which nodes of a cluster share, or else in a temporary folder
+    of this process. Where neither can be had, the path stays.
+    """
+    if is_one_word(sys.executable):
+        return
+    # One folder above that of the interpreter: there Python looks for its packages by the path
+    # that it is called by.
+    python = Path(sys.executable).absolute()
+    environment = python.parents[1]
+    link = user_cache() / "environments" / digest(str(environment))
+    if not is_one_word(link) or not _linked(link, environment):
+        folder = tempfile.TemporaryDirectory(prefix="launchwise-")
+        atexit.register(folder.cleanup)
+        link = Path(folder.name, "environment")
+        if not is_one_word(link) or not _linked(link, environment):
+            return
+    sys.executable = str(link / python.relative_to(environment))
+
+
+def _linked(link: Path, environment: Path) -> bool:
+    with contextlib.suppress(OSError):
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(environment)
+    with contextlib.suppress(OSError):
+        return os.readlink(link) == str(environment)
+    return False

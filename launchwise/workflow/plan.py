@@ -1,7 +1,8 @@
-"""Functions for the Snakefile: checked settings, and the files that scripts depend on."""
+"""Functions for the Snakefile: files of the settings, and what rules and scripts depend on."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Collection, Mapping
@@ -9,160 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, out_of, unknown
-from launchwise.base.places import RECORDED_ELSEWHERE, SHIPPED, shipped
-from launchwise.base.typed import read_yaml_mapping
+from launchwise.base.errors import UserError
+from launchwise.base.imports import library_files
+from launchwise.base.places import PACKAGE, SHIPPED, shipped
+from launchwise.base.storage import digest
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.loading import load_experiment
-from launchwise.experiment.published import read_tables
 from launchwise.experiment.run_times import FILE as RUN_TIMES
-from launchwise.experiment.run_times import read_run_times
 from launchwise.experiment.settings import Settings
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    Datasheet,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
-from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
-from launchwise.workflow.folders import check_temporary_folder, check_version
-from launchwise.workflow.models import check_models
-from launchwise.workloads.loading import host_file, load_workload
-from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
-
-
-def settings_file(workflow: Any) -> str:
-    """File that holds the settings: ``config.yaml``.
-
-    Where another workflow has this one as a module, the last file that it names by ``configfile:``.
-
-    Parameters
-    ----------
-    workflow
-        Snakemake's workflow.
-    """
-    named = [path for path in workflow.configfiles if path not in workflow.overwrite_configfiles]
-    return str(named[-1]) if named and workflow.modifier.skip_configfile else "config.yaml"
-
-
-def readable(path: str, elsewhere: object = ()) -> str:
-    """``path`` of a settings file; stops with one line if Snakemake cannot read it.
-
-    Snakemake itself names neither file nor line. A missing file is well where settings stand
-    ``elsewhere``: in overlays, or in those of the workflow that has this one as a module.
-    """
-    if Path(path).exists() or not elsewhere:
-        try:
-            read_yaml_mapping(path)
-        except UserError as error:
-            stop(error)
-    return path
-
-
-def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]) -> Experiment:
-    """Check the settings before any rule is defined; stops with one line on an error.
-
-    Parameters
-    ----------
-    config
-        What Snakemake merged.
-    path
-        The file that the Snakefile names.
-    overlays
-        Files from the command line, the last one strongest.
-    """
-    files = settings_of(path, overlays)
-    try:
-        check_version()
-        check_temporary_folder()
-        experiment = load_experiment(config, files, Path.cwd())
-        _check_hosts(experiment)
-        check_models(experiment)
-        _check_recorded(experiment)
-        _check_extended(experiment)
-        _check_described(experiment)
-        _check_published(experiment)
-        _check_guesses(experiment)
-        if experiment.settings.prices is not None:
-            cards = read_cards(project_file(CARDS_FILE))
-            read_prices(experiment.settings.prices, experiment.settings.gpus, cards)
-    except UserError as error:
-        stop(error)
-    except (MemoryError, RecursionError) as error:
-        stop(UserError(", ".join(map(str, files)), "", out_of(error)))
-    return experiment
-
-
-def _check_hosts(experiment: Experiment) -> None:
-    """Import the host code of workloads from elsewhere: a mistake in it must not wait for a job."""
-    for workload, spec in experiment.specs.items():
-        folder = experiment.folders[workload]
-        if not folder.resolve().is_relative_to(PROJECT_KERNELS) and host_file(folder).is_file():
-            load_workload(folder, spec)
-
-
-def _check_recorded(experiment: Experiment) -> None:
-    for name, folder in recorded_folders(experiment).items():
-        asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
-        asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
-        if experiment.settings.gpus[name].held_out:
-            asked = set()
-        workloads = {experiment.studies[study].workload for study in asked}
-        for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
-            if not Path(folder, file).is_file():
-                message = f"no file {file!r} in {folder!r}"
-                help = f": {RECORDED_ELSEWHERE}or remove the entry" if RECORDED_ELSEWHERE else ""
-                raise experiment.error(f"gpus.{name}", message + help)
-
-
-def _check_extended(experiment: Experiment) -> None:
-    """Check that extended GPUs have a recorded profile and some recorded sweep."""
-    for name, folder in extended_folders(experiment).items():
-        if not Path(folder, "profile.json").is_file():
-            raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
-        # Of a held-out GPU the profile alone is needed.
-        if experiment.settings.gpus[name].held_out:
-            continue
-        asked = experiment.workloads_of(name)
-        if not any(Path(folder, f"{workload}.parquet").is_file() for workload in asked):
-            message = f"no sweep of {', '.join(asked) or 'any workload'} in {folder!r}"
-            raise experiment.error(f"gpus.{name}.extend", message)
-
-
-def _check_described(experiment: Experiment) -> None:
-    wanted = described_cards(experiment.settings)
-    if not wanted:
-        return
-    table = read_cards(project_file(CARDS_FILE))
-    efficiency = reference_efficiency(table, project_file(REFERENCE_PROFILE))
-    for name, card in wanted.items():
-        try:
-            described_profile(name, table, efficiency, card)
-        except UserError as error:
-            # Blame the entry of the card: incomplete rows of other cards are no error.
-            told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
-            raise experiment.error(f"gpus.{name}", told) from error
-
-
-def _check_published(experiment: Experiment) -> None:
-    """Check the published tables of the studies, and what their run times mean."""
-    table: dict[str, Datasheet] = {}
-    for name, study in experiment.studies.items():
-        folder = experiment.study_folders[name]
-        read_tables(folder)
-        if (folder / RUN_TIMES).is_file():
-            table = table or read_cards(project_file(CARDS_FILE))
-            read_run_times(folder, experiment.specs[study.workload], table)
-
-
-PRODUCT = re.compile(r"results/final/(?P<study>[^/]+)")
-"""Folder of a product that this pipeline makes."""
 
 
 def fitted_model(method: Mapping[str, Any]) -> str:
@@ -170,40 +28,11 @@ def fitted_model(method: Mapping[str, Any]) -> str:
     return f"{str(method['strategy']['guesses']['model']).rstrip('/')}/final.json"
 
 
-def _check_guesses(experiment: Experiment) -> None:
-    """Check that the model of guesses exists and is not trained on the sweep itself."""
-    for workload, sweep in experiment.sweeps.items():
-        guesses, key = sweep.strategy.guesses, f"sweeps.{workload}.strategy.guesses.model"
-        measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
-        if guesses is None or not measured:
-            continue
-        made = PRODUCT.fullmatch(guesses.model.rstrip("/"))
-        if made is None:
-            if not Path(guesses.model).is_dir():
-                raise experiment.error(key, f"no folder {guesses.model!r}")
-            continue
-        study = made["study"]
-        if study not in experiment.studies:
-            raise experiment.error(key, unknown("study", study, experiment.studies))
-        if both := [gpu for gpu in measured if gpu in experiment.gpus_of(study)]:
-            message = f"{study} learns from the sweep of {both[0]}, which the guesses are for"
-            raise experiment.error(key, f"{message}: name other GPUs in studies.{study}.gpus")
-
-
-def _live(experiment: Experiment) -> list[str]:
-    return [name for name, gpu in experiment.settings.gpus.items() if gpu.source == "live"]
-
-
 def described_cards(settings: Settings) -> dict[str, str]:
     """Card of every datasheet-only GPU."""
     return {
         name: gpu.card or name for name, gpu in settings.gpus.items() if gpu.source == "described"
     }
-
-
-def host_links(settings: Settings) -> dict[str, float | None]:
-    """Copy rate between host and every datasheet-only GPU, 1e9 B/s; None where it is unknown."""
-    return {name: gpu.host_gbs for name, gpu in settings.gpus.items() if gpu.source == "described"}
 
 
 def recorded_folders(experiment: Experiment) -> dict[str, str]:
@@ -354,3 +183,38 @@ def run_time_tables(folder: str) -> list[str]:
         return []
     unread = "elements.yaml"
     return [path for path in published_tables(folder) if Path(path).name != unread]
+
+
+class Code:
+    """Digests of the code that scripts run."""
+
+    def __init__(self) -> None:
+        self._digests: dict[frozenset[str], str] = {}
+
+    def __call__(self, *start: str) -> str:
+        """Digest of some files and of all library files that they import, directly or indirectly.
+
+        Names and places of the files do not count: the digest is the same in every folder, and in
+        a wheel. Nor does the file with launchwise's version, which no result follows from.
+
+        Parameters
+        ----------
+        start
+            Python files: absolute, or from the root of the project, such as ``scripts/clean.py``.
+
+        Raises
+        ------
+        FileNotFoundError
+            When one of them is missing.
+        """
+        key = frozenset(start)
+        if key not in self._digests:
+            named = [shipped(path) for path in key]
+            files = {*named, *library_files(named)} - {shipped(f"{PACKAGE}/__init__.py")}
+            self._digests[key] = digest(sorted(map(_content, files)))
+        return self._digests[key]
+
+
+@cache
+def _content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -13,8 +13,7 @@ from launchwise.learning.recommenders import (
     answering_model,
     members_of,
 )
-from launchwise.workflow.code import Code
-from launchwise.workflow.plan import model_source, run_time_tables
+from launchwise.workflow.plan import Code, model_source, run_time_tables
 from launchwise.workflow.values import Plain, Values
 
 MANY_FOLDS = 6
@@ -22,13 +21,7 @@ MANY_FOLDS = 6
 
 
 class Studies:
-    """Studies of an experiment.
-
-    Parameters
-    ----------
-    cores
-        Value of ``--cores``.
-    """
+    """Studies of an experiment; ``cores`` is the value of ``--cores``."""
 
     def __init__(self, values: Values, cores: int) -> None:
         self._values, self._cores = values, cores
@@ -51,22 +44,9 @@ class Studies:
         """``spec.yaml`` of the study's workload."""
         return f"{self.folder(study)}/spec.yaml"
 
-    def features(self, study: str) -> list[str]:
-        """``features.yaml`` of the study's workload; empty if missing."""
-        return present(f"{self.folder(study)}/features.yaml")
-
-    def cost(self, study: str) -> list[str]:
-        """``cost.yaml`` of the study's workload; empty if missing."""
-        return present(f"{self.folder(study)}/cost.yaml")
-
-    def usual(self, study: str) -> list[str]:
-        """``usual.yaml`` of the study's workload; empty if missing."""
-        return self.usual_of(self.folder(study))
-
-    @staticmethod
-    def usual_of(folder: str) -> list[str]:
-        """``usual.yaml`` of the workload in a folder; empty if missing."""
-        return present(f"{folder}/usual.yaml")
+    def beside(self, study: str, *kinds: str) -> list[str]:
+        """Those of ``features.yaml``, ``cost.yaml``, ``usual.yaml`` of the workload that exist."""
+        return [path for kind in kinds for path in present(f"{self.folder(study)}/{kind}.yaml")]
 
     def gpus(self, study: str) -> list[str]:
         """GPUs of the study, in the order of the settings, as every list of files below."""
@@ -131,7 +111,7 @@ class Studies:
     def learning_inputs(self, study: str) -> dict[str, Any]:
         """Inputs of the job that learns."""
         return {
-            "workload": [*self.features(study), *self.cost(study), *self.usual(study)],
+            "workload": self.beside(study, "features", "cost", "usual"),
             "sweeps": self.sweeps(study),
             "profiles": self.profiles(study),
         }
@@ -195,7 +175,7 @@ class Studies:
             "rules": {
                 "spec": self._values.specs[self._values.workload(study)],
                 "code": code("launchwise/learning/learn.py"),
-                "inputs": [*self.features(study), *self.usual(study)],
+                "inputs": self.beside(study, "features", "usual"),
             },
             "answering": self.answering(study),
             "gpus": self.gpus(study),
@@ -220,17 +200,13 @@ class Studies:
         """Model to what decides how it is fitted, beside the training rows."""
         return {
             model: {
-                "entry": self._untitled(study, model),
+                "entry": {**entry, "title": model},
                 "blamed": self._blamed(study, model) if entry["parameters"] else None,
                 "spec": self._values.specs[self._values.workload(study)],
                 # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
                 "journal": f"results/search/{study}/{model}.log",
                 "code": code("launchwise/learning/learn.py", *self._sources(study, model)),
-                "inputs": [
-                    *self.features(study),
-                    *self.usual(study),
-                    *(self.cost(study) if self._asks_cost(study, model) else []),
-                ],
+                "inputs": self.beside(study, *self._read_by(study, model)),
             }
             for model, entry in self._values.models[study].items()
         }
@@ -253,11 +229,7 @@ class Studies:
             found[study] = size * len(self._values.models[study])
         return found
 
-    def _untitled(self, study: str, model: str) -> Plain:
-        return {**self._values.models[study][model], "title": model}
-
     def _kinds(self, study: str, model: str) -> list[str]:
-        """Kinds that a model runs: its own, and those of its members."""
         models = self._values.models[study]
         entry = models[model]
         if entry["kind"] != COMMITTEE:
@@ -269,11 +241,11 @@ class Studies:
         """Source files of the model's kinds: an edit retrains the models of this kind only."""
         return [model_source(kind, self.folder(study)) for kind in self._kinds(study, model)]
 
-    def _asks_cost(self, study: str, model: str) -> bool:
-        return any(kind in BY_COST for kind in self._kinds(study, model))
+    def _read_by(self, study: str, model: str) -> list[str]:
+        asks_cost = any(kind in BY_COST for kind in self._kinds(study, model))
+        return ["features", "usual", *(["cost"] if asks_cost else [])]
 
     def _blamed(self, study: str, model: str) -> list[str]:
-        """File that holds the hyper-parameters of a study's model, and their key there."""
         own = model in self._experiment.studies[study].own_models
         entry = f"studies.{study}.own_models.{model}" if own else f"models.{model}"
         return self._experiment.holder(f"{entry}.parameters")

@@ -47,49 +47,35 @@ def _prior(
     experiment: Experiment, gpu: str, workload: str
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """GPU to its sweep: of recorded GPUs, and of those that are extended or named."""
-    if experiment.sweeps[workload].strategy.kind != "transfer":
+    strategy = experiment.sweeps[workload].strategy
+    if strategy.kind != "transfer":
         return {}, {}
-    recorded = _recorded(experiment, gpu, workload)
-    others = _extended(experiment, gpu, workload) | _named(experiment, workload)
-    every = (recorded, {name: path for name, path in others.items() if path.is_file()})
+    named = {name: Path(path) for name, path in (strategy.known or {}).items()}
+    if missing := [path for path in named.values() if not path.is_file()]:
+        raise UserError(missing[0], "", f"is missing; strategy.known of {workload} names it")
+    recorded: dict[str, Path] = {}
+    others: dict[str, Path] = {}
+    for other, entry in experiment.settings.gpus.items():
+        if other == gpu or not (entry.source == "recorded" or entry.extend):
+            continue
+        path = Path(experiment.recorded_in(other), f"{workload}.parquet")
+        if entry.source != "recorded":
+            if not entry.held_out and path.is_file():
+                others[other] = path
+        elif experiment.has_rows(other, workload) and not experiment.doubts(other, workload):
+            recorded[other] = path
+    every = recorded, others | named
     first, second = map(_not_of_amd, every)
     return (first, second) if first or second else every
 
 
 def _not_of_amd(sweeps: dict[str, Path]) -> dict[str, Path]:
-    return {name: path for name, path in sweeps.items() if not _is_of_amd(path.parent)}
-
-
-def _is_of_amd(folder: Path) -> bool:
-    path = folder / "profile.json"
-    return path.is_file() and read_profile(path).arch.startswith("gfx")
-
-
-def _recorded(experiment: Experiment, gpu: str, workload: str) -> dict[str, Path]:
+    profiles = {name: path.parent / "profile.json" for name, path in sweeps.items()}
     return {
-        other: Path(experiment.recorded_in(other), f"{workload}.parquet")
-        for other, entry in experiment.settings.gpus.items()
-        if other != gpu
-        and entry.source == "recorded"
-        and experiment.has_rows(other, workload)
-        and not experiment.doubts(other, workload)
+        name: sweeps[name]
+        for name, path in profiles.items()
+        if not path.is_file() or not read_profile(path).arch.startswith("gfx")
     }
-
-
-def _extended(experiment: Experiment, gpu: str, workload: str) -> dict[str, Path]:
-    return {
-        other: Path(experiment.recorded_in(other), f"{workload}.parquet")
-        for other, entry in experiment.settings.gpus.items()
-        if other != gpu and entry.extend and not entry.held_out
-    }
-
-
-def _named(experiment: Experiment, workload: str) -> dict[str, Path]:
-    known = experiment.sweeps[workload].strategy.known or {}
-    named = {name: Path(path) for name, path in known.items()}
-    if missing := [path for path in named.values() if not path.is_file()]:
-        raise UserError(missing[0], "", f"is missing; strategy.known of {workload} names it")
-    return named
 
 
 @cache
@@ -98,13 +84,7 @@ def _digest(path: Path) -> str:
 
 
 class Sweeps:
-    """Sweeps of live GPUs.
-
-    Parameters
-    ----------
-    cores
-        Value of ``--cores``.
-    """
+    """Sweeps of live GPUs; ``cores`` is the value of ``--cores``."""
 
     def __init__(self, values: Values, cluster: Cluster, cores: int) -> None:
         self._values, self._cluster, self._cores = values, cluster, cores

@@ -1,22 +1,29 @@
 """What a run says in the terminal: how long it takes, why jobs failed, that it was stopped.
 
-And that results came without Snakemake's records of how they were made: it notes in
+Also that results came without Snakemake's records of how they were made: it notes in
 ``.snakemake/metadata`` with which parameters, and from which inputs, a file was made. Of a file
-without such a record it compares times alone.
+without such a record it compares times alone. And what Slurm would refuse: Snakemake submits
+such a job again and again, and prints a page each time.
 """
 
 from __future__ import annotations
 
+import getpass
 import math
+import shlex
 import signal
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.base.storage import RESULTS
+from launchwise.experiment.experiment import Experiment
 from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.plan import stop
 from launchwise.workflow.studies import Studies
 
 JOB_S = 2.0
@@ -182,3 +189,156 @@ def tell_missing_records(workflow: Any) -> None:
 
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+OPTIONS = {
+    "slurm_partition": "--partition={}",
+    "slurm_account": "--account={}",
+    "qos": "--qos={}",
+    "constraint": "--constraint={}",
+}
+"""Resources of jobs to options of sbatch, as Snakemake's plugin gives them."""
+
+UNASKED = frozenset({"tmpdir", "runtime", "mem", "mem_mb", "disk", "disk_mb"})
+"""Resources that need not be known, and cannot before the inputs are there."""
+
+REFUSALS = (
+    *("invalid partition", "partition not available", "invalid account", "invalid qos"),
+    *("reservation is invalid", "invalid feature", "invalid generic resource", "invalid license"),
+    *("invalid node name", "unrecognized option", "not permitted", "access denied"),
+)
+"""Parts of messages after which waiting does not help."""
+
+NO_SUCH_NODE = "node configuration is not available"
+"""Also what Slurm says of nodes that are drained, for which jobs may wait."""
+
+NO_CLUSTER = "sbatch: fatal: "
+"""What a client says that knows of no cluster, or whose configuration is broken."""
+
+ELSEWHERE = "start Snakemake on a login node, or without the profile"
+THERE = "sinfo -o '%P %G %f' lists what there is"
+OWN = "sacctmgr show assoc user=$USER format=account,partition,qos lists yours"
+
+PATIENCE_S = 20.0
+
+
+def check_submission(workflow: Any, experiment: Experiment) -> None:
+    """Stop with one line unless Slurm would take each kind of job that is about to run.
+
+    Nothing is submitted.
+
+    Parameters
+    ----------
+    workflow
+        Snakemake's workflow, about to run its first job; of any other executor nothing is asked.
+    """
+    if workflow.executor_plugin.name == "slurm":
+        try:
+            _check_requests(workflow, experiment)
+        except UserError as error:
+            stop(error)
+
+
+def _check_requests(workflow: Any, experiment: Experiment) -> None:
+    asked: set[tuple[str, ...]] = set()
+    for rule, gpu, resources in _kinds(workflow):
+        request = _request(resources)
+        if request not in asked:
+            asked.add(request)
+            if said := _refusal(request, resources) or _foreign_account(resources):
+                words = shlex.join(request) or "a job without options"
+                about_user = any(each in said.lower() for each in ("account", "qos"))
+                message = f"Slurm refuses {words}: {said}; {OWN if about_user else THERE}"
+                if gpu is not None and experiment.settings.gpus[gpu].slurm is not None:
+                    raise experiment.error(f"gpus.{gpu}.slurm", message)
+                raise UserError("the profile", f"resources of {rule}", message)
+
+
+def _kinds(workflow: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    """Rule, GPU and resources of one job of each rule and GPU that Slurm is to run."""
+    seen: set[tuple[str, str | None]] = set()
+    for job in workflow.dag.needrun_jobs():
+        gpu = job.wildcards_dict.get("gpu")
+        kind = (str(job.rule.name), gpu)
+        if kind not in seen and not job.is_local:
+            seen.add(kind)
+            # Not the job's own, which are kept for when its inputs are there.
+            resources = job.rule.expand_resources(
+                job.wildcards_dict, job.input, 1, skip_evaluation=UNASKED
+            )
+            yield (*kind, dict(resources.items()))
+
+
+def _request(resources: Mapping[str, Any]) -> tuple[str, ...]:
+    options = [
+        text.format(resources[name]) for name, text in OPTIONS.items() if resources.get(name)
+    ]
+    if resources.get("gpu"):
+        kind = resources.get("gpu_model")
+        options.append(f"--gpus={kind}:1" if kind else "--gpus=1")
+    return (*options, *shlex.split(str(resources.get("slurm_extra") or "")))
+
+
+def _refusal(request: tuple[str, ...], resources: Mapping[str, Any]) -> str | None:
+    """Why Slurm would refuse a job for good; None if it would not, or cannot be asked."""
+    try:
+        done = _said("sbatch", "--test-only", *request, "--wrap", "true")
+    except FileNotFoundError:
+        return f"sbatch is not on the PATH: {ELSEWHERE}"
+    except subprocess.TimeoutExpired:
+        return None
+    lines = done.stderr.strip().splitlines()
+    if done.returncode == 0 or not lines:
+        return None
+    said = " ".join(lines).lower()
+    if NO_CLUSTER in said:
+        return f"{lines[-1].removeprefix('sbatch: ')}: {ELSEWHERE}"
+    if NO_SUCH_NODE in said:
+        return _missing_kind(resources)
+    first = next((line for line in lines if any(each in line.lower() for each in REFUSALS)), None)
+    return first and first.removeprefix("sbatch: ").removeprefix("allocation failure: ")
+
+
+def _missing_kind(resources: Mapping[str, Any]) -> str | None:
+    """Message if no node of a partition has GPUs of the kind that is asked for."""
+    kind, partition = resources.get("gpu_model"), resources.get("slurm_partition")
+    if not resources.get("gpu") or not partition:
+        return None
+    listed = _said("sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%G")
+    # As in gpu:a100:4(S:0-1),gpu:t4:1
+    there = {each.partition("(")[0] for each in listed.stdout.replace(",", "\n").split()}
+    gpus = sorted(each for each in there if each.startswith("gpu:"))
+    kinds = {each.split(":")[1] for each in gpus}
+    if listed.returncode != 0 or (kinds and kind is None) or kind in kinds:
+        return None
+    return f"partition {partition} has no such GPU, but {', '.join(gpus) or 'none'}"
+
+
+def _foreign_account(resources: Mapping[str, Any]) -> str | None:
+    """Message if an account is none of the user's, where Slurm has accounts and takes any.
+
+    Snakemake's plugin asks the same before each job.
+    """
+    account = resources.get("slurm_account")
+    if not account:
+        return None
+    command = ("sacctmgr", "--noheader", "--parsable2", "show", "associations", "format=account")
+    try:
+        listed = _said(*command, f"user={getpass.getuser()}")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    own = sorted({*listed.stdout.split()})
+    if listed.returncode != 0 or not own or str(account).lower() in own:
+        return None
+    return f"{account} is no account of yours, but {', '.join(own)}"
+
+
+def _said(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )

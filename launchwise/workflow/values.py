@@ -21,7 +21,6 @@ from launchwise.workflow.plan import (
     described_cards,
     extended_folders,
     folders,
-    host_links,
     recorded_folders,
 )
 
@@ -78,90 +77,64 @@ Plain = dict[str, Any]
 
 
 class Values:
-    """What the settings say, as JSON-able values, by the names of GPUs, workloads and studies.
-
-    Attributes
-    ----------
-    gpus, studies
-        Entry of every GPU and study.
-    untitled
-        Entry of every study without titles: for stages that print none.
-    without_models
-        The same with a model that stands for all: for stages that learn nothing.
-    models
-        Study to the entries of its models.
-    methods
-        Workload to how it is measured.
-    confirmation, clock_tolerance
-        How pairs are compared; None: nothing is compared in pairs.
-    recheck
-        How answers are measured again: as pairs are, for its own seconds.
-    row_cap
-        Most rows that one fit learns from.
-    live
-        GPUs of this machine or cluster.
-    profiled
-        Live GPUs whose profile is measured: one that extends rows keeps their profile.
-    recorded_in, extended_in, profiles_in
-        Folder of the rows of every recorded GPU, of every live GPU that extends some, of both.
-    cards, host_links
-        Card, and copy rate from the host in 1e9 B/s, of every datasheet-only GPU.
-    archs
-        Architecture of every live GPU.
-    folders
-        Folder of every workload.
-    specs
-        Digest of what every ``spec.yaml`` says, without titles and descriptions: a stage that
-        prints none of them has the file as an input that may be newer, and this as a parameter.
-    blind
-        Studies with a blind test.
-    """
+    """What the settings say, as JSON-able values, by the names of GPUs, workloads and studies."""
 
     def __init__(self, experiment: Experiment) -> None:
-        settings = experiment.settings
+        settings, asked = experiment.settings, experiment.studies
         self.experiment, self.settings = experiment, settings
         self.gpus = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
-        self.studies = {
-            name: study.model_dump(mode="json") for name, study in experiment.studies.items()
-        }
-        self.untitled = {name: untitled_study(each) for name, each in experiment.studies.items()}
+        self.studies = {name: study.model_dump(mode="json") for name, study in asked.items()}
+        # For stages that print no titles; for those that learn nothing, a model stands for all.
+        self.untitled = {name: untitled_study(each) for name, each in asked.items()}
         no_models = {"models": ["any"], "own_models": {}, "further_models": []}
         self.without_models = {name: {**each, **no_models} for name, each in self.untitled.items()}
+        # Study to the entries of its models.
         self.models: dict[str, dict[str, Plain]] = {
             name: {
                 model: experiment.model_of(name, model).model_dump(mode="json")
                 for model in study.models
             }
-            for name, study in experiment.studies.items()
+            for name, study in asked.items()
         }
+        # Workload to how it is measured.
         self.methods = {
             name: sweep.model_dump(mode="json", exclude={"problems", "anew"})
             for name, sweep in experiment.sweeps.items()
         }
+        # How pairs are compared; None: nothing is compared in pairs.
         confirm = settings.confirm
         self.confirmation = None if confirm is None else confirm.model_dump(mode="json")
         self.clock_tolerance = None if confirm is None else confirm.clock_tolerance
+        # Answers are measured again as pairs are, for their own seconds.
         self.recheck = {
-            **(settings.confirm or Confirmation()).model_dump(mode="json"),
+            **(confirm or Confirmation()).model_dump(mode="json"),
             "seconds": settings.recheck.seconds,
         }
+        # Most rows that one fit learns from.
         self.row_cap = {
             "most": settings.max_rows_per_fit,
             "seed": settings.seed,
             "where": experiment.error("max_rows_per_fit", "").where,
         }
+        # GPUs of this machine or cluster, and those of them whose profile is measured: one that
+        # extends rows keeps their profile.
         self.live = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
         self.profiled = [name for name in self.live if not settings.gpus[name].extend]
+        self.archs = architectures(experiment)
+        # Folder of the rows of every recorded GPU, of every live GPU that extends some, of both.
         self.recorded_in = recorded_folders(experiment)
         self.extended_in = extended_folders(experiment)
         self.profiles_in = {**self.recorded_in, **self.extended_in}
+        # Card, and copy rate from the host in 1e9 B/s, of every datasheet-only GPU.
         self.cards = described_cards(settings)
-        self.host_links = host_links(settings)
-        self.archs = architectures(experiment)
+        self.host_links = {name: settings.gpus[name].host_gbs for name in self.cards}
+        # Of every workload its folder, and the digest of what its `spec.yaml` says: a stage that
+        # prints no texts has the file as an input that may be newer, and this as a parameter.
         self.folders = folders(experiment)
         self.specs = {
             name: spec_digest(Path(folder, "spec.yaml")) for name, folder in self.folders.items()
         }
+        # Studies with a blind test.
         self.blind = [name for name, study in self.studies.items() if study["blind"] is not None]
 
     def workload(self, study: str) -> str:

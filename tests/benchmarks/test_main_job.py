@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from benchmark_runs import result_of
+from budget import BUDGET_FILE, Budget
 from harness.calibration import core_seconds
 from main_job import MEASURED, jobs
 from samples import ROOT
 
 from launchwise.base.storage import read_json
 from launchwise.base.typed import validated
-from launchwise.workflow.budget import BUDGET_FILE, Budget
 
 
 def test_jobs_are_those_that_snakemake_finished() -> None:

@@ -11,9 +11,9 @@ import yaml
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import checking, cpu_runs
+from launchwise.cli.check import cpu_runs, steps
 from launchwise.cli.check.cases import MEMORY_BYTES, Cases
-from launchwise.cli.check.sweep_files import listed_problems
+from launchwise.cli.check.checking import listed_problems
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.spec import load_spec
 
@@ -548,12 +548,11 @@ def test_runs_that_were_not_tried_are_counted_with_their_own_reason(
 
 
 def test_reasons_are_counted_apart() -> None:
-    steps = [
-        checking.Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
-        checking.Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),
-        checking.Step("cpu", "left out", "13 runs from n=9 on: not tried: time limit", runs=13),
-        checking.Step("cpu", "left out", "macros: EVEN was not run", runs=0),
+    told = [
+        steps.Step("cpu", "ok", "a at n=1: largest error 0, allowed 0"),
+        steps.Step("cpu", "left out", "a at n=9: did not finish within 5 s", "a"),
+        steps.Step("cpu", "left out", "13 runs from n=9 on: not tried: time limit", runs=13),
     ]
-    assert checking.summary(steps) == (
+    assert steps.summary(told) == (
         "14 of 15 runs are left out: 13: not tried: time limit; 1: did not finish within 5 s"
     )

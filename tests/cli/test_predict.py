@@ -13,7 +13,7 @@ from samples import ROOT, STENCIL
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.cli.predict.answering import Answer, as_text, prediction
+from launchwise.cli.predict.answering import as_text, prediction
 from launchwise.cli.studies import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
@@ -102,22 +102,23 @@ def ranked(spec: Spec, *times: float) -> pd.DataFrame:
 def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec: Spec) -> None:
     assert stencil_spec.cost is not None
     some = prediction("analytical", ranked(stencil_spec, 1.0, 1.005, 1.5), stencil_spec, 1)
-    assert (some.tied, len(some.choices), some.no_basis) == (2, 1, "")
-    assert some.choices[0].speedup == 2.0
-    shown = as_text(Answer("s", "g", {"n": 1}, {"bytes": 1, "flop": 1, "roofline": 1}, [some]))
+    assert (some["tied_with_the_fastest"], len(some["choices"]), some["no_basis"]) == (2, 1, None)
+    assert some["choices"][0]["speedup_over_baseline"] == 2.0
+    limits = {"bytes": 1, "flop": 1, "roofline": 1}
+    shown = as_text({"gpu": "g", "problem": {"n": 1}, "limits_ms": limits, "predictions": [some]})
     assert shown.endswith("2 configurations are within 1 % of the fastest")
     all_equal = prediction("analytical", ranked(stencil_spec, 1.0, 1.0), stencil_spec, 1)
-    assert (all_equal.choices, all_equal.tied) == ([], 2)
+    assert (all_equal["choices"], all_equal["tied_with_the_fastest"]) == ([], 2)
     alone = prediction("analytical", ranked(stencil_spec, 1.0), stencil_spec, 1)
-    assert len(alone.choices) == 1
+    assert len(alone["choices"]) == 1
 
 
 def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(stencil_spec: Spec) -> None:
     spec = stencil_spec.model_copy(update={"cost": None})
     rows = ranked(spec, 1.0, 1.005, 1.5)
-    assert prediction("analytical", rows, spec, 1).choices == []
+    assert prediction("analytical", rows, spec, 1)["choices"] == []
     # Trees know measured rows.
-    assert len(prediction("learnt", rows, spec, 1).choices) == 1
+    assert len(prediction("learnt", rows, spec, 1)["choices"]) == 1
 
 
 @pytest.mark.usefixtures("at_root")

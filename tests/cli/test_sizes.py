@@ -13,11 +13,10 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.cli.app import main
-from launchwise.cli.check.checking import chosen_builds
+from launchwise.cli.check.compiling import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
 from launchwise.cli.problems import problem_of
-from launchwise.cli.tune.question import Question
-from launchwise.cli.tune.tuning import prepared
+from launchwise.cli.tune.tuning import Question, prepared
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.loading import load_workload
@@ -111,21 +110,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 
 def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
     """Problems of ``launchwise tune``, without the run."""
-    asked = Question(
-        workload=str(folder),
-        problem=words,
-        gpu="local",
-        device=None,
-        known=[],
-        evaluations=None,
-        minutes=None,
-        within=None,
-        every=False,
-        folder=None,
-        cores=1,
-        dry_run=True,
-    )
-    project = prepared(asked, "sm_90")
+    project = prepared(Question(str(folder), words, cores=1, dry_run=True), "sm_90")
     return problems_in(project.experiment.blocks_of("local", folder.name))
 
 

@@ -16,6 +16,7 @@ from snakemake.utils import update_config
 from launchwise.experiment.discovery import COMMAND_LINE, Sources
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.method import Guesses, Method, Strategy
+from launchwise.workflow import checks
 from launchwise.workflow import plan as workflow
 from launchwise.workloads.space import baseline, configurations, narrowings
 
@@ -319,7 +320,7 @@ def test_a_file_that_snakemake_could_not_read_is_one_line(
     if content is not None:
         path.write_text(content)
     with pytest.raises(SystemExit) as ended:
-        workflow.readable("config.yaml")
+        checks.readable("config.yaml")
     assert ended.value.code == 1
     line = capsys.readouterr().err
     assert line.startswith("launchwise: config.yaml: ")
@@ -329,7 +330,7 @@ def test_a_file_that_snakemake_could_not_read_is_one_line(
 
 def test_config_yaml_may_be_missing_where_an_overlay_says_everything(home: Path) -> None:
     (home / "config.yaml").unlink()
-    assert workflow.readable("config.yaml", ["other.yaml"]) == "config.yaml"
+    assert checks.readable("config.yaml", ["other.yaml"]) == "config.yaml"
 
 
 def test_a_kind_of_model_that_does_not_exist_is_one_line(
@@ -342,7 +343,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
     config = project.config()
     update_config(config, overlay)
     with pytest.raises(SystemExit):
-        workflow.start(config, "config.yaml", ["o.yaml"])
+        checks.start(config, "config.yaml", ["o.yaml"])
     assert capsys.readouterr().err.startswith(
         "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
         "'xgboost'? (allowed: analytical, best_tree, committee, forest, gaussian_process, knn, "

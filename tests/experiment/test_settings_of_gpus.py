@@ -11,6 +11,7 @@ from overlays import ASKED, BASE, S, experiment, line_of, nested
 from samples import Project
 from snakemake.utils import update_config
 
+from launchwise.workflow import checks
 from launchwise.workflow import plan as workflow
 
 
@@ -124,7 +125,7 @@ def test_recorded_folders_and_files_must_be_there(
 ) -> None:
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr(workflow, "SHIPPED", project.folder)
-    start = workflow.start
+    start = checks.start
     start(project.config(), "config.yaml", [])
     sweep = project.folder / "data" / "recorded" / "test" / "stencil.parquet"
     sweep.unlink()
@@ -228,11 +229,11 @@ def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     config = project.config()
     update_config(config, {"gpus": {"a100": {"source": "described"}}})
     if not rows:
-        workflow.start(config, "config.yaml", [])
+        checks.start(config, "config.yaml", [])
     Path("o.yaml").write_text(yaml.safe_dump({"gpus": entries}))
     update_config(config, {"gpus": entries})
     with pytest.raises(SystemExit):
-        workflow.start(config, "config.yaml", ["o.yaml"])
+        checks.start(config, "config.yaml", ["o.yaml"])
     line = capsys.readouterr().err
     assert line.startswith(f"launchwise: {said}")
     assert line.count("\n") == 1
@@ -282,7 +283,7 @@ def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
     path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
     config = {**project.config(), "prices": "prices.csv"}
     with pytest.raises(SystemExit) as stopped:
-        workflow.start(config, "config.yaml", [])
+        checks.start(config, "config.yaml", [])
     assert stopped.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("prices.csv: line 2: euro_per_hour: must be a positive number (got '-3')")

@@ -19,7 +19,7 @@ from samples import ROOT
 
 from launchwise import __version__
 from launchwise.measuring.source_states import digest_of_sources
-from launchwise.workflow.code import Code
+from launchwise.workflow.plan import Code
 
 MOST_BYTES = 15_000_000
 SMOOTH = ROOT / "docs" / "tutorial" / "example" / "smooth"
@@ -140,7 +140,7 @@ def test_a_new_project_is_begun_by_snakemake_alone(installed: Installed, tmp_pat
 DIGESTS = """
 from launchwise.base.places import shipped
 from launchwise.measuring.source_states import digest_of_sources
-from launchwise.workflow.code import Code
+from launchwise.workflow.plan import Code
 print(Code()("scripts/data.py"))
 print(digest_of_sources(shipped("kernels/tridiagonal")))
 """

@@ -17,7 +17,7 @@ from samples import Project
 from launchwise.base.errors import UserError
 from launchwise.experiment.loading import load_experiment
 from launchwise.tables import files as tables
-from launchwise.workflow.models import check_models
+from launchwise.workflow.checks import check_models
 
 SWEEP = "data/recorded/test/stencil.parquet"
 TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")

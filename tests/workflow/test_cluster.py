@@ -16,11 +16,11 @@ from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
 from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile
-from launchwise.workflow import estimate
-from launchwise.workflow.cluster import Cluster
-from launchwise.workflow.estimate import (
+from launchwise.workflow import cluster as estimating
+from launchwise.workflow.cluster import (
     LONGEST_SHARD_S,
     MOST_SHARDS,
+    Cluster,
     limit_minutes,
     memory_mb,
     nominal_bandwidth_gbs,
@@ -228,8 +228,8 @@ def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
         reads.append(path)
         return read_cards(path)
 
-    monkeypatch.setattr(estimate, "read_cards", read)
-    estimate._slowest_bandwidths.cache_clear()
+    monkeypatch.setattr(estimating, "read_cards", read)
+    estimating._slowest_bandwidths.cache_clear()
     given = cluster(shards=3)
     assert given.shards("a", "stencil") == 3
     assert asked_of(given) == {}
@@ -263,7 +263,7 @@ def test_problems_that_gpus_share_are_listed_once(monkeypatch: pytest.MonkeyPatc
     given = Cluster(
         experiment(None, a=live, b=live, c={**live, **few}), dict.fromkeys("abc", "sm_90")
     )
-    monkeypatch.setattr(estimate, "problems", counted)
+    monkeypatch.setattr(estimating, "problems", counted)
     needed = [given.memory_mb(gpu, "stencil", attempt) for attempt in (1, 2) for gpu in "abc"]
     assert needed[3:] == [2 * each for each in needed[:3]]
     assert len(listed) == 2

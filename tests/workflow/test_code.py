@@ -8,13 +8,13 @@ import sys
 
 from samples import ROOT
 
-from launchwise.workflow.code import Code
+from launchwise.workflow.plan import Code
 
 DATA = "scripts/data.py"
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    program = f"from launchwise.workflow.code import Code; print(Code()({DATA!r}))"
+    program = f"from launchwise.workflow.plan import Code; print(Code()({DATA!r}))"
     printed = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}

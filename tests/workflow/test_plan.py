@@ -258,7 +258,7 @@ def test_sources_are_what_kernels_are_made_from() -> None:
 
 def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need() -> None:
     program = (
-        "import sys, launchwise.workflow.reported, launchwise.workflow.targets\n"
+        "import sys, launchwise.workflow.targets, launchwise.workflow.targets\n"
         "heavy = {'pycuda', 'sklearn', 'xgboost', 'lightgbm', 'optuna', 'plotly', 'snakemake'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -12,13 +12,11 @@ from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import write_profile
 from launchwise.workflow.cluster import Cluster
-from launchwise.workflow.code import Code
-from launchwise.workflow.contests import Contests
-from launchwise.workflow.recorded import Recorded
-from launchwise.workflow.reported import Reported
+from launchwise.workflow.contests import Contests, recorded_workloads
+from launchwise.workflow.plan import Code
 from launchwise.workflow.studies import Studies
 from launchwise.workflow.sweeps import Sweeps, prior_extended, prior_gpus
-from launchwise.workflow.targets import targets
+from launchwise.workflow.targets import Reported, targets
 from launchwise.workflow.values import Values
 from tests.support.samples import ROOT, profile
 
@@ -165,10 +163,10 @@ def test_a_recorded_blind_test_is_read_where_it_lies(recorded: Path) -> None:
     contests = stages.contests
     assert contests.scores(STUDY, "csv") == {}
     (recorded / "blind" / f"{STUDY}.pairs.parquet").touch()
-    found = Recorded(stages.values, stages.studies, contests)
-    assert f"data/recorded/h200/blind/{STUDY}.sweep.parquet" in found.sources("stencil")
-    assert f"results/blind/h200/{STUDY}.score.csv" in found.targets("stencil")
-    assert found.tested("stencil") == ["h200"]
+    found = recorded_workloads(stages.values, stages.studies, contests)["stencil"]
+    assert f"data/recorded/h200/blind/{STUDY}.sweep.parquet" in found.sources()
+    assert f"results/blind/h200/{STUDY}.score.csv" in found.targets()
+    assert found.tested() == ["h200"]
     assert contests.scores(STUDY, "csv") == {"h200": f"results/blind/h200/{STUDY}.score.csv"}
     assert contests.blind_method(STUDY)["strategy"] == {"kind": "exhaustive"}
 

@@ -14,7 +14,7 @@ from forks import forked, run_snakemake
 from samples import ROOT
 
 WORKFLOW = """
-from launchwise.workflow.submission import check_submission
+from launchwise.workflow.telling import check_submission
 
 onstart:
     check_submission(workflow, None)

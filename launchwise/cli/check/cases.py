@@ -57,15 +57,6 @@ class Planned:
     wide: bool = False
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """What is not run: in words, why, and the runs that it stands for; 0 for a remark."""
-
-    name: str
-    why: str
-    runs: int = 1
-
-
 class Cases:
     """Runs of a workload on a GPU with limits, in the order in which they are made."""
 
@@ -73,7 +64,8 @@ class Cases:
         self.spec = spec
         self.small = SmallProblems(spec, gpu)
         self.runs: list[Planned] = []
-        self.left_out: list[LeftOut] = []
+        # In words, what is not run, and why.
+        self.left_out: list[tuple[str, str]] = []
 
     def of(self, problems: Iterable[Problem]) -> list[Planned]:
         """Chosen configurations of problems; what needs too much memory is left out."""
@@ -87,7 +79,7 @@ class Cases:
             elif not chosen:
                 why = f"{assigned(problem)} has no feasible configuration"
             if why:
-                self.left_out.append(LeftOut(assigned(problem), why))
+                self.left_out.append((assigned(problem), why))
             else:
                 found += [Planned(problem, each) for each in chosen]
         return found
@@ -103,8 +95,7 @@ class Cases:
         self.runs = self.of(small)
         if listed is None:
             self.add_listed(small)
-        self.add_macros(small, MOST_OF_MACROS if listed is None else 0)
-        if listed is None:
+            self.add_macros(small)
             self.add_wide(small)
 
     def add_listed(self, drawn: Sequence[Problem]) -> None:
@@ -119,27 +110,21 @@ class Cases:
         ]
         known = larger or ([] if free else list(drawn))
         missing = [pair for pair in pairs if not any(pair.items() <= one.items() for one in known)]
-        told = []
         count = 0
-        while missing:
+        while missing and count < MOST_LISTED:
             wanted: Problem = {}
             for pair in missing:
                 if all(wanted.get(name, value) == value for name, value in pair.items()):
                     wanted |= pair
-                near = self._first_small(wanted, drawn) if count < MOST_LISTED else None
+            near = self._first_small(wanted, drawn)
             if near is None:
-                told.append(missing.pop(0))
+                del missing[0]
                 continue
             chosen = self.small.chosen(near)
             # One configuration each: values that builds read cost a compilation.
             self.runs += [Planned(near, each) for each in chosen[count % max(1, len(chosen)) :][:1]]
             count += 1
             missing = [pair for pair in missing if not pair.items() <= near.items()]
-        if told:
-            said = " with ".join(f"{name}={value}" for name, value in told[0].items())
-            more = f" and {len(told) - 1} more" if told[1:] else ""
-            why = f"{said}{more} were not run beyond the smallest size"
-            self.left_out.append(LeftOut("listed values", why, 0))
 
     def _first_small(self, wanted: Problem, drawn: Sequence[Problem]) -> Problem | None:
         """A small problem with listed values, at the largest size that the baseline runs."""
@@ -150,39 +135,26 @@ class Cases:
                 return near
         return None
 
-    def add_macros(self, drawn: Sequence[Problem], most: int) -> None:
+    def add_macros(self, drawn: Sequence[Problem]) -> None:
         """Runs for conditions in macros that hold, or do not hold, in no run of a variant.
 
-        A run with the smallest problem counts only where no larger one is found: its loops have one
-        step. Where ``sweep.yaml`` says which problems there are, none are added (``most``).
+        A run with the smallest problem does not count: its loops have one step.
         """
-        missing: list[str] = []
-        searches, found = MOST_SEARCHES, 0
+        searches, most = MOST_SEARCHES, len(self.runs) + MOST_OF_MACROS
         every = _conditions_of_macros(self.spec) if drawn else ()
-        for (macro, text), variant in itertools.product(every, self.spec.variants):
+        for text, variant in itertools.product(every, self.spec.variants):
             runs = [each for each in self.runs if each.configuration["variant"] == variant]
-            held = [one for one in runs if self._holds(text, one)]
-            if any(self._is_larger(each.problem, drawn[0]) for each in held):
+            larger = [each for each in runs if self._is_larger(each.problem, drawn[0])]
+            if any(self._holds(text, each) for each in larger) or self._ruled_out(variant, text):
                 continue
-            if self._ruled_out(variant, text):
-                continue
-            new = None
             for start, configuration in self._starts(text, variant, runs, drawn):
-                if found == most or not searches:
-                    break
+                if len(self.runs) == most or not searches:
+                    return
                 searches -= 1
                 near = self.small.near(start, [configuration], text)
                 if near and self._is_larger(near, drawn[0]) and self.small.fits(near):
-                    new = Planned(near, configuration)
+                    self.runs.append(Planned(near, configuration))
                     break
-            if new is not None:
-                self.runs.append(new)
-                found += 1
-            elif not held:
-                missing.append(f"{macro} was not run by {variant} where {text}")
-        if missing:
-            more = f", and {len(missing) - 1} more" if missing[1:] else ""
-            self.left_out.append(LeftOut("macros", f"{missing[0]}{more}", 0))
 
     def _starts(
         self,
@@ -235,7 +207,7 @@ class Cases:
                 same = [each for each in chosen if self._build(little, each) in builds]
                 self.runs += [Planned(little, each, wide=True) for each in same or chosen[:1]]
             elif near:
-                self.left_out.append(LeftOut(assigned(near[0]), self._too_large(near[0])))
+                self.left_out.append((assigned(near[0]), self._too_large(near[0])))
 
     def _build(self, problem: Problem, configuration: Configuration) -> str:
         names = {**problem, **configuration}
@@ -352,18 +324,19 @@ def _block_sizes(variant: Variant, configuration: Configuration) -> list[int]:
     return [one for name, one in values.items() if isinstance(one, int) and name[:4] != "num_"]
 
 
-def _conditions_of_macros(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Macros with conditions that they read, and their opposites, over sizes or tunables.
+def _conditions_of_macros(spec: Spec) -> list[str]:
+    """Conditions that macros read, and their opposites, over sizes or tunables.
 
-    Listed values run anyway, or are told.
+    Listed values run anyway.
     """
     free = {name for name in spec.problem if name not in spec.listed_columns}
-    for name, text in spec.macros.items():
+    found: list[str] = []
+    for text in spec.macros.values():
         tree = ast.parse(inlined(text, spec.derived).strip(), mode="eval").body
-        for test in dict.fromkeys(_tests(tree)):
+        for test in _tests(tree):
             if not {*free, *spec.tunables}.isdisjoint(spec.formulas.raw_names(test)):
-                yield name, test
-                yield name, _opposite(test)
+                found += [test, _opposite(test)]
+    return list(dict.fromkeys(found))
 
 
 def _tests(node: ast.AST) -> Iterator[str]:

@@ -1,83 +1,99 @@
-"""Checks of a workload, from its files to compiled kernels; each returns one line."""
+"""Checks of a workload, from its files to compiled kernels; each step is one line."""
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
-from launchwise.cli.check.compiling import CHECK, Outcome, compiled
+from launchwise.base.typed import read_yaml, validated
+from launchwise.cli.check.compiling import chosen_builds, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
-from launchwise.cli.check.small_problems import SEED
-from launchwise.cli.check.sweep_files import listed_problems
-from launchwise.cli.check.unused import refused_variant, unused_values
+from launchwise.cli.check.small_problems import SEED, SmallProblems
+from launchwise.cli.check.steps import LEFT_OUT, OK, OPEN, Step
 from launchwise.cli.problems import problems_of
-from launchwise.experiment.checking import check_space
+from launchwise.experiment import checking
 from launchwise.experiment.derived import derived_study
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.loading import TOO_FEW
-from launchwise.workloads.builds import Build
+from launchwise.experiment.method import Sweep
 from launchwise.workloads.checks import corners
 from launchwise.workloads.declared.own_functions import check_own_functions, own_error
 from launchwise.workloads.loading import load_workload
-from launchwise.workloads.parts import UNKNOWN_GPU
-from launchwise.workloads.sampling import drawn_of
-from launchwise.workloads.space import Problem, baseline, feasible, gpu_of_architecture
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import LENIENT_GPU, Problem, gpu_of_architecture, problems
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Workload
 
-MOST_BUILDS = 8
-"""Builds of a variant that are compiled: the first, the last and some between."""
+MOST_CORNERS = 8
+"""Corners of a space that problems near are searched for, at 0.1 s each."""
+
+
+def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] | None:
+    """The first variant that constraints keep from every problem: key of these, and what is said.
+
+    A variant of which this is not certain passes: a large space may hold what no search finds.
+    """
+    tried: list[Problem] = []
+    for name, variant in spec.variants.items():
+        alone = spec.narrowed({"variant": [name]})
+        if any(_may_run(alone, each) for each in problems):
+            continue
+        tried = tried or [*problems, *SmallProblems(spec, LENIENT_GPU).drawn()]
+        if any(_may_run(alone, each) for each in tried) or _fits_near(alone, tried):
+            continue
+        asked = [(f"variants.{name}.constraints", text) for text in variant.constraints]
+        asked += [("constraints", text) for text in spec.constraints]
+        never = [(key, text) for key, text in asked if not _holds(alone, tried, name, text)]
+        named = " and ".join(text for _, text in never)
+        together = "the constraints of the variant and of the workload do not hold together"
+        said = f"{named} never holds" if never else together
+        why = f"{said}, in none of its configurations for {len(tried)} problems"
+        return (never or asked)[0][0], f"no configuration of {name} may run: {why}"
+    return None
+
+
+def _may_run(spec: Spec, problem: Problem) -> bool:
+    """Whether there is a feasible configuration, or may be one that was not found."""
+    draws = Draws(spec, problem, LENIENT_GPU, SEED)
+    return any(
+        draws.draw(random.Random(SEED), (), name) is not None or not draws.ended(name)
+        for name in spec.variants
+    )
+
+
+def _fits_near(spec: Spec, problems: Sequence[Problem]) -> bool:
+    """Whether a corner of the space may run a problem near to one of these."""
+    small = SmallProblems(spec, LENIENT_GPU)
+    spans = Draws(spec, problems[0], LENIENT_GPU, SEED).spans
+    return any(
+        small.near(problem, [configuration]) is not None
+        for configuration in itertools.islice(filter(spans, small.corners), MOST_CORNERS)
+        for problem in problems
+    )
+
+
+def _holds(spec: Spec, problems: Sequence[Problem], variant: str, text: str) -> bool:
+    """Whether a constraint, alone, leaves a variant any configuration."""
+    own = spec.variants[variant].model_copy(update={"constraints": [text]})
+    alone = spec.model_copy(update={"variants": {variant: own}, "constraints": []})
+    try:
+        return any(_may_run(alone, each) for each in problems)
+    except ValueError:
+        return True  # What stands before it keeps it from being asked.
+
 
 MOST_LINES = 5
 """Lines with a question that are named."""
 
 _ASKS = re.compile(r"(^|\s)# \? ")
-
-MOST_REASONS = 3
-"""Reasons of the last line for what was left out."""
-
-
-OK = "ok"
-OPEN = "open"
-LEFT_OUT = "left out"
-REFUSED = "refused"
-SOME_REFUSED = "some refused"
-WRONG = "wrong"
-FAILED = "failed"
-"""Statuses of steps; ``open``: a draft with questions; ``wrong``, ``failed``: runs on the CPU."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """A part of the check, with its status and one line."""
-
-    # ``spec``, ``expressions``, ``sweep``, ``host``, ``compile`` or ``cpu``.
-    name: str
-    # One of :data:`OK` and those below it.
-    status: str
-    # What was found, or the reason.
-    said: str
-    # Variant of a run.
-    variant: str = ""
-    # Runs on the CPU that it stands for.
-    runs: int = 1
-    # Whether a run of the variant was left out for the same reason before.
-    again: bool = False
-
-    def as_facts(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        facts = {"name": self.name, "status": self.status, "said": self.said}
-        return {**facts, "passed": self.status in (OK, OPEN)}
 
 
 def checked(
@@ -103,34 +119,12 @@ def checked(
         one line.
     """
     spec = load_spec(folder)
-    count = len(spec.variants)
-    known = (
-        f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
-    )
     given = problems_of(spec, words, "check") if words else None
-    check_signatures(folder, spec)
-    yield Step("spec", OK, known)
-    if questions := open_questions(folder):
-        yield Step("spec", OPEN, questions)
-    if said := corners.complaint(spec):
-        raise UserError(folder / SPEC_FILE, *said)
-    problems = corners.corner_problems(spec)
-    tried = len(problems) * len(corners.corner_configurations(spec))
-    yield Step("expressions", OK, f"have values at {tried} corners of the space")
-    listed = listed_problems(folder, spec)
-    if never := refused_variant(spec, problems):
-        raise UserError(folder / SPEC_FILE, *never)
-    gpu = gpu_of_architecture(arch)
-    unused = [f"{name}={value}" for name, value in unused_values(spec, problems, gpu)]
-    if unused:
-        values = f"{', '.join(unused)} {'is' if len(unused) == 1 else 'are'}"
-        yield Step("expressions", LEFT_OUT, f"{values} in no feasible configuration on {arch}")
-    if listed is not None:
-        _check_space(folder, spec, listed)
-        yield Step("sweep", OK, _of_sweep(folder, spec, listed))
+    known, listed = yield from _of_files(folder, spec)
     workload = load_workload(folder, spec)
+    gpu = gpu_of_architecture(arch)
     try:
-        builds = chosen_builds(spec, workload, problems, gpu)
+        builds = chosen_builds(spec, workload, known, gpu)
     except UserError:
         raise
     except Exception as error:
@@ -143,91 +137,66 @@ def checked(
         check_own_functions(folder, spec)
     except UserError as error:
         missing = error  # What can be compiled is compiled first.
-    on_cpu = _on_cpu(folder, spec, workload, process, gpu, given) if missing is None else ()
-    yield from _compiled_meanwhile(folder, spec, builds, arch, threads, on_cpu)
-    if missing is not None:
-        raise missing
-
-
-def _check_space(folder: Path, spec: Spec, listed: Sequence[Problem]) -> None:
-    try:
-        check_space(spec, listed)
-    except ValueError as error:
-        raise UserError(folder / SWEEP_FILE, "problems", str(error)) from error
-
-
-def _of_sweep(folder: Path, spec: Spec, listed: Sequence[Problem]) -> str:
-    said = f"the baseline may run each of {len(listed)} problems"
-    lacks_study = not find_studies({spec.workload: folder}) and derived_study(spec, listed) is None
-    return f"{said}; no study: {TOO_FEW}" if lacks_study and spec.arguments else said
-
-
-def _compiled_meanwhile(
-    folder: Path,
-    spec: Spec,
-    builds: Mapping[Build, str],
-    arch: str,
-    threads: int,
-    on_cpu: Iterable[Step],
-) -> Iterator[Step]:
-    """Steps of nvcc, then those on the CPU, which run while it works."""
+    on_cpu: Iterable[Step] = ()
+    if process is not None and missing is None:
+        on_cpu = run_on_cpu(folder, spec, workload, process, gpu, listed, given)
     with ThreadPoolExecutor(1) as pool:
-        compiling: Future[Outcome] | None = None
+        compiling = None
         if shutil.which("nvcc") is None:
             yield Step("compile", LEFT_OUT, "nvcc is not on the PATH")
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
-        waiting: list[Step] = []
-        for step in on_cpu:
-            waiting.append(step)
-            if compiling is not None and compiling.done():
-                yield from _of_nvcc(compiling.result(), arch, spec)
-                compiling = None
-            if compiling is None:
-                yield from waiting
-                waiting = []
-        if compiling is not None:
-            yield from _of_nvcc(compiling.result(), arch, spec)
-        yield from waiting
+        yield from _in_turn(compiling, on_cpu)
+    if missing is not None:
+        raise missing
 
 
-def _on_cpu(
-    folder: Path,
-    spec: Spec,
-    workload: Workload,
-    process: CpuProcess | None,
-    gpu: Mapping[str, Any],
-    given: Sequence[Problem] | None,
-) -> Iterator[Step]:
-    if process is not None:
-        known = set()
-        for run in run_on_cpu(folder, spec, workload, process, gpu, given):
-            key = run.status, run.variant, run.said
-            again = run.status == LEFT_OUT and run.variant != "" and key in known
-            known.add(key)
-            said = f"{run.name}: {run.said}"
-            yield Step("cpu", run.status, said, run.variant, run.runs, again)
+def _of_files(
+    folder: Path, spec: Spec
+) -> Generator[Step, None, tuple[list[Problem], list[Problem] | None]]:
+    """Steps that read files alone; gives corner problems, and those of ``sweep.yaml`` if any."""
+    check_signatures(folder, spec)
+    variants = f"{len(spec.variants)} variant{'s' * (len(spec.variants) > 1)}"
+    yield Step("spec", OK, f"{variants}, {spec.size} configurations, constraints aside")
+    if questions := open_questions(folder):
+        yield Step("spec", OPEN, questions)
+    if said := corners.complaint(spec):
+        raise UserError(folder / SPEC_FILE, *said)
+    known = corners.corner_problems(spec)
+    tried = len(known) * len(corners.corner_configurations(spec))
+    yield Step("expressions", OK, f"have values at {tried} corners of the space")
+    listed = listed_problems(folder, spec)
+    if never := refused_variant(spec, known):
+        raise UserError(folder / SPEC_FILE, *never)
+    if listed is not None:
+        try:
+            checking.check_space(spec, listed)
+        except ValueError as error:
+            raise UserError(folder / SWEEP_FILE, "problems", str(error)) from error
+        whole = f"the baseline may run each of {len(listed)} problems"
+        studies = find_studies({spec.workload: folder}) or derived_study(spec, listed)
+        more = f"; no study: {TOO_FEW}" if spec.arguments and not studies else ""
+        yield Step("sweep", OK, whole + more)
+    return known, listed
 
 
-def _of_nvcc(found: Outcome, arch: str, spec: Spec) -> Iterator[Step]:
-    for source, why in found.left_out.items():
-        yield Step("compile", LEFT_OUT, f"{source}: {why}")
-    whole = found.taken + len(found.refused)
-    if not whole:
-        return
-    if not found.refused:
-        yield Step("compile", OK, f"{whole} builds compile for {arch}")
-        if found.crowded:
-            most = gpu_of_architecture(arch)["gpu_shared_per_block_bytes"]
-            name, needed = max(found.crowded, key=lambda each: each[1])
-            first = _named(spec, baseline(spec)) in dict(found.crowded)
-            said = f"{len(found.crowded)} of {whole} builds{', the baseline among them,' * first}"
-            limit = f"need more shared memory per block than {arch} has ({most} B)"
-            yield Step("compile", REFUSED, f"{said} {limit}: {name}: {needed} B")
-        return
-    yield Step("compile", SOME_REFUSED, f"{found.taken} of {whole} builds compile for {arch}")
-    for name, why in found.refused.items():
-        yield Step("compile", REFUSED, f"{name}: {why}")
+def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
+    """Problems of ``sweep.yaml``; None without one.
+
+    Raises
+    ------
+    UserError
+        When what it lists is no problem, configuration or row of the workload.
+    """
+    path = folder / SWEEP_FILE
+    if not path.is_file():
+        return None
+    sweep = validated(Sweep, read_yaml(path), path)
+    with checking.raising(lambda key, message: UserError(path, f"problems{key}", message)):
+        checking.check_blocks(spec, sweep.problems, sweep.strategy.kind)
+    with checking.raising(lambda key, message: UserError(path, f"anew{key}", message)):
+        checking.check_rows(spec, sweep.anew)
+    return problems(spec, sweep.problems)
 
 
 def open_questions(folder: Path) -> str:
@@ -242,86 +211,17 @@ def open_questions(folder: Path) -> str:
     return f"{said}: # ? in {'line' if is_one else 'lines'} {few} of {SPEC_FILE}"
 
 
-def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
-    """Why a check that came to its end is no success; '' where it is one.
-
-    Parameters
-    ----------
-    cpu
-        Whether runs on the CPU were asked for.
-
-    Raises
-    ------
-    UserError
-        For the first run whose results are wrong, or that fails.
-    """
-    runs = [step for step in steps if step.name == "cpu"]
-    wrong = [step for step in runs if step.status in (WRONG, FAILED)]
-    if wrong:
-        name, _, why = wrong[0].said.partition(": ")
-        more = f"; {len(wrong) - 1} others are wrong or fail" if len(wrong) > 1 else ""
-        message = f"{wrong[0].status} on the CPU: {why} ({name}){more}"
-        raise UserError(folder / SPEC_FILE, f"variants.{wrong[0].variant}", message)
-    if cpu and not any(step.status == OK for step in runs):
-        if not (said := summary(runs)):
-            return "nothing was verified on the CPU: no configuration is feasible"
-        return f"nothing was verified on the CPU, {said}"
-    compiled = [step for step in steps if step.name == "compile"]
-    if not cpu and compiled and all(step.status == LEFT_OUT for step in compiled):
-        return f"nothing was compiled: {compiled[0].said}"
-    return ""
-
-
-def summary(steps: Sequence[Step]) -> str:
-    """How many runs on the CPU are left out, with the most frequent reasons; '' without any."""
-    runs = [step for step in steps if step.name == "cpu"]
-    reasons: Counter[str] = Counter()
-    for step in runs:
-        if step.status == LEFT_OUT and step.runs:
-            reasons[step.said.partition(": ")[2]] += step.runs
-    if not reasons:
-        return ""
-    most = reasons.most_common(MOST_REASONS)
-    said = "; ".join(f"{count}: {reason}" for reason, count in most) if most[1:] else most[0][0]
-    others = reasons.total() - sum(count for _, count in most)
-    more = f"; {others} for other reasons" if others else ""
-    whole = sum(step.runs for step in runs)
-    return f"{reasons.total()} of {whole} runs are left out: {said}{more}"
-
-
-def chosen_builds(
-    spec: Spec,
-    workload: Workload,
-    problems: Sequence[Problem],
-    gpu: Mapping[str, Any] = UNKNOWN_GPU,
-) -> dict[Build, str]:
-    """Builds of the baseline and of feasible corners, with what they are builds of.
-
-    A variant none of whose corners is feasible has a drawn one, if any problem allows one.
-    """
-    found: dict[Build, str] = {}
-    per_variant: dict[str, int] = {}
-    for problem in problems:
-        for build in workload.check_builds(problem):
-            found.setdefault(build, CHECK)
-        for configuration in corners.corner_configurations(spec):
-            variant = str(configuration["variant"])
-            allowed = configuration == baseline(spec) or feasible(spec, problem, configuration, gpu)
-            if per_variant.get(variant, 0) >= MOST_BUILDS or not allowed:
-                continue
-            build = workload.build(problem, configuration)
-            if build not in found:
-                per_variant[variant] = per_variant.get(variant, 0) + 1
-                found[build] = _named(spec, configuration)
-    for variant in (each for each in spec.variants if each not in per_variant):
-        for problem in problems:
-            if (drawn := drawn_of(spec, problem, variant, SEED, gpu)) is not None:
-                found.setdefault(workload.build(problem, drawn), _named(spec, drawn))
-                break
-    return found
-
-
-def _named(spec: Spec, configuration: Mapping[str, Any]) -> str:
-    names = spec.variants[str(configuration["variant"])].tunables
-    values = ", ".join(f"{name}={configuration[name]}" for name in names)
-    return f"{configuration['variant']} {values}".strip()
+def _in_turn(compiling: Future[list[Step]] | None, on_cpu: Iterable[Step]) -> Iterator[Step]:
+    """Steps of nvcc, then those on the CPU, which run while it works."""
+    waiting: list[Step] = []
+    for step in on_cpu:
+        waiting.append(step)
+        if compiling is not None and compiling.done():
+            yield from compiling.result()
+            compiling = None
+        if compiling is None:
+            yield from waiting
+            waiting = []
+    if compiling is not None:
+        yield from compiling.result()
+    yield from waiting

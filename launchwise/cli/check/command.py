@@ -39,7 +39,7 @@ def check(
     from launchwise.base.errors import UserError
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.check.cpu_process import CpuProcess
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
 
     folder = workload_folder(workload)
     if problem and not cpu:
@@ -47,13 +47,20 @@ def check(
     steps = []
     with ExitStack() as stack:
         # It loads its libraries while this process loads its own.
-        process = stack.enter_context(CpuProcess()) if cpu else None
-        from launchwise.cli.check.checking import checked, summary, verdict
+        process = stack.enter_context(CpuProcess(folder)) if cpu else None
+        from launchwise.cli.check.checking import checked
+        from launchwise.cli.check.steps import LEFT_OUT, summary, verdict
 
+        told = set()
         for step in checked(folder, arch, usable_cores(), process, problem or []):
             steps.append(step)
-            if not as_json and not step.again:
+            key = step.variant, step.reason
+            # Each reason is told once per variant.
+            again = step.status == LEFT_OUT and step.variant and key in told
+            if not as_json and not again:
                 print(f"{step.status:8} {step.name}: {step.said}", flush=True)
+            if step.status == LEFT_OUT:
+                told.add(key)
     if as_json:
         print(json.dumps([step.as_facts() for step in steps], indent=2))
     elif said := summary(steps):

@@ -25,9 +25,10 @@ class Silent(Died):
 
 
 class CpuProcess:
-    """A process of :mod:`launchwise.cli.check.on_cpu`; it ends with the block."""
+    """A process of :mod:`launchwise.cli.check.on_cpu` for a workload; it ends with the block."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._errors: IO[str] = tempfile.TemporaryFile(  # noqa: SIM115 (closed with the block)
             "w+", encoding="utf-8", errors="replace"
         )
@@ -37,32 +38,24 @@ class CpuProcess:
         self._errors.seek(0)
         self._errors.truncate()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "launchwise.cli.check.on_cpu"],
+            [sys.executable, "-m", "launchwise.cli.check.on_cpu", str(self._folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
         )
-        self._opened = False
 
     def __enter__(self) -> CpuProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._end()
-        self._errors.close()
-
-    def _end(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
         self._process.communicate()
-
-    def open(self, folder: Path, memory_bytes: int, seed: int) -> None:
-        """Name the workload; a process that has died is started anew."""
-        self._how = {"folder": str(folder), "memory_bytes": memory_bytes, "seed": seed}
+        self._errors.close()
 
     def run(self, job: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """Its answer to one job.
+        """Its answer to one job; a process that has died is started anew.
 
         Raises
         ------
@@ -71,18 +64,15 @@ class CpuProcess:
         Died
             When the process dies.
         """
-        if self._process.poll() is not None and self._opened:
+        if self._process.poll() is not None:
             self._process.communicate()
             self._start()
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        jobs = [job] if self._opened else [self._how, job]
-        self._opened = True
         # Of a process that has died the last words say more than a broken pipe.
         with contextlib.suppress(BrokenPipeError):
-            for each in jobs:
-                process.stdin.write(json.dumps(each) + "\n")
+            process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
         # It answers once for each job, so nothing of an answer waits in a buffer.
         if not select.select([process.stdout], [], [], seconds)[0]:

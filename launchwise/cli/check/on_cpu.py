@@ -1,7 +1,7 @@
 """Runs configurations of a workload on the CPU device, in a process that may crash or hang.
 
-It reads JSON lines from standard input: the workload, then a problem and a configuration each. It
-answers with a JSON line per configuration.
+Its argument is the folder of the workload. It reads JSON lines from standard input, a problem and a
+configuration each, and answers with a JSON line per configuration.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.cli.check.cases import MEMORY_BYTES
+from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.timing import complaint
@@ -28,7 +30,7 @@ from launchwise.workloads.results.output_check import NEVER_WRITTEN
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload
 
-_CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")
+_CEIL_DIV = re.compile(r"ceil_div\(\s*([^,()]+?)\s*, \s*([^,()]+?)\s*\)")
 
 
 def hint(
@@ -39,7 +41,8 @@ def hint(
         return f"; shared_bytes of variants.{configuration['variant']} sets them"
     if "beyond the end of a buffer" in reason:
         names = {**UNKNOWN_GPU, **problem, **configuration}
-        for length, block in _divisions(spec, str(configuration["variant"])):
+        grids = itertools.chain(*spec.variants[str(configuration["variant"])].grids)
+        for length, block in _CEIL_DIV.findall(" ".join(grids)):
             try:
                 size, side = (int(spec.value(text, names)) for text in (length, block))
             except ValueError:
@@ -73,11 +76,6 @@ def doubt(spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, An
     return ""
 
 
-def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
-    for text in itertools.chain(*spec.variants[variant].grids):
-        yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))
-
-
 ROUNDS = len(ORDERS)
 """Runs of each configuration: once in each order of threads and warps."""
 
@@ -86,19 +84,14 @@ UNINITIALISED = "; written, from shared memory or a local variable that nothing 
 RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
 
 
-def main() -> None:
-    """Run what standard input asks."""
+def main(folder: Path) -> None:
+    """Run what standard input asks of a workload."""
     # What the user's code prints is no answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    line = sys.stdin.readline()
-    if not line:
-        return
-    asked = json.loads(line)
-    folder, seed = Path(asked["folder"]), asked["seed"]
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
-    device = CpuDevice(folder, spec.headers, memory_bytes=asked["memory_bytes"])
+    device = CpuDevice(folder, spec.headers, memory_bytes=4 * MEMORY_BYTES)
     checked: dict[str, str] = {}
     for line in sys.stdin:
         job = json.loads(line)
@@ -107,11 +100,11 @@ def main() -> None:
         found: dict[str, Any]
         try:
             if key not in checked:
-                checked[key] = workload.self_check(device, problem, seed) or ""
+                checked[key] = workload.self_check(device, problem, SEED) or ""
             if said := checked[key]:
                 found = {"status": "wrong", "reason": said}
             else:
-                found = outcome(workload, spec, device, problem, configuration, seed)
+                found = outcome(workload, spec, device, problem, configuration, SEED)
         except UserError as error:
             found = {"error": [error.where, error.key, error.message]}
         found["cpu_s"] = time.process_time() - begun
@@ -180,4 +173,4 @@ def _why(wrong: list[str], right: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -127,7 +127,6 @@ def is_pointer(parameter: Parameter) -> bool | None:
 
 
 def _check_template(folder: Path, spec: Spec, launched: Launched) -> None:
-    """Compare namespaces and template arguments of a kernel with its definition."""
     kernel = launched.step.kernel
     number = spec.variants[launched.variant].steps.index(launched.step)
     several = bool(spec.variants[launched.variant].kernels)
@@ -220,7 +219,6 @@ def _kind(element: str) -> str:
 def _type_name(
     argument: Argument, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> str | None:
-    """Type of an argument by its name in ``spec.yaml``; None for a structure."""
     if not isinstance(argument.type, str):
         return None
     return str({**configuration, **problem}.get(argument.type, argument.type))

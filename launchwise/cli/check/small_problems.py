@@ -35,16 +35,11 @@ SEED = 2026
 
 
 class SmallProblems:
-    """Draws small problems that configurations may run on a GPU with limits.
-
-    Parameters
-    ----------
-    gpu
-        Facts of the GPU that constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`).
-    """
+    """Draws small problems that configurations may run on a GPU with limits."""
 
     def __init__(self, spec: Spec, gpu: Mapping[str, Any]) -> None:
         self.spec = spec
+        # Facts that constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`).
         self.gpu = gpu
         self.corners = corner_configurations(spec)
         self.free = [

@@ -29,6 +29,6 @@ def data(
     Every file is compared with its checksum in the archive. Files that are there already stay; a
     call that was interrupted goes on.
     """
-    from launchwise.cli.data.taking import take_in
+    from launchwise.cli.data.archive import take_in
 
     print(take_in(source, folder, sha256))

@@ -16,72 +16,61 @@ class Format(StrEnum):
     t4 = "t4"
 
 
-Files = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...",
-        help="Results of Kernel Tuner, KTT, Triton; T4; CSV. One GPU each.",
-    ),
-]
-Space = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="T1 file: tunables, conditions, defaults, problem."),
-]
-Columns = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="YAML file that says what columns of CSV files hold."),
-]
-Device = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FILE=NAME", help="Device of a file that states none."),
-]
-Gpu = Annotated[
-    list[str] | None,
-    typer.Option(metavar="FILE=NAME", help="Name of the file's GPU in settings."),
-]
-Problem = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Problem, instead of what files state."),
-]
-ProblemNames = Annotated[
-    str,
-    typer.Option(metavar="NAME,...", help="Names of the problem's parameters in the files."),
-]
-Baseline = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Tunable of the default configuration."),
-]
-Bytes = Annotated[
-    str | None,
-    typer.Option("--bytes", metavar="EXPRESSION", help='Least bytes of a problem: "12 * n".'),
-]
-Flop = Annotated[str | None, typer.Option(metavar="EXPRESSION", help="FLOP of a problem.")]
-MaxMb = Annotated[
-    int,
-    typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked."),
-]
-
-
 def import_(
-    files: Files,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Results of Kernel Tuner, KTT, Triton; T4; CSV. One GPU each.",
+        ),
+    ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the workload.")],
     folder: Annotated[Path, typer.Option(help="Folder of workloads.")] = Path("kernels"),
     recorded: Annotated[Path, typer.Option(help="Folder of recorded GPUs.")] = Path(
         "data/recorded"
     ),
-    space: Space = None,
-    columns: Columns = None,
-    device: Device = None,
-    gpu: Gpu = None,
-    problem: Problem = None,
-    problem_names: ProblemNames = "",
-    baseline: Baseline = None,
-    bytes_: Bytes = None,
-    flop: Flop = None,
+    space: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="T1 file: tunables, conditions, defaults, problem."),
+    ] = None,
+    columns: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML file that says what columns of CSV files hold."),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE=NAME", help="Device of a file that states none."),
+    ] = None,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE=NAME", help="Name of the file's GPU in settings."),
+    ] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Problem, instead of what files state."),
+    ] = None,
+    problem_names: Annotated[
+        str,
+        typer.Option(metavar="NAME,...", help="Names of the problem's parameters in the files."),
+    ] = "",
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Tunable of the default configuration."),
+    ] = None,
+    bytes_: Annotated[
+        str | None,
+        typer.Option("--bytes", metavar="EXPRESSION", help='Least bytes of a problem: "12 * n".'),
+    ] = None,
+    flop: Annotated[
+        str | None, typer.Option(metavar="EXPRESSION", help="FLOP of a problem.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Title in the report.")] = "",
     source: Annotated[str, typer.Option(help="Where the files come from.")] = "",
     licence: Annotated[str, typer.Option(help="Licence of the files.")] = "",
-    max_mb: MaxMb = 128,
+    max_mb: Annotated[
+        int,
+        typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked."),
+    ] = 128,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
 ) -> None:
     """Import sweeps measured elsewhere as a workload without a kernel.
@@ -144,7 +133,7 @@ def import_shipped(
     Writes usual.yaml beside spec.yaml. What is measured, compared and recommended from then on is
     compared with them.
     """
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
     from launchwise.importing.shipped import import_shipped as imported
     from launchwise.workloads.spec import load_spec
     from launchwise.workloads.usual import USUAL_FILE
@@ -170,7 +159,7 @@ def export_sweep(
     ] = None,
 ) -> None:
     """Write the rows of a sweep in the format of another tuner, with every digit of its times."""
-    from launchwise.cli.workloads import workload_folder
+    from launchwise.cli.options import workload_folder
     from launchwise.importing.command import export_sweep as export
 
     export(sweep, workload_folder(workload), output, format_.value, problem or ())

@@ -85,27 +85,20 @@ def begin(folder: Path, studies: bool) -> list[str]:
         copied[EXAMPLE] = "kernels/saxpy"
     for source, target in copied.items():
         _copy(shipped(source), folder / target)
-    return [f"{folder}: settings in config.yaml, {_content(studies)}", *_next(folder, studies)]
+    content = "launchwise's own studies" if studies else "an example in kernels/saxpy"
+    # pipx and uvx give launchwise's own commands alone.
+    snakemake = ["snakemake"] if shutil.which("snakemake") else [sys.executable, "-m", "snakemake"]
+    lines = [["cd", str(folder)], snakemake]
+    if studies and not any(shipped("data/recorded").glob("*/*.parquet")):
+        lines.insert(1, ["launchwise", "data", "ARCHIVE"])
+    done = [f"{folder}: settings in config.yaml, {content}", "next:"]
+    return done + [f"  {shlex.join(line)}" for line in lines]
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file or a folder, without what Python has compiled."""
     if source.is_file():
         write_bytes(target, source.read_bytes())
         return
     for path in sorted(source.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             write_bytes(target / path.relative_to(source), path.read_bytes())
-
-
-def _content(studies: bool) -> str:
-    return "launchwise's own studies" if studies else "an example in kernels/saxpy"
-
-
-def _next(folder: Path, studies: bool) -> list[str]:
-    # pipx and uvx give launchwise's own commands alone.
-    snakemake = ["snakemake"] if shutil.which("snakemake") else [sys.executable, "-m", "snakemake"]
-    lines = [["cd", str(folder)], snakemake]
-    if studies and not any(shipped("data/recorded").glob("*/*.parquet")):
-        lines.insert(1, ["launchwise", "data", "ARCHIVE"])
-    return ["next:", *(f"  {shlex.join(line)}" for line in lines)]

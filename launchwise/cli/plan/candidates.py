@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from launchwise.cli.plan.overlay import blocks_like, trained_on
 from launchwise.experiment.experiment import Experiment
-from launchwise.experiment.study import Study
+from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.learning.design.landscapes import Distances
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, case_numbers, cases_in
-from launchwise.workflow.estimate import PASSES_PER_ROW, SECONDS_PER_ROW
-from launchwise.workloads.space import Problem, configurations, gpu_facts, narrowings
+from launchwise.tables.rows import matches
+from launchwise.workflow.cluster import PASSES_PER_ROW, SECONDS_PER_ROW
+from launchwise.workloads.space import (
+    CONSTRAINTS,
+    ONLY,
+    Problem,
+    configurations,
+    gpu_facts,
+    narrowings,
+    problems,
+)
 from launchwise.workloads.spec import Spec
 
 LONGEST_PAUSE_S = 60.0
@@ -27,46 +36,32 @@ FEWEST_PROBLEMS = 3
 """Measured problems below which the time is estimated from the GPU's bandwidth alone."""
 
 
-@dataclass(frozen=True)
-class RowTime:
-    """Time per row: a part of its own, and one per byte of the problem."""
+def row_time(rows: pd.DataFrame | None, spec: Spec, bandwidth_gbs: float) -> tuple[float, float]:
+    """Time per row, s, and per byte of its problem, s/B.
 
-    # The first, s.
-    seconds: float
-    # The second, s/B.
-    per_byte: float
+    Least squares of the times between rows of a sweep; where it has few problems, estimated as
+    :mod:`launchwise.workflow.cluster` does from a memory bandwidth (1e9 B/s).
 
-    @classmethod
-    def estimated(cls, bandwidth_gbs: float) -> Self:
-        """As :mod:`launchwise.workflow.estimate` has it, of a memory bandwidth (1e9 B/s)."""
-        return cls(SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9))
-
-    @classmethod
-    def of_sweep(cls, rows: pd.DataFrame, spec: Spec, bandwidth_gbs: float) -> Self:
-        """Least squares of the times between rows of a sweep; estimated where it has few.
-
-        Parameters
-        ----------
-        rows
-            All rows of a GPU, failed ones included, with ``card`` and ``measured_at``.
-        """
-        if rows.empty:
-            return cls.estimated(bandwidth_gbs)
-        cases = cases_in(rows, spec)
-        totals = np.bincount(case_numbers(rows, spec), _seconds_before(rows), len(cases))
-        counts = np.bincount(case_numbers(rows, spec), minlength=len(cases))
-        if len(cases) < FEWEST_PROBLEMS or not totals.any():
-            return cls.estimated(bandwidth_gbs)
-        moved = np.array([_bytes(spec, case.problem) for case in cases])
-        # Per row, so that long problems do not drown short ones; bytes in units of their mean.
-        unit = moved.mean() or 1.0
-        terms = np.column_stack([np.ones(len(cases)), moved / unit])
-        (seconds, per_unit), _ = nnls(terms, totals / counts)
-        return cls(float(seconds), float(per_unit / unit))
-
-    def minutes(self, spec: Spec, problem: Problem, rows: int) -> float:
-        """Time of a problem with so many rows, min."""
-        return rows * (self.seconds + self.per_byte * _bytes(spec, problem)) / 60
+    Parameters
+    ----------
+    rows
+        All rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for none.
+    """
+    estimated = SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9)
+    cases = [] if rows is None or rows.empty else cases_in(rows, spec)
+    if rows is None or len(cases) < FEWEST_PROBLEMS:
+        return estimated
+    numbers = case_numbers(rows, spec)
+    totals = np.bincount(numbers, _seconds_before(rows), len(cases))
+    if not totals.any():
+        return estimated
+    moved = np.array([_bytes(spec, case.problem) for case in cases])
+    # Per row, so that long problems do not drown short ones; bytes in units of their mean.
+    unit = moved.mean() or 1.0
+    terms = np.column_stack([np.ones(len(cases)), moved / unit])
+    counts = np.bincount(numbers, minlength=len(cases))
+    (seconds, per_unit), _ = nnls(terms, totals / counts)
+    return float(seconds), float(per_unit / unit)
 
 
 def _bytes(spec: Spec, problem: Problem) -> float:
@@ -130,15 +125,14 @@ def candidates_on(
     if not asked:
         return []
     apart = Distances.over([*listed, *asked]).between(asked, listed).sum(axis=0)
-    measured = pd.DataFrame() if rows is None else rows
-    cost = RowTime.of_sweep(measured, spec, profile.memory_bandwidth_gbs)
+    seconds, per_byte = row_time(rows, spec, profile.memory_bandwidth_gbs)
     found = []
     for case, distances in zip(asked, apart, strict=True):
         nearest = listed[int(np.argmin(distances))].problem
         blocks, count = _measured_as(nearest, case, study, domain, experiment)
         if count:
-            minutes = max(cost.minutes(spec, case.problem, count), 1e-6)
-            found.append(Candidate(case, blocks, count, minutes))
+            minutes = count * (seconds + per_byte * _bytes(spec, case.problem)) / 60
+            found.append(Candidate(case, blocks, count, max(minutes, 1e-6)))
     return found
 
 
@@ -174,3 +168,77 @@ def lean(candidate: Candidate, spec: Spec) -> Candidate:
         if not kept or count([*kept, block]) > count(kept):
             kept.append(block)
     return replace(candidate, blocks=kept)
+
+
+def blocks_like(
+    nearest: Problem, problem: Problem, blocks: Sequence[ProblemBlock], spec: Spec, study: Study
+) -> list[dict[str, Any]]:
+    """Blocks that measure a problem as those of another do, candidates of the study alone.
+
+    Parameters
+    ----------
+    nearest
+        A problem of ``blocks``.
+    blocks
+        What the sweep measures.
+    """
+    values = {name: [value] for name, value in problem.items()}
+    found = []
+    for block in blocks:
+        if nearest not in problems(spec, [block]):
+            continue
+        narrowed_to: Any = block.get(ONLY, {})
+        only = _both(narrowed_to, study.candidates)
+        if only is None:
+            continue
+        constraints = [*block.get(CONSTRAINTS, ()), *study.constraints]
+        narrowed: dict[str, Any] = {ONLY: only} if only else {}
+        if constraints:
+            narrowed[CONSTRAINTS] = list(dict.fromkeys(constraints))
+        found.append({**values, **narrowed})
+    return found or [dict(values)]
+
+
+def _both(
+    one: Mapping[str, Sequence[Any]], other: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]] | None:
+    """Values that both allow; None where a tunable has none."""
+    found = {name: list(values) for name, values in {**one, **other}.items()}
+    for name in one.keys() & other.keys():
+        found[name] = [value for value in one[name] if value in other[name]]
+    return found if all(found.values()) else None
+
+
+def trained_on(study: Study, problem: Problem) -> dict[str, dict[str, list[Any]]] | None:
+    """Values that training selections need so that a split learns from a problem.
+
+    Returns
+    -------
+    dict
+        Split to parameter to its values, of the first split that may take the problem; empty where
+        one asks about it already. None where every split would then test what it learns from.
+    """
+    for split in study.splits.values():
+        if not isinstance(split, ProblemSplit):
+            if matches(problem, split.among):
+                return {}
+        elif matches(problem, split.train) or matches(problem, split.test):
+            return {}
+    for name, split in study.splits.items():
+        if not isinstance(split, ProblemSplit) or not (key := _told_apart_by(split)):
+            continue
+        if problem[key] not in split.test[key]:
+            return {
+                name: {
+                    parameter: [*values, problem[parameter]]
+                    for parameter, values in split.train.items()
+                    if problem[parameter] not in values
+                }
+            }
+    return None
+
+
+def _told_apart_by(split: ProblemSplit) -> str | None:
+    """First parameter of which no value is both trained on and tested; None without one."""
+    both = [name for name in split.test if name in split.train]
+    return next((name for name in both if not {*split.test[name]} & {*split.train[name]}), None)

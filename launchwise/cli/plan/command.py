@@ -40,11 +40,13 @@ def plan(
     Chosen are those after which answers anywhere in the declared ranges are expected to be nearest
     the best. Prints each with its time, its rows and what is expected of answers then.
     """
-    from launchwise.cli.plan.planning import Question, planned
-    from launchwise.cli.plan.printing import as_json_text, as_text
+    import json
+
+    from launchwise.base.storage import write_text
+    from launchwise.cli.plan.planning import as_text, planned
 
     files = settings_files(configfile)
     target = output or Path(f"plan_{study}.yaml")
-    found = planned(Question(study, minutes, gpu or [], files), Path.cwd())
-    found.write(target)
-    print(as_json_text(found, target) if as_json else as_text(found, target, files, top))
+    found, overlay = planned(study, minutes, gpu or [], files, target)
+    write_text(target, overlay)
+    print(json.dumps(found, indent=2) if as_json else as_text(found, files, top))

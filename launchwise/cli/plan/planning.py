@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import json
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import write_text
-from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.plan.candidates import Candidate, candidates_on, lean
-from launchwise.cli.plan.overlay import as_text, settings_of
-from launchwise.cli.studies import find_profile, read_experiment, study_domain, sweep_file
+from launchwise.base.names import assigned
+from launchwise.cli.plan.candidates import Candidate, candidates_on, lean, trained_on
+from launchwise.cli.studies import (
+    find_profile,
+    gpu_named,
+    read_experiment,
+    study_domain,
+    sweep_file,
+)
+from launchwise.experiment.discovery import STUDY_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
-from launchwise.experiment.study import Blind, Range, Study
+from launchwise.experiment.study import Blind, ProblemSplit, Range, Study
 from launchwise.learning.blind.answering import distinct_problems
-from launchwise.learning.design.greedy import Design, design
+from launchwise.learning.design.greedy import ENOUGH, LEAST_GAIN, Ending, Step, design
 from launchwise.learning.design.kriging import Kriging
 from launchwise.learning.design.landscapes import Distances, Landscapes
 from launchwise.learning.features import Domain
@@ -41,41 +48,19 @@ MOST_CASES = 2000
 """Measured cases that the model is fitted to: its time grows with the cube of their number."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """Arguments of the command."""
+def planned(
+    study: str, minutes: float, named: Sequence[str], files: Sequence[Path], target: Path
+) -> tuple[dict[str, Any], str]:
+    """Plan for the project in this folder, as ``--json`` prints it, and its overlay.
 
-    study: str
-    # Time to measure, on all GPUs together.
-    minutes: float
-    # Names (see :mod:`launchwise.cli.gpu_names`); every live GPU of the study if there are none.
-    gpus: Sequence[str]
-    # Settings; each file overrides those before it.
-    files: Sequence[Path]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to measure next."""
-
-    question: Question
-    # Cases, their minutes, and what is expected of answers before and after each.
-    design: Design
-    # The cases, with their rows.
-    candidates: list[Candidate]
-    # Overlay that measures them.
-    settings: dict[str, Any]
-
-    def write(self, path: Path) -> None:
-        """Write the overlay."""
-        head = (
-            f"Problems that `launchwise plan {self.question.study}` chose, behind those of today."
-        )
-        write_text(path, as_text(self.settings, head))
-
-
-def planned(asked: Question, root: Path) -> Plan:
-    """Plan for the project in ``root``.
+    Parameters
+    ----------
+    minutes
+        Time to measure, on all GPUs together.
+    named
+        GPUs by the words of a user; every live GPU of the study if there are none.
+    target
+        Where the overlay is written.
 
     Raises
     ------
@@ -83,68 +68,80 @@ def planned(asked: Question, root: Path) -> Plan:
         When there is no such study or live GPU, its ranges are open, the time is too short for any
         problem, or nothing is left to gain.
     """
-    experiment = read_experiment(asked.files, root)
-    insist_on_kernel(asked.study, experiment, COMMAND)
-    study = experiment.studies[asked.study]
-    spec = experiment.specs[study.workload]
-    gpus = _live_gpus(asked, experiment)
-    ranges = declared_ranges(study, spec)
-    rows = _rows(asked.study, gpus, experiment)
+    experiment = read_experiment(files, Path.cwd())
+    insist_on_kernel(study, experiment, COMMAND)
+    asked = experiment.studies[study]
+    spec = experiment.specs[asked.workload]
+    gpus = _live_gpus(study, named, experiment)
+    ranges = declared_ranges(asked, spec)
+    rows = _rows(study, gpus, experiment)
     profiles = {
-        gpu: find_profile(gpu, experiment, COMMAND) for gpu in {**rows, **dict.fromkeys(gpus)}
+        gpu: find_profile(gpu, experiment, COMMAND) for gpu in dict.fromkeys([*rows, *gpus])
     }
-    domain = study_domain(study, spec, profiles)
+    domain = study_domain(asked, spec, profiles)
     targets = {gpu: _drawn(ranges, domain, gpu) for gpu in gpus}
     candidates = [
         each
         for gpu in gpus
-        for each in candidates_on(gpu, targets[gpu], rows.get(gpu), study, domain, experiment)
+        for each in candidates_on(gpu, targets[gpu], rows.get(gpu), asked, domain, experiment)
     ]
     known = _landscapes(rows, domain, gpus)
     wanted = [case for cases in targets.values() for case in cases]
     cases = [each.case for each in candidates]
     model = Kriging.fitted(known, Distances.over([*wanted, *cases, *known.cases]))
     costs = np.array([each.minutes for each in candidates])
-    found = design(model, known.cases, cases, wanted, costs, asked.minutes)
+    found = design(model, known.cases, cases, wanted, costs, minutes)
     if not found.steps:
-        raise UserError(COMMAND, "--minutes", _nothing(asked, model, known, wanted, candidates))
+        raise UserError(COMMAND, "--minutes", _nothing(minutes, model, known, wanted, candidates))
     by_case = {each.case.key: each for each in candidates}
     chosen = [lean(by_case[step.case.key], spec) for step in found.steps]
-    blocks = {
-        gpu: [block for each in chosen if each.case.gpu == gpu for block in each.blocks]
-        for gpu in gpus
-        if any(each.case.gpu == gpu for each in chosen)
+    facts = {
+        "study": study,
+        "minutes": minutes,
+        "expected_percent_over_best": percent(found.regret),
+        "problems": list(map(_facts_of, found.steps, chosen)),
+        "ended": found.ended,
+        "overlay": str(target),
     }
-    settings = settings_of(experiment, asked.study, [each.case for each in chosen], blocks)
-    return Plan(asked, found, chosen, settings)
+    return facts, _overlay(experiment, study, chosen)
+
+
+def _facts_of(step: Step, candidate: Candidate) -> dict[str, Any]:
+    return {
+        "gpu": step.case.gpu,
+        "problem": step.case.problem,
+        "rows": candidate.rows,
+        "minutes": candidate.minutes,
+        "expected_percent_over_best": percent(step.regret),
+    }
 
 
 def _nothing(
-    asked: Question,
+    minutes: float,
     model: Kriging,
     known: Landscapes,
     wanted: Sequence[Case],
     candidates: Sequence[Candidate],
 ) -> str:
     cheapest = min(candidates, key=lambda each: each.minutes, default=None)
-    if cheapest is not None and cheapest.minutes > asked.minutes:
+    if cheapest is not None and cheapest.minutes > minutes:
         return (
-            f"{asked.minutes:g} min are too few: the shortest problem takes "
+            f"{minutes:g} min are too few: the shortest problem takes "
             f"{cheapest.minutes:.2g} min on {cheapest.case.gpu}"
         )
     deviations = np.sqrt(np.maximum(np.diag(model.posterior(known.cases, wanted)), 0))
-    percent = 100 * np.expm1(model.slope * deviations.mean())
+    within = percent(model.slope * deviations.mean())
     return (
         f"nothing is left to gain: answers in the declared ranges are expected within "
-        f"{percent:.2g} % of the best, and no further problem would change that"
+        f"{within:.2g} % of the best, and no further problem would change that"
     )
 
 
-def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:
+def _live_gpus(study: str, words: Sequence[str], experiment: Experiment) -> list[str]:
     """GPUs that may measure: those that are named, or all of the study."""
     entries = experiment.settings.gpus
-    own = [gpu for gpu in experiment.gpus_of(asked.study) if entries[gpu].source == "live"]
-    named = [gpu_named(each, experiment, COMMAND, "--gpu") for each in asked.gpus]
+    own = [gpu for gpu in experiment.gpus_of(study) if entries[gpu].source == "live"]
+    named = [gpu_named(each, experiment, COMMAND, "--gpu") for each in words]
     for gpu in named:
         if gpu in own:
             continue
@@ -153,10 +150,10 @@ def _live_gpus(asked: Question, experiment: Experiment) -> list[str]:
             "recorded": f"{gpu} is recorded: to measure more, let it be live with extend: true",
             "described": f"{gpu} is known from its datasheet alone: add a live GPU to the settings",
         }
-        message = is_known.get(source, f"{gpu} is no GPU of {asked.study}")
+        message = is_known.get(source, f"{gpu} is no GPU of {study}")
         raise UserError(COMMAND, "--gpu", message)
     if not own:
-        message = f"{asked.study} has no live GPU: add one to the settings, gpus: "
+        message = f"{study} has no live GPU: add one to the settings, gpus: "
         raise UserError(COMMAND, "--gpu", message + "{local: {source: live}}")
     return list(dict.fromkeys(named)) or own
 
@@ -185,7 +182,6 @@ def declared_ranges(study: Study, spec: Spec) -> Blind:
 
 
 def _rows(study: str, gpus: Sequence[str], experiment: Experiment) -> dict[str, pd.DataFrame]:
-    """Rows of the study's problems on every GPU that has been measured."""
     asked = experiment.studies[study]
     spec = experiment.specs[asked.workload]
     columns = [*spec.key_columns, "status", "time_ms", "card", "measured_at"]
@@ -217,3 +213,70 @@ def _landscapes(
     known = Landscapes.of(pd.concat(tables, ignore_index=True), domain)
     order = sorted(range(len(known.cases)), key=lambda place: known.cases[place].gpu not in gpus)
     return known.only(order[:MOST_CASES])
+
+
+def _overlay(experiment: Experiment, study: str, chosen: Sequence[Candidate]) -> str:
+    """Settings that measure what is chosen behind what is measured today, as YAML."""
+    asked = changed = experiment.studies[study]
+    lists: dict[str, list[Any]] = {}
+    for each in chosen:
+        gpu = each.case.gpu
+        lists.setdefault(gpu, [*experiment.blocks_of(gpu, asked.workload)]).extend(each.blocks)
+        for name, more in (trained_on(changed, each.case.problem) or {}).items():
+            split = changed.splits[name]
+            train = {**split.train, **more}  # type: ignore[union-attr]
+            splits = {**changed.splits, name: split.model_copy(update={"train": train})}
+            changed = changed.model_copy(update={"splits": splits})
+    content: dict[str, Any] = {
+        "gpus": {gpu: {"problems": {asked.workload: each}} for gpu, each in lists.items()}
+    }
+    grown = {
+        name: {"train": split.train}
+        for name, split in changed.splits.items()
+        if isinstance(split, ProblemSplit) and split != asked.splits[name]
+    }
+    # A derived study has no file: its splits follow from what is measured.
+    if grown and (experiment.study_folders[study] / STUDY_FILE).is_file():
+        content["studies"] = {study: {"splits": grown}}
+    # Lists that stand in it twice would become references.
+    plain = json.loads(json.dumps(content))
+    text = yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=100)
+    return f"# Problems that `launchwise plan {study}` chose, behind those of today.\n{text}"
+
+
+ENDINGS: dict[Ending, str] = {
+    "budget": "no further problem fits into the time",
+    "candidates": "every candidate is chosen",
+    "enough": f"answers are then expected within {100 * ENOUGH:g} % of the best",
+    "gain": f"no further problem is expected to gain {100 * LEAST_GAIN:g} %",
+}
+"""Why a plan has no further problem."""
+
+
+def percent(regret: float) -> float:
+    """Time over the best, %, of a logarithm of time / best."""
+    return float(100 * np.expm1(regret))
+
+
+def as_text(plan: Mapping[str, Any], files: Sequence[Path], top: int) -> str:
+    """Lines for a terminal: the gain, the first ``top`` problems, and how to run all of them."""
+    problems, overlay = plan["problems"], plan["overlay"]
+    rows, minutes = (sum(each[name] for each in problems) for name in ("rows", "minutes"))
+    before, after = (each["expected_percent_over_best"] for each in (plan, problems[-1]))
+    lines = [
+        f"{len(problems)} problems, {rows} rows, {minutes:.2g} of {plan['minutes']:g} min",
+        f"expected time of answers over the best, in the declared ranges: {before:.2f} % now, "
+        f"{after:.2f} % then",
+    ]
+    for number, each in enumerate(problems[:top], start=1):
+        lines.append(
+            f"{number}. {assigned(each['problem'])} on {each['gpu']}: {each['rows']} rows, "
+            f"{each['minutes']:.2g} min; then {each['expected_percent_over_best']:.2f} %"
+        )
+    if more := len(problems[top:]):
+        lines.append(f"and {more} more (--top {len(problems)})")
+    words = ["snakemake", "--cores", "all", "--configfile", *map(str, files), overlay]
+    words += ["--", f"final_{plan['study']}"]
+    return "\n".join(
+        [*lines, f"no more: {ENDINGS[plan['ended']]}", f"{overlay}; run: {shlex.join(words)}"]
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,13 +35,9 @@ def predict(
     The GPU needs no measurement: its attributes and the cost model of the workload (cost.yaml) are
     enough. Where they cannot tell configurations apart, no configuration is printed.
     """
-    from launchwise.cli.predict.answering import Question, answer, as_text
+    import json
 
-    files = settings_files(configfile)
-    found = answer(Question(study, gpu, problem, top, learnt, files), Path.cwd())
-    if as_json:
-        import json
+    from launchwise.cli.predict.answering import answer, as_text
 
-        print(json.dumps(found.as_dict(), indent=2))
-    else:
-        print(as_text(found))
+    found = answer(study, gpu, problem, settings_files(configfile), top, learnt)
+    print(json.dumps(found, indent=2) if as_json else as_text(found))

@@ -9,25 +9,16 @@ import typer
 
 from launchwise.cli.options import ConfigFiles, Cores, settings_files
 
-Studies = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[STUDY...]",
-        help="Studies of the settings. Left out: every study with a product.",
-        show_default=False,
-    ),
-]
-Junit = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
-    ),
-]
-
 
 def recheck(
-    studies: Studies = None,
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY...]",
+            help="Studies of the settings. Left out: every study with a product.",
+            show_default=False,
+        ),
+    ] = None,
     gpu: Annotated[
         str | None,
         typer.Option(
@@ -46,7 +37,13 @@ def recheck(
     cores: Cores = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
-    junit: Junit = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
+        ),
+    ] = None,
 ) -> None:
     """Compare default and recommendation again, in pairs, on this machine's GPU.
 
@@ -57,21 +54,15 @@ def recheck(
     from launchwise.base.parallel import usable_cores
     from launchwise.cli.recheck import rechecking
 
-    asked = rechecking.Question(
-        studies=studies or [],
-        gpu=gpu,
-        problems=problems,
-        seconds=seconds,
-        cores=cores or usable_cores(),
-        files=settings_files(configfile),
-    )
-    found = rechecking.rechecked(asked, Path.cwd())
+    asked = studies or [], gpu, cores or usable_cores(), settings_files(configfile)
+    found = rechecking.rechecked(*asked, problems=problems, seconds=seconds)
     print(rechecking.as_json_text(found) if as_json else rechecking.as_text(found))
     if junit is not None:
         from launchwise.base.storage import write_text
 
         write_text(junit, rechecking.as_junit(found))
-    if any(each.is_stale for each in found):
+    verdicts = {verdict for each in found for verdict in each.table["verdict"]}
+    if "stale" in verdicts:
         raise typer.Exit(1)
-    if not any(each.is_known for each in found):
+    if verdicts <= {"unknown"}:
         raise typer.Exit(rechecking.NOT_MEASURED)

@@ -14,11 +14,11 @@ import yaml
 
 import launchwise
 from launchwise.base.errors import UserError
+from launchwise.base.names import assigned
 from launchwise.base.storage import write_text
-from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.products import FINAL, known_gpus
+from launchwise.cli.recommend.recommending import FINAL, known_gpus
 from launchwise.cli.running import run_snakemake, snakemake_line
-from launchwise.cli.studies import find_profile, read_experiment
+from launchwise.cli.studies import find_profile, gpu_named, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile
@@ -37,18 +37,6 @@ RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 
 @dataclass(frozen=True)
-class Question:
-    """Arguments of the command; see :func:`launchwise.cli.recheck.command.recheck`."""
-
-    studies: Sequence[str]
-    gpu: str | None
-    problems: int | None
-    seconds: float | None
-    cores: int
-    files: Sequence[Path]
-
-
-@dataclass(frozen=True)
 class Rechecked:
     """Verdicts of one study on one GPU."""
 
@@ -58,19 +46,22 @@ class Rechecked:
     # As :func:`launchwise.tables.recheck.recheck_schema` declares it.
     table: pd.DataFrame
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether an answer is."""
-        return bool((self.table["verdict"] == "stale").any())
 
-    @property
-    def is_known(self) -> bool:
-        """Whether any verdict was reached."""
-        return bool((self.table["verdict"] != "unknown").any())
+def rechecked(
+    named: Sequence[str],
+    gpu: str | None,
+    cores: int,
+    files: Sequence[Path],
+    **changed: float | None,
+) -> list[Rechecked]:
+    """Measure the answers of studies again, for the project in this folder.
 
-
-def rechecked(asked: Question, root: Path) -> list[Rechecked]:
-    """Measure the answers of studies again.
+    Parameters
+    ----------
+    named
+        Studies; all that have a product if there are none.
+    changed
+        ``problems`` and ``seconds``, where they are not those of the settings.
 
     Raises
     ------
@@ -79,22 +70,25 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
     SystemExit
         With :data:`NOT_MEASURED` when Snakemake fails; it has said why.
     """
-    experiment = read_experiment(asked.files, root)
-    studies = _studies(asked.studies, experiment)
-    gpus = {study: _gpu(study, asked.gpu, experiment) for study in studies}
+    experiment = read_experiment(files, Path.cwd())
+    gpus = {study: _gpu(study, gpu, experiment) for study in _studies(named, experiment)}
     paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]
+    if changed := {name: value for name, value in changed.items() if value is not None}:
+        overlay = RESULTS / "settings.yaml"
+        text = yaml.safe_dump({"recheck": changed})
+        write_text(overlay, f"# Written by `launchwise recheck`.\n{text}")
+        files = [*files, overlay]
     try:
         # These rules alone, anew, whatever else is out of date.
         options = ["--allowed-rules", *RULES, "--forcerun", *RULES]
-        files = _settings(asked, experiment)
-        run_snakemake(snakemake_line(paths, asked.cores, *options, files=files))
+        run_snakemake(snakemake_line(paths, cores, *options, files=files))
     except SystemExit as failed:
         # Its 1 would say that an answer is stale.
         raise SystemExit(NOT_MEASURED) from failed
     found = []
     for (study, gpu), path in zip(gpus.items(), paths, strict=True):
         spec = experiment.specs[experiment.studies[study].workload]
-        found.append(Rechecked(study, gpu, spec, read_table(root / path, recheck_schema(spec))))
+        found.append(Rechecked(study, gpu, spec, read_table(path, recheck_schema(spec))))
     return found
 
 
@@ -137,14 +131,11 @@ def _gpu(study: str, named: str | None, experiment: Experiment) -> str:
             raise UserError(COMMAND, "--gpu", f"{message} {in_words(present)}")
         return named
     measured = known_gpus(study, experiment)
-    fitting = [
-        gpu
-        for gpu in own
-        if gpu in measured and _fits(find_profile(gpu, experiment, COMMAND), present)
-    ]
+    known = {gpu: find_profile(gpu, experiment, COMMAND) for gpu in own if gpu in measured}
+    fitting = [gpu for gpu, profile in known.items() if _fits(profile, present)]
     # A slice of a card has the card's name: the whole card is meant.
     whole = [gpu for gpu in fitting if experiment.settings.gpus[gpu].slice_sms is None]
-    whole = [gpu for gpu in whole if _is_whole(find_profile(gpu, experiment, COMMAND))]
+    whole = [gpu for gpu in whole if known[gpu].sms == known[gpu].whole_card_sms]
     if not fitting:
         message = f"{study} measured {', '.join(measured)}; this machine has {in_words(present)}"
         raise UserError(COMMAND, "", message)
@@ -158,22 +149,6 @@ def _fits(profile: GpuProfile, present: Sequence[Card]) -> bool:
     return any(
         (one.device_name, one.arch) == (profile.device_name, profile.arch) for one in present
     )
-
-
-def _is_whole(profile: GpuProfile) -> bool:
-    return profile.sms == profile.whole_card_sms
-
-
-def _settings(asked: Question, experiment: Experiment) -> list[Path]:
-    """Files of settings, the last with what the command line says of problems and seconds."""
-    given = {"problems": asked.problems, "seconds": asked.seconds}
-    changed = {name: value for name, value in given.items() if value is not None}
-    if not changed:
-        return list(asked.files)
-    path = RESULTS / "settings.yaml"
-    text = yaml.safe_dump({"recheck": changed})
-    write_text(experiment.root / path, f"# Written by `launchwise recheck`.\n{text}")
-    return [*asked.files, path]
 
 
 def as_json_text(found: Sequence[Rechecked]) -> str:
@@ -205,15 +180,14 @@ def _lines(found: Rechecked) -> list[str]:
     return lines + _changes(table)
 
 
-def problem_of(row: pd.Series, spec: Spec) -> str:
-    """The problem of a row, such as ``n=64, dtype=float32``."""
-    return ", ".join(f"{name}={row[name]}" for name in spec.problem_columns)
+def _problem(row: pd.Series, spec: Spec) -> str:
+    return assigned({name: row[name] for name in spec.problem_columns})
 
 
 def lines_of_row(row: pd.Series, spec: Spec) -> list[str]:
     """Lines of one verdict."""
     configuration = {name: row[name] for name in spec.tunable_columns}
-    lines = [f"  {row['verdict']:<7}  {problem_of(row, spec)}: {label(configuration, spec)}"]
+    lines = [f"  {row['verdict']:<7}  {_problem(row, spec)}: {label(configuration, spec)}"]
     if pd.notna(row["gain"]):
         default = "usual choice" if row["default"] == "usual" else "baseline"
         now = _ratio(row, "gain")
@@ -231,7 +205,6 @@ def _ratio(row: pd.Series, name: str) -> str:
 
 
 def _changes(table: pd.DataFrame) -> list[str]:
-    """Conditions that differ from those of the earlier rows."""
     lines = []
     for name in RECHECK_ORIGIN:
         pairs: dict[tuple[Any, Any], None] = dict.fromkeys(
@@ -273,7 +246,7 @@ def _conditions(found: Rechecked) -> dict[str, str]:
 
 
 def _add_test(suite: ET.Element, found: Rechecked, row: Any) -> None:
-    name, group = problem_of(row, found.spec), f"{found.study}.{found.gpu}"
+    name, group = _problem(row, found.spec), f"{found.study}.{found.gpu}"
     test = ET.SubElement(suite, "testcase", classname=group, name=name)
     kind = {"stale": "failure", "unknown": "skipped"}.get(row["verdict"])
     text = "\n".join(line.strip() for line in lines_of_row(row, found.spec))

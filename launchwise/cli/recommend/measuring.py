@@ -8,18 +8,17 @@ rows of the project's GPUs and of other problems on this one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.parallel import usable_cores
-from launchwise.cli.gpu_names import gpu_named
 from launchwise.cli.problems import problem_of
-from launchwise.cli.products import known_gpus
-from launchwise.cli.recommend.recommending import COMMAND, Question, loaded
-from launchwise.cli.studies import read_experiment
-from launchwise.cli.tune.question import Question as Tuning
+from launchwise.cli.recommend.recommending import COMMAND, known_gpus, loaded
+from launchwise.cli.studies import gpu_named, read_experiment
 from launchwise.cli.tune.stages import Advice, Stages
+from launchwise.cli.tune.tuning import Question as Tuning
 from launchwise.cli.tune.tuning import prepared
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
@@ -39,48 +38,56 @@ from launchwise.workloads.spec import Spec
 FOLDER = Path("measured")
 
 
-def measured_answer(asked: Question, evaluations: int, root: Path) -> tuple[Answer, Spec]:
+def measured_answer(
+    study: str,
+    gpu: str | None,
+    words: Sequence[str],
+    files: Sequence[Path],
+    top: int,
+    least_gain: float | None,
+    evaluations: int,
+) -> tuple[Answer, Spec]:
     """Answer from at most so many measurements of the problem on this machine's card.
 
     Rows stay in ``measured/STUDY``: the same question has nothing to measure, and one with more
-    evaluations goes on.
+    evaluations goes on. Parameters are those of
+    :func:`launchwise.cli.recommend.recommending.answered`.
 
     Raises
     ------
     UserError
-        As :func:`launchwise.cli.recommend.recommending.answered`; when this machine has no card, or
-        another than was asked for; when a stage fails.
+        As that function; when this machine has no card, or another than was asked for; when a stage
+        fails.
     """
-    experiment = read_experiment(asked.files, root, asked.study)
-    insist_on_kernel(asked.study, experiment, COMMAND)
-    known_gpus(asked.study, experiment)
-    settings = experiment.studies[asked.study]
+    experiment = read_experiment(files, Path.cwd(), study)
+    insist_on_kernel(study, experiment, COMMAND)
+    known_gpus(study, experiment)
+    settings = experiment.studies[study]
     # A mistake in the question shows on machines without a GPU, too.
-    problem_of(experiment.specs[settings.workload], asked.problem, COMMAND)
+    problem_of(experiment.specs[settings.workload], words, COMMAND)
     present = cards()
-    gpu = _gpu_here(asked, experiment, present)
-    case, final = loaded(replace(asked, gpu=gpu), experiment)
+    here = _gpu_here(gpu, experiment, present)
+    case, final = loaded(study, here, words, experiment)
     # The search looks at everything that may be recommended, and a study may ask about a part.
     is_part = bool(settings.candidates or settings.constraints)
     found = answers(final, [case], evaluations if is_part else 1)[0]
     guesses = [found.usual, *(each.configuration for each in found.suggestions)]
     advice = Advice(guesses, _expected(final, case))
-    sweep = _measure(asked, evaluations, gpu, advice, final, root, present)
-    measured = _with(final, sweep, case)
-    least_gain = asked.least_gain or experiment.settings.least_gain
-    return answers(measured, [case], asked.top, least_gain)[0], final.spec
+    sweep = _measure(FOLDER / study, words, evaluations, here, advice, final, present)
+    least = least_gain or experiment.settings.least_gain
+    return answers(_with(final, sweep, case), [case], top, least)[0], final.spec
 
 
-def _gpu_here(asked: Question, experiment: Experiment, present: list[Card]) -> str:
+def _gpu_here(named: str | None, experiment: Experiment, present: list[Card]) -> str:
     """Name of this machine's card, or of the GPU that was asked for where it is the same."""
-    wanted = asked.gpu and gpu_named(asked.gpu, experiment, COMMAND)
+    wanted = named and gpu_named(named, experiment, COMMAND)
     if not present:
         raise UserError(COMMAND, "--measure", NO_GPU)
     names = sorted({card.device_name for card in present})
     here = [gpu_named(name, experiment, COMMAND, "--measure") for name in names]
     gpu = wanted or here[0]
     if gpu not in here or (wanted is None and len(here) > 1):
-        advice = f"not {asked.gpu}" if wanted else "name one with --gpu"
+        advice = f"not {named}" if wanted else "name one with --gpu"
         raise UserError(COMMAND, "--measure", f"this machine has {', '.join(names)}: {advice}")
     return gpu
 
@@ -95,38 +102,33 @@ def _expected(final: Final, case: Case) -> list[tuple[list[Value], float | None]
 
 
 def _measure(
-    asked: Question,
+    folder: Path,
+    words: Sequence[str],
     evaluations: int,
     gpu: str,
     advice: Advice,
     final: Final,
-    root: Path,
     present: list[Card],
 ) -> Path:
-    """Measure; returns the sweep with the rows."""
-    sweeps = root / "results" / "sweeps"
+    sweeps = Path.cwd() / "results" / "sweeps"
     name = f"{final.spec.workload}.parquet"
     # Where only some of the machine's cards are meant, the first of them tells the others apart.
     devices = [card.device_name for card in present]
     device = None if len(set(devices)) == 1 else final.domain.profiles[gpu].device_name
     tuning = Tuning(
         workload=str(final.spec.folder),
-        problem=asked.problem,
+        problem=words,
         gpu=gpu,
         device=device,
         known=[sweeps] if any(sweeps.glob(f"*/{name}")) else [],
         evaluations=evaluations,
-        minutes=None,
-        within=None,
-        every=False,
-        folder=FOLDER / asked.study,
+        folder=folder,
         cores=usable_cores(),
-        dry_run=False,
     )
     arch = arch_here(device, present)
     project = prepared(tuning, arch)
     try:
-        Stages(project, device, arch, tuning.cores, present, lambda _: advice).run()
+        Stages(project, device, arch, tuning.cores, present, advice).run()
     except Interrupted as stopped:
         message = f"{stopped}; run the same command again to resume"
         raise UserError(COMMAND, "--measure", message) from stopped

@@ -3,77 +3,102 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.gpu_names import gpu_named
-from launchwise.cli.predict.answering import named
-from launchwise.cli.problems import problem_of
-from launchwise.cli.products import RECOMMEND, known_gpus, load_final
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.problems import named, problem_of
+from launchwise.cli.studies import (
+    find_profile,
+    gpu_named,
+    read_experiment,
+    study_domain,
+    study_named,
+)
 from launchwise.experiment.experiment import Experiment
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.answers import BASES, Answer, Suggestion
-from launchwise.learning.final import Final
+from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.splits import Case
+from launchwise.learning.stored import read_product_facts
 from launchwise.report import wording
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import Spec
 
-COMMAND = RECOMMEND
+FINAL = Path("results", "final")
+COMMAND = "recommend"
 
 
-@dataclass(frozen=True)
-class Question:
-    """Arguments of the command."""
+def known_gpus(study: str, experiment: Experiment, command: str = COMMAND) -> list[str]:
+    """GPUs that a study's product learnt from.
 
-    # Names (see :mod:`launchwise.cli.gpu_names`); without a GPU the only one that the study
-    # measured.
-    study: str
-    gpu: str | None
-    # Words ``NAME=VALUE``.
-    problem: Sequence[str]
-    # Number of configurations.
-    top: int
-    # Settings; each file overrides those before it.
-    files: Sequence[Path]
-    # Gain that must be sure (``least_gain`` of the settings, unless it is given here).
-    least_gain: float | None = None
+    Raises
+    ------
+    UserError
+        When there is no such study, or no product of it.
+    """
+    study_named(study, experiment, command)
+    path = experiment.root / FINAL / study / FACTS_FILE
+    if not path.is_file():
+        message = f"is missing: make it with snakemake --cores all -- final_{study}"
+        raise UserError(path.parent.relative_to(experiment.root), "", message)
+    return list(read_product_facts(path)["gpus"])
 
 
-def answered(asked: Question, root: Path) -> tuple[Answer, Spec]:
-    """Answer of the product that lies in ``root``, and its workload.
+def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
+    """A study's product that answers for ``gpus`` besides those of its training rows.
+
+    Raises
+    ------
+    UserError
+        When a GPU is unknown, or the product is missing or damaged.
+    """
+    known = known_gpus(study, experiment)
+    named_by = dict.fromkeys([*known, *gpus], COMMAND)
+    named_by |= dict.fromkeys(known, str(FINAL / study / FACTS_FILE))
+    settings = experiment.studies[study]
+    spec = experiment.specs[settings.workload]
+    profiles = {gpu: find_profile(gpu, experiment, where) for gpu, where in named_by.items()}
+    domain = study_domain(settings, spec, profiles)
+    return read_final(experiment.root / FINAL / study, domain)
+
+
+def answered(
+    study: str,
+    gpu: str | None,
+    words: Sequence[str],
+    files: Sequence[Path],
+    top: int,
+    least_gain: float | None,
+) -> tuple[Answer, Spec]:
+    """Answer of the product that lies in this folder, and its workload.
+
+    Parameters are those of :func:`launchwise.cli.recommend.command.recommend`; ``words`` are
+    ``NAME=VALUE`` of the problem, ``files`` settings.
 
     Raises
     ------
     UserError
         When there is no such study, product, GPU or problem, or nothing may run the problem.
     """
-    experiment = read_experiment(asked.files, root, asked.study)
-    case, final = loaded(asked, experiment)
-    least_gain = asked.least_gain or experiment.settings.least_gain
-    return answers(final, [case], asked.top, least_gain)[0], final.spec
+    experiment = read_experiment(files, Path.cwd(), study)
+    case, final = loaded(study, gpu, words, experiment)
+    least = least_gain or experiment.settings.least_gain
+    return answers(final, [case], top, least)[0], final.spec
 
 
-def loaded(asked: Question, experiment: Experiment) -> tuple[Case, Final]:
-    """What is asked about, and the product that answers.
-
-    Raises
-    ------
-    UserError
-        See :func:`answered`.
-    """
-    gpus = known_gpus(asked.study, experiment)
-    if asked.gpu is None and len(gpus) > 1:
-        raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
-    gpu = gpu_named(asked.gpu or gpus[0], experiment, COMMAND)
-    final = load_final(asked.study, experiment, [gpu])
-    problem = problem_of(final.spec, asked.problem, COMMAND)
-    case = Case(gpu, problem)
+def loaded(
+    study: str, gpu: str | None, words: Sequence[str], experiment: Experiment
+) -> tuple[Case, Final]:
+    """What is asked about, and the product that answers; errors as of :func:`answered`."""
+    gpus = known_gpus(study, experiment)
+    if gpu is None and len(gpus) > 1:
+        raise UserError(COMMAND, "--gpu", f"choose one: {study} measured {', '.join(gpus)}")
+    gpu = gpu_named(gpu or gpus[0], experiment, COMMAND)
+    final = load_final(study, experiment, [gpu])
+    case = Case(gpu, problem_of(final.spec, words, COMMAND))
     if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)
     return case, final
@@ -94,13 +119,13 @@ def as_text(found: Answer, spec: Spec) -> str:
     lines = [f"{assigned(found.problem)} on {found.gpu}: {BASES[found.basis]}"]
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
-        lines.append(f"{number}{_named(each.configuration)}")
+        lines.append(f"{number}{named(each.configuration)}")
         lines += [f"   {line}" for line in _expectations(each, found)]
         lines += [
             f"   launch {shape.words}"
             for shape in launch_shapes(spec, found.problem, each.configuration)
         ]
-    lines += [f"usual choice: {_named(found.usual)}", f"why: {found.why}"]
+    lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]
     return "\n".join(lines)
 
 
@@ -127,8 +152,3 @@ def _limits(interval: tuple[float, float] | None, digits: int, percent: int) -> 
         return ""
     low, high = interval
     return f" ({percent} % interval {low:.{digits}g} to {high:.{digits}g})"
-
-
-def _named(configuration: Mapping[str, Any]) -> str:
-    tunables = {name: value for name, value in configuration.items() if name != "variant"}
-    return named(str(configuration["variant"]), tunables)

@@ -9,64 +9,57 @@ import typer
 
 from launchwise.cli.options import Cores, Workload
 
-Problems = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="NAME=VALUE[,VALUE...]...",
-        help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
-        "sizes of each integer parameter.",
-        show_default=False,
-    ),
-]
-Gpu = Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")]
-Device = Annotated[
-    str | None,
-    typer.Option(help="Part of the GPU's device name, where the machine has several models."),
-]
-Known = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="DIR|FILE",
-        help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
-        "starts from.",
-    ),
-]
-Evaluations = Annotated[
-    int | None,
-    typer.Option(min=1, help="Most configurations that a search measures of each problem."),
-]
-Minutes = Annotated[float | None, typer.Option(min=0.01, help="Most time that a search measures.")]
-Within = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PERCENT",
-        help="A search ends once it is 90 % sure that nothing is faster by more than this, "
-        "such as 1%.",
-    ),
-]
-Every = Annotated[
-    bool, typer.Option("--all", help="Measure every configuration, however many there are.")
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")]
-
 
 def tune(
     workload: Workload,
-    problem: Problems = None,
-    gpu: Gpu = "local",
-    device: Device = None,
-    known: Known = None,
-    evaluations: Evaluations = None,
-    minutes: Minutes = None,
-    within: Within = None,
-    every: Every = False,
-    folder: Folder = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE[,VALUE...]...",
+            help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
+            "sizes of each integer parameter.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu: Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")] = "local",
+    device: Annotated[
+        str | None,
+        typer.Option(help="Part of the GPU's device name, where the machine has several models."),
+    ] = None,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR|FILE",
+            help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
+            "starts from.",
+        ),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most configurations that a search measures of each problem."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Most time that a search measures.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="A search ends once it is 90 % sure that nothing is faster by more than this, "
+            "such as 1%.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every configuration, however many there are.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
+    ] = None,
     cores: Cores = None,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Measure a workload on this machine's GPU and print the fastest configurations.
@@ -80,8 +73,8 @@ def tune(
     or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
     from launchwise.base.parallel import usable_cores
-    from launchwise.cli.tune.question import Question, percent
     from launchwise.cli.tune.running import run
+    from launchwise.cli.tune.tuning import Question, percent
 
     asked = Question(
         workload=workload,

@@ -1,17 +1,20 @@
-"""Runs ``launchwise tune``: the stages in this process, or Snakemake."""
+"""Runs ``launchwise tune``, the stages in this process or Snakemake, and prints the answers."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from launchwise.base.errors import Interrupted, UserError
+from launchwise.base.storage import read_json
 from launchwise.cli.running import print_line, run_snakemake
-from launchwise.cli.tune import printing
-from launchwise.cli.tune.question import Question
 from launchwise.cli.tune.stages import Stages
-from launchwise.cli.tune.tuning import Project, line_of, prepared
+from launchwise.cli.tune.tuning import Project, Question, line_of, prepared
 from launchwise.measuring.cards import NO_GPU, Card, arch_here, cards, in_words
+from launchwise.workloads.space import label
+from launchwise.workloads.spec import Spec
 
 COMMAND = "tune"
 
@@ -25,6 +28,89 @@ INTERRUPTED = 128
 """Added to the number of the signal that stopped it."""
 
 NOTHING = "Nothing to be done: every row was measured, and answers are newer than their inputs."
+
+
+def as_text(spec: Spec, facts: Mapping[str, Any], pages: Sequence[str]) -> str:
+    """Answers for people."""
+    lines = [f"{spec.title} on {facts['device_name']}"]
+    for answer in facts["answers"]:
+        lines += _lines(answer, spec)
+    return "\n".join([*lines, *(f"page: {path}" for path in pages)])
+
+
+def complaint(facts: Mapping[str, Any]) -> str:
+    """Why there is no answer at all; '' where some configuration was verified and timed."""
+    counts: dict[str, int] = {}
+    for answer in facts["answers"]:
+        for status, count in answer["statuses"].items():
+            counts[status] = counts.get(status, 0) + count
+    if counts.get("ok"):
+        return ""
+    if not counts:
+        return "nothing was measured: no configuration is feasible"
+    return f"no configuration is ok: {_counted(counts)}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
+    lines = ["", ", ".join(f"{name}={answer['problem'][name]}" for name in spec.problem)]
+    if answer["configuration"] is None:
+        lines.append("  no configuration is ok")
+    else:
+        lines.append(
+            f"  fastest  {answer['time_ms']:.4g} ms  {label(answer['configuration'], spec)}"
+        )
+        if answer["speedup"] is not None:
+            lines.append(
+                f"  default  {answer['baseline_ms']:.4g} ms  "
+                f"the fastest is {answer['speedup']:.2f} times as fast"
+            )
+        if answer["block"] is not None:
+            block, grid = ("x".join(map(str, answer[key])) for key in ("block", "grid"))
+            lines.append(f"  launch   block {block}, grid {grid}")
+        is_triton = spec.variants[answer["configuration"]["variant"]].is_triton
+        if macros := _macros(answer["configuration"], spec, is_triton):
+            lines.append(f"  {'keywords' if is_triton else 'macros':8} {macros}")
+        if answer["tied"]:
+            lines.append(f"  tied     {answer['tied']} others, within the measurement error")
+    if search := answer.get("search"):
+        chance, percent = search["chance_left"], search["within_percent"]
+        lines.append(
+            f"  left     {chance:.0%} chance that another is faster by more than {percent:g} %; "
+            f"ten more rows take {10 * search['seconds_per_row']:.2g} s"
+        )
+        lines.append(f"  began    {_began(search['started_from'])}")
+    lines.append(f"  rows     {_counted(answer['statuses'])}")
+    lines += [_outcome(status, each, spec) for status, each in answer["outcomes"].items()]
+    return lines
+
+
+def _began(sweeps: int) -> str:
+    if not sweeps:
+        return "with nothing known"
+    return f"from {sweeps} sweep{'s' if sweeps > 1 else ''} of other GPUs and problems"
+
+
+def _outcome(status: str, outcome: Mapping[str, Any], spec: Spec) -> str:
+    count, alike = outcome["count"], outcome["alike"]
+    of = f"{alike} of {count}" if alike < count else str(count)
+    why = f": {outcome['reason']}" if outcome["reason"] else ""
+    return f"  {status:8} {of}{why} ({label(outcome['configuration'], spec)})"
+
+
+def _macros(configuration: Mapping[str, Any], spec: Spec, is_triton: bool) -> str:
+    """Build tunables as options of nvcc, or as keywords of a launch of Triton."""
+    given = {
+        name: value
+        for name, value in configuration.items()
+        if name in spec.tunables and spec.tunables[name].kind == "build"
+    }
+    if is_triton:
+        return ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return " ".join(f"-D{name}={value}" for name, value in given.items())
 
 
 def run(asked: Question, as_json: bool) -> int:
@@ -41,9 +127,10 @@ def run(asked: Question, as_json: bool) -> int:
         When workload, problem or folder are wrong.
     """
     present = cards()
-    refusal = None if asked.dry_run else _refusal(asked, present)
+    arch, missing = _card_here(asked, present)
+    refusal = None if asked.dry_run else missing
     try:
-        project = prepared(asked, _arch(asked, present), refusal)
+        project = prepared(asked, arch, refusal)
     except UserError as error:
         if error is not refusal:
             raise
@@ -72,24 +159,16 @@ def _failed(words: str, code: int = FAILED) -> int:
     return code
 
 
-def _arch(asked: Question, present: list[Card]) -> str:
-    """Architecture of this machine's card; '' where that is not one."""
-    try:
-        return arch_here(asked.device, present)
-    except ValueError:
-        return ""
-
-
-def _refusal(asked: Question, present: list[Card]) -> UserError | None:
-    """Why nothing can be measured on this machine; None where a card is there."""
+def _card_here(asked: Question, present: list[Card]) -> tuple[str, UserError | None]:
+    """Architecture of this machine's card, '' where it has not one, and why nothing is measured."""
     if not present:
-        return UserError(COMMAND, "", f"{NO_GPU}; check --cpu and tune --dry-run need none")
+        message = f"{NO_GPU}; check --cpu and tune --dry-run need none"
+        return "", UserError(COMMAND, "", message)
     try:
-        arch_here(asked.device, present)
+        return arch_here(asked.device, present), None
     except ValueError:
         message = f"name one model: this machine has {in_words(present)}"
-        return UserError(COMMAND, "--device", message)
-    return None
+        return "", UserError(COMMAND, "--device", message)
 
 
 def _answered(
@@ -104,10 +183,10 @@ def _answered(
     except Interrupted as stopped:
         words = f"{stopped}; run the same command again to resume"
         return _failed(words, INTERRUPTED + stopped.signal)
-    facts = printing.facts_of(project)
+    facts: dict[str, Any] = read_json(project.folder / project.answers)
     code = 0
-    if complaint := printing.complaint(facts):
-        code = _failed(complaint)
+    if said := complaint(facts):
+        code = _failed(said)
     elif project.experiment.studies:
         # Its models and report are for Snakemake; what was made above it finds up to date.
         try:
@@ -115,8 +194,9 @@ def _answered(
         except SystemExit as failed:
             # It has said why; there are answers nevertheless.
             code = failed.code if isinstance(failed.code, int) else FAILED
-    text = printing.as_json(project, facts) if as_json else printing.as_text(project, facts)
-    print(text, flush=True)
+    pages = [str(path) for path in project.pages if path.is_file()]
+    plain = json.dumps({**facts, "pages": pages}, indent=2) if as_json else ""
+    print(plain or as_text(project.spec, facts, pages), flush=True)
     return code
 
 

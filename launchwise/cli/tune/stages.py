@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +24,6 @@ from launchwise.base.provenance import commit, now, versions
 from launchwise.base.scripting import in_lines
 from launchwise.base.storage import own_place, write_json
 from launchwise.cli.tune.tuning import SETTINGS, Project
-from launchwise.cli.tune.writing import load, write_tables
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
@@ -50,6 +51,9 @@ from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, gpu_facts, narrowings
 
 log = logging.getLogger("launchwise")
+
+NICENESS = 10
+"""Loading libraries must not take cores from nvcc."""
 
 
 class Files:
@@ -106,49 +110,34 @@ class Advice:
     expected: list[tuple[list[Value], float | None]]
 
 
+@dataclass
 class Stages:
-    """Stages of one workload on one card of this machine.
+    """Stages of one workload on one card of this machine."""
 
-    Parameters
-    ----------
-    device
-        Part of the card's name, where that matters.
-    arch
-        Architecture of the card.
-    cores
-        Runs of nvcc at a time.
-    present
-        Cards of this machine.
-    advice
-        What a search of a problem knows besides; nothing when left out.
-    """
+    project: Project
+    # Part of the card's name, where that matters.
+    device: str | None
+    # Architecture of the card.
+    arch: str
+    # Runs of nvcc at a time.
+    cores: int
+    # Cards of this machine.
+    present: list[Card]
+    # What a search knows besides.
+    advice: Advice | None = None
 
-    def __init__(
-        self,
-        project: Project,
-        device: str | None,
-        arch: str,
-        cores: int,
-        present: list[Card],
-        advice: Callable[[Problem], Advice] | None = None,
-    ) -> None:
-        self._project = project
-        self._device = device
-        self._arch = arch
-        self._cores = cores
-        self._present = present
-        self._advice = advice
-        self._gpu = project.gpu
-        self._spec = project.spec
-        self._folder = project.experiment.folders[project.spec.workload]
+    def __post_init__(self) -> None:
+        experiment = self.project.experiment
+        self._gpu, self._spec = self.project.gpu, self.project.spec
         workload = self._spec.workload
-        self._others = prior_extended(project.experiment, self._gpu, workload)
-        self._files = Files(project.folder, workload, self._gpu, arch)
-        sweep = project.experiment.sweeps[workload]
+        self._folder = experiment.folders[workload]
+        self._others = prior_extended(experiment, self._gpu, workload)
+        self._files = Files(self.project.folder, workload, self._gpu, self.arch)
+        sweep = experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
-        self._problems = project.experiment.problems_of(self._gpu, workload)
-        self._blocks = project.experiment.blocks_of(self._gpu, workload)
+        self._problems = experiment.problems_of(self._gpu, workload)
+        self._blocks = experiment.blocks_of(self._gpu, workload)
         self._toolkit = nvcc_release()
 
     def run(self) -> bool:
@@ -162,7 +151,7 @@ class Stages:
             After SIGTERM or SIGINT: the journal is whole.
         """
         files = self._files
-        own = [self._project.folder / name for name in (SETTINGS, RECORD)]
+        own = [self.project.folder / name for name in (SETTINGS, RECORD)]
         known = [Path(each["path"]) for each in self._others]
         inputs = [*own, *known, *deciding_files(self._folder)]
         # Every visit adds to the journal, also one that measures nothing.
@@ -173,86 +162,71 @@ class Stages:
             found = self._measured(stack)
             if _rows(files.journal) == known_rows and files.are_newer_than(inputs, written_ns):
                 return False
-            names = ("profile", "shard", "sweep", "facts", "page")
-            write_tables(
-                self._spec,
-                self._gpu,
-                found,
-                files.journal,
-                self._problems,
-                self._how,
-                {name: getattr(files, name) for name in names},
-            )
+            self._write_tables(found)
         return True
 
     def _measured(self, stack: contextlib.ExitStack) -> str:
         """Fingerprint of the sweep; all rows are in the journal."""
-        journal = self._files.journal
-        kernels, compiling = self._kernels(stack, at_once=not journal.is_file())
+        kernels, compiling = self._kernels(stack)
         prior = self._prior(stack) if self._others else None
-        wanted = f"{self._device or 'a card'} of {self._arch}"
-        card = stack.enter_context(
-            free_card(self._gpu, selects(self._arch, self._device), wanted, present=self._present)
-        )
-        process = _Process(stack, card)
+        wanted = f"{self.device or 'a card'} of {self.arch}"
+        fits = selects(self.arch, self.device)
+        card = stack.enter_context(free_card(self._gpu, fits, wanted, present=self.present))
+        started: list[MeasuringProcess] = []
+
+        def process() -> MeasuringProcess:
+            if not started:
+                started.append(MeasuringProcess(**measuring_command(card)))
+                stack.callback(started[0].close)
+            return started[0]
+
         profile = self._known_profile(card)
         if compiling is not None:
-            process.start()
+            process()
         if profile is None:
             profile = self._described(card, process)
             self._write_check(profile)
             write_profile(self._files.profile, profile)
         shard = self._shard(card, profile, kernels, prior)
-        measured = visit(shard, profile, card, kernels, journal, 1, process.take)
+        journal = self._files.journal
+        first = started[0] if started else None
+        measured = visit(shard, profile, card, kernels, journal, 1, lambda: first)
         if compiling is not None:
             compiling.write(self._files.bundle)
         return measured.fingerprint
 
-    def _kernels(
-        self, stack: contextlib.ExitStack, at_once: bool
-    ) -> tuple[JobKernels, Alongside | None]:
-        """The bundle, if it holds every build as the sources are now; else nvcc.
-
-        Parameters
-        ----------
-        at_once
-            Whether nvcc is needed for sure.
-        """
+    def _kernels(self, stack: contextlib.ExitStack) -> tuple[JobKernels, Alongside | None]:
+        """The bundle, if it holds every build as the sources are now; else nvcc."""
         path = self._files.bundle
         builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
         made_of = fingerprint(self._folder, self._toolkit)
         if path.is_file():
             with contextlib.suppress(UserError):
                 bundle = Bundle(path)
-                known = {*bundle.index["builds"], *bundle.refused}
-                whole = {build.key for build in builds} <= known
+                whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}
                 # Since then the compiler of a source may have been installed.
-                whole = whole and bundle.left_out.keys() <= left_out(builds, self._arch).keys()
+                whole = whole and bundle.left_out.keys() <= left_out(builds, self.arch).keys()
                 if bundle.fingerprint == made_of and whole:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
-            at_once = True
         # Without a bundle Snakemake would compile.
-        at_once = at_once or not path.is_file()
         parts = stack.enter_context(
-            Alongside(self._folder, self._spec, builds, self._arch, self._cores, at_once)
+            Alongside(self._folder, self._spec, builds, self.arch, self.cores)
         )
         return JobKernels(parts, self._toolkit, parts.compiler.fingerprint), parts
 
     def _known_profile(self, card: Card) -> GpuProfile | None:
         """The profile that is there, if it is one of such a card and says enough."""
         path = self._files.profile
-        if not path.is_file():
-            return None
         try:
             found = read_profile(path, self._gpu)
         except UserError:
             return None
         same = (found.device_name, found.arch) == (card.device_name, card.arch)
-        enough = not found.has_attributes_alone or not self._project.experiment.studies
+        enough = not found.has_attributes_alone or not self.project.experiment.studies
         whole = found.sms == found.whole_card_sms
         return found if same and enough and whole and found.driver == card.driver else None
 
-    def _described(self, card: Card, process: _Process) -> GpuProfile:
+    def _described(self, card: Card, process: Callable[[], MeasuringProcess]) -> GpuProfile:
         """Profile of a card: its attributes, with measured ceilings where models learn from them.
 
         Raises
@@ -261,11 +235,17 @@ class Stages:
             When the machine cannot measure: every missing item.
         """
         try:
-            if self._project.experiment.studies:
+            if self.project.experiment.studies:
                 return kept_or_measured_profile(self._gpu, card, None)
-            known = process.start().attributes(self._folder, None)
+            known = process().attributes(self._folder, None)
         except UserError as error:
-            raise self._diagnosed(error) from error
+            from launchwise.measuring.ready import check_machine
+
+            _, missing = check_machine(self.arch, self.device)
+            if not missing:
+                raise
+            message = f"{socket.gethostname()} cannot measure on this GPU: {'; '.join(missing)}"
+            raise UserError("config.yaml", f"gpus.{self._gpu}", message) from error
         return GpuProfile.of_attributes(
             **known,
             name=self._gpu,
@@ -275,17 +255,6 @@ class Stages:
             commit=commit(),
             measured_at=now(),
         )
-
-    def _diagnosed(self, error: UserError) -> UserError:
-        """What this machine lacks; the error itself where it lacks nothing."""
-        from launchwise.measuring.ready import check_machine
-
-        _, missing = check_machine(self._arch, self._device)
-        if not missing:
-            return error
-        host = socket.gethostname()
-        message = f"{host} cannot measure on this GPU: {'; '.join(missing)}"
-        return UserError("config.yaml", f"gpus.{self._gpu}", message)
 
     def _prior(self, stack: contextlib.ExitStack) -> Callable[[Problem], Prior]:
         """Rows of other GPUs by problem, written as Snakemake's rule does while nvcc works."""
@@ -307,14 +276,6 @@ class Stages:
         found = stack.enter_context(ThreadPoolExecutor(1)).submit(known)
         return lambda problem: found.result()(problem)
 
-    def _with_advice(self, prior: Callable[[Problem], Prior] | None) -> Callable[[Problem], Prior]:
-        """A prior, and what is expected with as much weight as all of it."""
-        advice = self._advice
-        assert advice is not None
-        return lambda problem: with_expected(
-            prior(problem) if prior else [], advice(problem).expected
-        )
-
     def _shard(
         self,
         card: Card,
@@ -322,22 +283,42 @@ class Stages:
         kernels: JobKernels,
         prior: Callable[[Problem], Prior] | None,
     ) -> Shard:
-        advice = self._advice
+        advice = self.advice
         return Shard(
             spec=compilable(self._spec, kernels.parts.left_out),
             folder=self._folder,
             problems=list(self._problems),
             method=self._method,
-            seed=self._project.experiment.settings.seed,
+            seed=self.project.experiment.settings.seed,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels=labels_of(self._spec, profile, card, kernels.toolkit),
             parts=kernels.parts,
             parts_of=narrowings(self._spec, self._blocks),
-            guesses=None if advice is None else lambda each: advice(each).guesses,
-            prior=prior if advice is None else self._with_advice(prior),
+            guesses=None if advice is None else lambda _: advice.guesses,
+            prior=prior
+            if advice is None
+            # What is expected has as much weight as all that is known.
+            else lambda each: with_expected(prior(each) if prior else [], advice.expected),
             problem_seconds=problem_seconds(self._method, len(self._problems), 1),
             **measuring_process(card, profile, None),
         )
+
+    def _write_tables(self, fingerprint: str) -> None:
+        from launchwise.measuring.extension import gather
+        from launchwise.measuring.journal import counted_rows, read_notes
+        from launchwise.measuring.visit import Measured, write_shard
+        from launchwise.report.sweep_page import write_answers
+
+        files, folder, spec = self._files, self._folder, self._spec
+        wanted = {tuple(each[name] for name in spec.problem_columns) for each in self._problems}
+        # The file holds both attempts of a row that was measured again.
+        rows = counted_rows(read_journal(files.journal)[1], spec.key_columns)
+        own = [row for row in rows if tuple(row[name] for name in spec.problem_columns) in wanted]
+        write_shard(
+            files.shard, Measured(fingerprint, own, read_notes(files.journal)), folder, spec
+        )
+        gather(folder, [files.shard], None, self._how, files.sweep)
+        write_answers(folder, self._gpu, files.sweep, files.profile, files.facts, files.page)
 
     def _write_check(self, profile: GpuProfile) -> None:
         """Facts of the machine, before those of the card."""
@@ -355,25 +336,20 @@ class Stages:
         write_json(self._files.check, {**facts, "checked_at": now()})
 
 
-class _Process:
-    """A measuring process that is started early, and handed over once."""
+def load() -> None:
+    """Load what tables and pages stand on, in a thread that gives way to other processes.
 
-    def __init__(self, stack: contextlib.ExitStack, card: Card) -> None:
-        self._stack = stack
-        self._card = card
-        self._started: MeasuringProcess | None = None
+    pandas and what stands on it take a second or more: meanwhile nvcc and the measuring process
+    work.
+    """
+    # To Linux, a thread has a priority of its own.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+    import pandera.backends.pandas.builtin_checks  # noqa: F401
 
-    def start(self) -> MeasuringProcess:
-        """The process; started now unless it was before."""
-        if self._started is None:
-            how = measuring_command(self._card)
-            self._started = MeasuringProcess(**how)
-            self._stack.callback(self._started.close)
-        return self._started
-
-    def take(self) -> MeasuringProcess | None:
-        """The process, if it was started."""
-        return self._started
+    import launchwise.measuring.extension
+    import launchwise.measuring.visit
+    import launchwise.report.sweep_page  # noqa: F401
 
 
 @contextlib.contextmanager

@@ -1,8 +1,13 @@
-"""Settings of ``launchwise tune`` for one workload, and the Snakemake line of the same targets."""
+"""What ``launchwise tune`` is asked, how it chooses what it measures, and the settings it writes.
+
+Everything is measured, or what a search proposes, which starts from sweeps of other GPUs: the
+project's own, and those that are named.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,20 +16,207 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
+from launchwise.base.places import here_or_shipped, shipped
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.options import workload_folder
 from launchwise.cli.problems import block_of
 from launchwise.cli.running import snakemake_line
-from launchwise.cli.tune.question import Question, Strategy, known_sweeps, strategy_of
-from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment
+from launchwise.experiment.method import STATED_PERCENT, ProblemBlock
+from launchwise.workflow.cluster import nominal_bandwidth_gbs, volume
 from launchwise.workflow.folders import RECORD, check_version, record_version
 from launchwise.workloads.declared.own_functions import check_own_functions
 from launchwise.workloads.spec import Spec, load_spec
+
+MOST_EVALUATIONS = 10_000
+"""Rows per problem of a search that ends when it is sure."""
+
+LONGEST_S = 60.0
+"""Longest estimated time of measuring everything, s, where nothing says how to search."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Arguments of the command; see :func:`launchwise.cli.tune.command.tune`."""
+
+    workload: str
+    problem: Sequence[str]
+    cores: int
+    gpu: str = "local"
+    device: str | None = None
+    known: Sequence[Path] = ()
+    evaluations: int | None = None
+    minutes: float | None = None
+    within: float | None = None
+    every: bool = False
+    folder: Path | None = None
+    dry_run: bool = False
+
+
+def percent(text: str | None) -> float | None:
+    """A number of percent, such as ``1%`` or ``0.5``.
+
+    Raises
+    ------
+    UserError
+        When it is none between 0 and 100.
+    """
+    if text is None:
+        return None
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 100:
+        raise UserError("--within", "", f"{text!r} is no percentage above 0 and below 100")
+    return number
+
+
+def is_search_asked(asked: Question) -> bool:
+    """Whether an option says how to search.
+
+    Raises
+    ------
+    UserError
+        When another one says that all configurations shall be measured.
+    """
+    given = {
+        "--known": asked.known or None,
+        "--evaluations": asked.evaluations,
+        "--minutes": asked.minutes,
+        "--within": asked.within,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    if names and asked.every:
+        raise UserError("--all", "", f"measures every configuration: leave {names[0]} out")
+    return bool(names)
+
+
+def strategy_of(
+    asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arch: str
+) -> tuple[dict[str, Any], str]:
+    """Strategy of a sweep as settings have it, empty where everything is measured; and why a
+    search was chosen, where nobody asked for one.
+
+    Parameters
+    ----------
+    blocks
+        Problems as settings have them.
+    arch
+        Architecture of the card, such as ``sm_90``; that of the slowest card where it is none.
+    """
+    if is_search_asked(asked):
+        return _search(asked), ""
+    if asked.every:
+        return {}, ""
+    try:
+        found = volume(spec, blocks, None)
+    except UserError:
+        return _search(asked), "too many configurations to list"
+    seconds = found.seconds(nominal_bandwidth_gbs(arch))
+    if seconds <= LONGEST_S:
+        return {}, ""
+    words = f"all {found.rows} configurations would take about {seconds / 60:.0f} min"
+    return _search(asked), words
+
+
+def _search(asked: Question) -> dict[str, Any]:
+    unlimited = asked.evaluations is None and asked.minutes is None
+    within = STATED_PERCENT if unlimited and asked.within is None else asked.within
+    limits = {
+        "budget": MOST_EVALUATIONS if unlimited else asked.evaluations,
+        "minutes": asked.minutes,
+        "stop_below_percent": within,
+    }
+    return {"kind": "transfer", **{key: each for key, each in limits.items() if each is not None}}
+
+
+OWN = {"kernels": "data/recorded", "data/public/workloads": "data/public/gpus"}
+"""Folders of the project's workloads to those with their GPUs."""
+
+LAYOUTS = ("{workload}.parquet", "*/{workload}.parquet", "results/sweeps/*/{workload}.parquet")
+"""Where sweeps lie in a folder that is named: of a GPU, of several GPUs, of an earlier run."""
+
+
+def known_sweeps(workload: Path, spec: Spec, gpu: str, named: Sequence[Path]) -> dict[str, Path]:
+    """Name of each other GPU to its sweep.
+
+    Parameters
+    ----------
+    workload
+        The workload's folder.
+    gpu
+        GPU to be measured.
+    named
+        Files and folders of the command line; their GPUs come first.
+
+    Raises
+    ------
+    UserError
+        When there is no sweep in one of them, or a sweep is of another space.
+    """
+    found: dict[str, Path] = {}
+    for path in named:
+        for sweep in _sweeps_in(path, spec.workload):
+            name = re.sub(r"[^A-Za-z0-9_.]", "_", sweep.parent.name).lstrip(".") or "known"
+            found.setdefault(f"{name}_known" if name == gpu else name, sweep)
+    for sweep in found.values():
+        _insist_on_space(sweep, spec)
+    for sweep in _own(workload, spec.workload):
+        if sweep.parent.name != gpu:
+            found.setdefault(sweep.parent.name, sweep)
+    return found
+
+
+def _sweeps_in(path: Path, workload: str) -> list[Path]:
+    if path.is_file() and path.name == f"{workload}.parquet":
+        return [path.resolve()]
+    patterns = [pattern.format(workload=workload) for pattern in LAYOUTS]
+    found = [each for pattern in patterns for each in sorted(path.glob(pattern))]
+    if found:
+        return [each.resolve() for each in found]
+    if path.is_file():
+        message = f"is not named {workload}.parquet, as a sweep of {workload} is"
+        message += "; files of other tools come in by launchwise import"
+        raise UserError(path, "", message)
+    wanted = ", ".join(pattern.replace("*", "GPU") for pattern in patterns)
+    raise UserError(path, "", f"holds no sweep of {workload}; expected one of: {wanted}")
+
+
+def _own(workload: Path, name: str) -> Iterator[Path]:
+    for folder, place in OWN.items():
+        if workload.parent == shipped(folder):
+            yield from sorted(here_or_shipped(place).resolve().glob(f"*/{name}.parquet"))
+
+
+def _insist_on_space(sweep: Path, spec: Spec) -> None:
+    """Check that a table has what its problems and variants need; what is newer it may lack."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        columns = set(pq.read_schema(sweep).names)
+        names = ["variant"] if "variant" in columns else []
+        found = pq.read_table(sweep, columns=names)
+        measured = {name for each in found.columns for name in each.unique().to_pylist()}
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(sweep, "", "is no Parquet file") from error
+    own = [each for name, each in spec.variants.items() if name in measured]
+    needed = ["variant", *(name for each in own for name in each.tunables)]
+    for kind, names in (("tunable", needed), ("problem parameter", spec.problem_columns)):
+        if missing := [name for name in dict.fromkeys(names) if name not in columns]:
+            message = f"is of another space: {kind} {_listed(missing)} is missing"
+            raise UserError(sweep, "", message)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
+
 
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
@@ -87,11 +279,14 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
         message = "was not written by launchwise tune: name another place with --folder"
         raise UserError(path, "", message)
     experiment = load_experiment(settings, [], folder.resolve())
-    strategy = strategy_of(asked, spec, experiment.blocks_of(asked.gpu, spec.workload), arch)
+    blocks = experiment.blocks_of(asked.gpu, spec.workload)
+    strategy, why = strategy_of(asked, spec, blocks, arch)
     known: dict[str, Path] = {}
-    if strategy.settings:
+    if strategy:
         known = known_sweeps(workload, spec, asked.gpu, asked.known)
-        _search_by(strategy, known, settings, spec.workload)
+        if known:
+            strategy["known"] = {name: str(each) for name, each in known.items()}
+        settings.setdefault("sweeps", {}).setdefault(spec.workload, {})["strategy"] = strategy
         experiment = load_experiment(settings, [], folder.resolve())
     if refusal is not None:
         raise refusal
@@ -100,15 +295,7 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)
     record_version(folder / RECORD)
-    return Project(folder, spec, asked.gpu, experiment, [*known], strategy.why)
-
-
-def _search_by(
-    strategy: Strategy, known: Mapping[str, Path], settings: dict[str, Any], workload: str
-) -> None:
-    known_to = {"known": {name: str(path) for name, path in known.items()}} if known else {}
-    sweep = settings.setdefault("sweeps", {}).setdefault(workload, {})
-    sweep["strategy"] = {**strategy.settings, **known_to}
+    return Project(folder, spec, asked.gpu, experiment, [*known], why)
 
 
 def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
@@ -136,7 +323,6 @@ def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
 
 
 def _asks_for_energy(workload: Path) -> bool:
-    """Whether the workload's own ``sweep.yaml`` sets how energy is measured."""
     path = workload / SWEEP_FILE
     raw = read_yaml(path) if path.is_file() else None
     return isinstance(raw, Mapping) and "energy_ms" in raw

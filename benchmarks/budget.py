@@ -3,8 +3,8 @@
 Each job counts what it reads, fits and asks (:mod:`launchwise.base.work`). Whoever adds a study,
 rows or a model finds the work for it, or changes the budget and says why in the same commit.
 
-    python -m launchwise.workflow.budget            hold the run in this folder against the budget
-    python -m launchwise.workflow.budget --write WHY  make what it took the budget
+    python benchmarks/budget.py              hold the run in this folder against the budget
+    python benchmarks/budget.py --write WHY  make what it took the budget
 """
 
 from __future__ import annotations
