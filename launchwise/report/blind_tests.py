@@ -27,19 +27,6 @@ def of_mean(got: Mapping[str, Any]) -> str:
     return wording.interval(tuple(ends)) if ends else ""
 
 
-def sentence(study: StudyData, gpu: str) -> str | None:
-    """Result of a blind test as a clause; None without one."""
-    got = study.blind.get(gpu)
-    if got is None:
-        return None
-    between = f" ({interval})" if (interval := of_mean(got)) else ""
-    new = ", when the study had no row of this GPU," if got["new_gpu"] else ","
-    return (
-        f"in a blind test of {got['problems']} problems{new} its answers reach "
-        f"{wording.fixed(got['fraction_geometric_mean'])} of the best speed{between}"
-    )
-
-
 def only_tested(studies: Sequence[StudyData]) -> list[str]:
     """GPUs that blind tests alone have measured, in order."""
     swept = {gpu for study in studies for gpu in study.gpus}

@@ -27,7 +27,7 @@ def pages(
 ) -> list[Page]:
     """Every page of the report, the first page first."""
     report = assemble.Report(studies, RUN, cards, missing=missing)
-    own = [page for study in studies for page in assemble.of_study(study, report.apart)]
+    own = [page for study in studies for page in assemble.of_study(study)]
     said = notices(missing, list(failed(own)))
     return [
         assemble.front_page(report, said),

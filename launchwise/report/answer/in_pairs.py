@@ -66,14 +66,6 @@ def gains_in_pairs(study: StudyData) -> Section | None:
     ]
     rows = [{"gpu": gpu, **_of_pairs(study, pairs)} for gpu, pairs in study.pairs.items()]
     found: list[Block] = [Text(PAIRS_NOTE, "note"), table_of("Gains in pairs", fields, rows)]
-    if missing := [gpu for gpu in study.gpus if gpu not in study.pairs]:
-        found.append(
-            Text(
-                f"Without pairs, so that gains rest on single rows of the sweep: "
-                f"{wording.listed(missing)}.",
-                "note",
-            )
-        )
     found += [_every_pair(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 

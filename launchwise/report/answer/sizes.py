@@ -43,18 +43,14 @@ def tiles(study: StudyData) -> Section:
     """Fastest configuration against size, and the loss of simpler choices."""
     best = winners(study)
     found: list[Block] = []
-    for gpu in study.gpus:
+    for gpu in study.whole:
         drawn = [
             best_against_size(study, best, gpu),
             choices_against_size(study, _choices(study, gpu), gpu),
         ]
-        parts: list[Block] = [figure for figure in drawn if figure is not None]
-        listed = _winners_table(study, best, gpu)
-        if gpu in study.whole:
-            title = f"{gpu}: the fastest configuration of every problem"
-            found += [*parts, Fold(title, [listed])]
-        else:
-            found.append(Fold(f"{gpu}: figures and table", [*parts, listed]))
+        title = f"{gpu}: the fastest configuration of every problem"
+        found += [figure for figure in drawn if figure is not None]
+        found.append(Fold(title, [_winners_table(study, best, gpu)]))
     return Section(f"{study.name}-tiles", "Best configuration against size", found)
 
 

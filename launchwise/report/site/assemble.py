@@ -11,7 +11,6 @@ from launchwise.gpus.prices import Price
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import blind_tests, wording
 from launchwise.report.answer import (
-    fixed_choice,
     in_pairs,
     landscape,
     occupancy,
@@ -23,7 +22,7 @@ from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
 from launchwise.report.gpus import gpu_attributes, gpu_comparison
-from launchwise.report.gpus.datasheet_only import Spread, described, spread
+from launchwise.report.gpus.datasheet_only import Spread, spread
 from launchwise.report.health import health_section, invariants, provenance
 from launchwise.report.models import (
     headline,
@@ -175,7 +174,7 @@ MOST_GPUS = 24
 """Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
 
 
-def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
+def of_study(every: StudyData) -> list[Page]:
     """A study's pages, the first of them the one that other pages lead to."""
     study = every
     if len(every.gpus) > MOST_GPUS:
@@ -190,10 +189,6 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
         left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
         answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
     learnt = _all_made(study, LEARNT)
-    if (
-        unmeasured := made(f"{study.name}-unmeasured", UNMEASURED, described, study, apart)
-    ) is not None:
-        answer.append(unmeasured)
     beside = _all_made(
         study, {"published-times": ("Published times", published_times.published_times)}
     )
@@ -223,7 +218,6 @@ ANSWERS = {
     "answer": ("Answer", study_answer.answer),
     "landscape": ("All configurations of one problem", landscape.landscape),
     "choices": ("One fixed configuration per kind of problem", study_answer.choices),
-    "fixed": ("One fixed configuration for all problems", fixed_choice.section),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
     "designs": ("What choosing everything at once gains", in_pairs.gains_over_parts),
@@ -244,8 +238,6 @@ LEARNT = {
     "transfer": ("Transfer between GPUs", transfer.transferred),
 }
 """Sections of the page of models, in the same way."""
-
-UNMEASURED = "Datasheet-only GPUs"
 
 
 def _all_made(

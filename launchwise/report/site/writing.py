@@ -96,7 +96,7 @@ def add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
 
 
 def _of_study(study: StudyData, report: Report) -> Part:
-    own = assemble.of_study(study, report.apart)
+    own = assemble.of_study(study)
     pages = [
         page
         for name, others in report.outline.items()
