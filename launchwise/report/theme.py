@@ -6,8 +6,7 @@ where a colour means something, a dash or a marker says the same.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -284,22 +283,3 @@ def thinned(count: int, limit: int) -> np.ndarray:
     if count <= limit:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, limit).round().astype(int))
-
-
-def bars(
-    width: int, top: int, bottom: float, ticks: Iterable[float], x: Callable[[float], float]
-) -> list[str]:
-    """Begin of an SVG picture of bars: its grid, one line stronger at 1, and labels below it."""
-    found = [
-        f'<svg viewBox="0 0 {width} {bottom + 22}" width="{width}" font-size="13" '
-        'xmlns="http://www.w3.org/2000/svg">'
-    ]
-    last = -math.inf
-    for tick in ticks:
-        kind = "one" if tick == 1 else "grid"
-        found.append(f'<path d="M{x(tick)} {top - 6}V{bottom}" fill="none" class="{kind}"/>')
-        # Labels of near ticks would lie on each other.
-        if x(tick) - last > 30:
-            last = x(tick)
-            found.append(f'<text x="{last}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
-    return found

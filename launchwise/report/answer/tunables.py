@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.base.literals import html_text
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Drawing, Fold, Section, Table, Text
+from launchwise.report import wording
+from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.figures import slug
-from launchwise.report.numbers import fractions, fractions_on, records
+from launchwise.report.numbers import fractions_on, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
@@ -48,7 +46,7 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
         only are left out.
     """
     found = []
-    for gpu in fractions(study)["gpu"].unique():
+    for gpu in study.whole:
         rows = fractions_on(study, gpu)
         problems = row_numbers(rows, study.problem_columns, ordered=True)
         reached, variants = rows["fraction"].to_numpy(), rows["variant"]
@@ -85,12 +83,10 @@ def tunables(study: StudyData) -> Section | None:
             "these variants; the line of the variant compares the variants."
         )
     ]
-    for gpu in study.gpus:
+    for gpu in study.whole:
         own = found[found["gpu"] == gpu]
-        if own.empty:
-            continue
-        parts = list(_of_gpu(study, own, gpu))
-        blocks += parts if gpu in study.whole else [Fold(f"{gpu}: tunables", parts)]
+        if len(own):
+            blocks += _of_gpu(study, own, gpu)
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
@@ -99,19 +95,9 @@ def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
     for record in records(found):
         of_tunables.setdefault(record["tunable"], []).append(record)
     best = {tunable: _best(values) for tunable, values in of_tunables.items()}
-    bars = [
-        Sensitivity(
-            tunable,
-            one["value"],
-            one["problems"],
-            1 + one["loss_percent"] / 100,
-            1 + one["worst_loss_percent"] / 100,
-        )
-        for tunable, one in best.items()
-    ]
     # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
     if any(record["problems"] > 1 for record in best.values()):
-        yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, bars)
+        yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
     yield Fold(
         f"{gpu}: values of every tunable",
         [_best_and_worst(of_tunables, best, gpu), _every_value(found, gpu)],
@@ -159,65 +145,31 @@ def _every_value(found: pd.DataFrame, gpu: str) -> Table:
     )
 
 
-WIDTH, LABEL, ROW, TOP = 1000, 220, 24, 10
-
-WORDS = 250
-"""Room for what stands behind a bar."""
-
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 LEAST_END = 1.05
 """Right end of the axis where no tunable costs more."""
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """Cost of one tunable's best single value at every problem."""
+def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
+    """A bar per tunable, the most sensitive on top; at least one.
 
-    tunable: str
-    value: Any
-    problems: int
-    mean: float  # time / least time, geometric mean over problems
-    worst: float
-
-
-def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
-    """Bars on a logarithmic axis, the most sensitive tunable on top; at least one."""
-    ordered = sorted(found, key=lambda one: (-one.mean, -one.worst, one.tunable))
-    end = max(LEAST_END, 1.02 * max(one.worst for one in ordered))
-    plot = WIDTH - LABEL - WORDS
-
-    def x(ratio: float) -> float:
-        return round(LABEL + plot * math.log(ratio) / math.log(end), 1)
-
-    bottom = TOP + ROW * len(ordered)
-    parts = theme.bars(WIDTH, TOP, bottom, (tick for tick in TICKS if tick <= end), x)
-    for place, one in enumerate(ordered):
-        parts += _row(one, TOP + ROW * (place + 0.5), x(1), x(one.mean), x(one.worst))
-    parts.append("</svg>")
-    said = "; ".join(
-        f"{one.tunable} = {one.value}: {_percent(one.mean)} % in the mean, "
-        f"{_percent(one.worst)} % at most"
-        for one in ordered
-    )
+    ``found`` are records of :func:`fixed_values`, one per tunable.
+    """
+    order = itemgetter(*LOSSES[1:])
+    ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))
+    bars, said = [], []
+    for one in ordered:
+        mean, worst = (wording.fixed(loss, 1) for loss in order(one))
+        end, line = (1 + loss / 100 for loss in order(one))
+        words = f"{one['value']}: {mean} %, at most {worst} %"
+        bars.append(Bar(one["tunable"], words, end, line=line))
+        said.append(f"{one['tunable']} = {one['value']}: {mean} % in the mean, {worst} % at most")
     caption = (
         f"{gpu}: time with one value of a tunable at every problem, all others chosen freely, "
         "divided by the best time of the variants that have it. Bar: geometric mean for the best "
         "single value; line: the problem that loses most."
     )
-    return Drawing(name, caption, f"Sensitivity of tunables on {gpu}. {said}.", "".join(parts))
-
-
-def _row(one: Sensitivity, y: float, zero: float, mean: float, worst: float) -> list[str]:
-    words = f"{one.value}: {_percent(one.mean)} %, at most {_percent(one.worst)} %"
-    return [
-        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{html_text(one.tunable)}</text>',
-        f'<path d="M{zero} {y}H{worst}M{worst} {y - 5}V{y + 5}" fill="none" class="tick"/>',
-        f'<rect x="{zero}" y="{y - 7}" width="{max(1.0, round(mean - zero, 1))}" height="14" '
-        f'fill="{theme.SKY}" stroke="{theme.BLUE}"/>',
-        f'<text x="{worst + 10}" y="{y + 4}" class="soft">{html_text(words)}</text>',
-    ]
-
-
-def _percent(ratio: float) -> str:
-    return wording.fixed(100 * (ratio - 1), 1)
+    alt = f"Sensitivity of tunables on {gpu}. {'; '.join(said)}."
+    ends = 1.0, max(LEAST_END, 1.02 * max(bar.line for bar in bars))
+    return Drawing(name, caption, alt, bars, TICKS, ends, label=220, row=24)

@@ -27,7 +27,7 @@ from launchwise.report.blocks import (
     Section,
     Table,
 )
-from launchwise.report.theme import INK
+from launchwise.report.theme import BLUE, INK, ORANGE, SKY
 from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"
@@ -140,7 +140,7 @@ def render(
         frame=frame,
         figures=figures,
         panel_id=panel_id,
-        ink=INK,
+        **{"ink": INK, "sky": SKY, "blue": BLUE, "orange": ORANGE},
         most_rows=MOST_ROWS,
         count=count,
         pairs=lambda names: [(name, name) for name in names],
