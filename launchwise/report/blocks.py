@@ -255,7 +255,6 @@ class Section:
     id: str
     title: str
     blocks: Sequence[Block]
-    children: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)

@@ -265,19 +265,6 @@ def heat(
     return trace
 
 
-def extremes(values: Sequence[float] | np.ndarray, limit: int) -> np.ndarray:
-    """Positions of at most ``limit`` of many values: least and largest of as many equal stretches.
-
-    What is thinned out evenly misses the peaks that somebody looks for.
-    """
-    known = np.asarray(values, dtype=float)
-    if len(known) <= limit:
-        return np.arange(len(known))
-    stretches = np.array_split(np.arange(len(known)), limit // 2)
-    found = [at[place] for at in stretches for place in (known[at].argmin(), known[at].argmax())]
-    return np.unique(found)
-
-
 def thinned(count: int, limit: int) -> np.ndarray:
     """Positions of at most ``limit`` of ``count`` things, evenly spread, the same at every call."""
     if count <= limit:

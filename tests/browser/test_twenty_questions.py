@@ -192,7 +192,7 @@ def again(browser: Any) -> None:
 
 
 def provenance(browser: Any) -> None:
-    assert "driver" in seen(browser, "#provenance tbody th")
+    assert "driver" in seen(browser, "#provenance th")
 
 
 def contradicted(browser: Any) -> None:

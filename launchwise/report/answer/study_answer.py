@@ -136,8 +136,8 @@ REACHED = [
 ]
 """What answers reach; an interval (95 %) stands below its mean."""
 
-UNKNOWN = {
-    **dict.fromkeys(field_.value for field_ in REACHED if field_.column.number),
+UNKNOWN: dict[str, Any] = {
+    **{str(one.value): None for one in REACHED if one.column.number},
     **{"fraction_interval": None, "where": "", "rule": MISSING, "blind_interval": ""},
 }
 

@@ -1,4 +1,4 @@
-"""The page of health: verdicts on the sweeps, what to measure again, conditions against time."""
+"""The page of health: verdicts on the sweeps, and what to measure again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
-from launchwise.report import measure_again, theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report import measure_again, wording
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
 from launchwise.report.fields import field, grouped, table_of
 from launchwise.report.health.sweep_health import (
     LARGEST_DRIFT,
@@ -26,7 +26,6 @@ from launchwise.report.health.sweep_health import (
 from launchwise.report.measure_again import anew_settings
 from launchwise.report.site.rendering import MOST_ROWS
 from launchwise.report.study import StudyData
-from launchwise.workloads.metrics import SWEEP
 
 LIMITS = (
     f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
@@ -38,15 +37,9 @@ LIMITS = (
     "between the others. Imported sweeps do not record their conditions."
 )
 
-MOST_POINTS = 200
-"""Most rows of a sweep per figure; of more the extremes are drawn."""
-
-MOST_FIGURES = 40
-"""Sweeps whose conditions are drawn, the doubtful first."""
-
 
 def section(studies: Sequence[StudyData], at: str) -> Section:
-    """Verdicts, what to measure again, and conditions against time.
+    """Verdicts, and what to measure again.
 
     ``at``, when the report is written (ISO 8601), gives the ages of sweeps.
     """
@@ -64,15 +57,6 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     if again:
         blocks += [_again(again, studies), _settings(again, studies)]
     blocks += measure_again.listed(studies)
-    specs = {study.spec.workload: study for study in studies}
-    known = [each for each in found if each.is_known]
-    figures = [
-        figure
-        for each in known[:MOST_FIGURES]
-        if (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
-    ]
-    if figures:
-        blocks.append(Fold("Clock, temperature, power and drift against time", figures))
     return Section("verdicts", "Verdicts", blocks)
 
 
@@ -221,35 +205,3 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
         blocks.append(Text(f"{each.workload} on {each.gpu}: {count}", "label"))
         blocks.append(Text(anew(each, columns_of[each.workload]), "code"))
     return Fold("Problems to measure again, as settings to copy", blocks)
-
-
-def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
-    if sweep is None:
-        return None
-    drawn = {each.name: each.shown for each in SWEEP if each.shown and each.shown.history}
-    timed = sweep.loc[sweep["status"] == "ok", ["measured_at", *drawn]]
-    timed = timed.sort_values("measured_at", kind="stable")
-    panels = []
-    for column, shown in drawn.items():
-        own = timed[timed[column].notna()]
-        if own.empty:
-            continue
-        title = wording.with_unit(shown.title, shown.unit)
-        at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
-        # In the order of measuring: pauses of days between sessions would hide everything else.
-        trace = theme.dots(
-            at.tolist(),
-            own[column].iloc[at],
-            name=title,
-            colour_=theme.BLUE,
-            template="row %{x}: %{y:.4~g}",
-        )
-        axes = theme.axis("rows in the order of measuring"), theme.axis(title)
-        panels.append(Panel(title, [trace], theme.layout(*axes)))
-    if not panels:
-        return None
-    caption = (
-        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows"
-        + (", the least and the largest of each stretch." if len(timed) > MOST_POINTS else ".")
-    )
-    return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)

@@ -11,7 +11,6 @@ from launchwise.experiment.published import Element, check_places, read_elements
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import field, printed, table_of
-from launchwise.report.site.rendering import every_section
 from launchwise.report.study import StudyData
 
 log = logging.getLogger("launchwise")
@@ -36,7 +35,7 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
         log.warning("%s", error)  # A copy of the project may lack its documents.
     # The study's answer stands at the beginning of the page.
     titles = {f"{study.name}-answer": "Answers"}
-    titles |= {one.id: one.title for one in every_section(others)}
+    titles |= {one.id: one.title for one in others}
 
     def places(element: Element) -> str:
         """Sections by title, files by name; a section that is not on this page by its id."""

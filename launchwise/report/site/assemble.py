@@ -65,6 +65,12 @@ class Report:
         return found | {each.name: [each.page] for each in self.missing}
 
     @property
+    def places(self) -> dict[str, str]:
+        """Sections that other pages lead to, to their pages."""
+        found = {name: HEALTH[0] for name in ("verdicts", "invariants")}
+        return found | {f"{name}-answer": own[0].path for name, own in self.outline.items() if name}
+
+    @property
     def profiles(self) -> dict[str, GpuProfile]:
         """Measured GPUs of all studies."""
         return {gpu: one for study in self.studies for gpu, one in study.profiles.items()}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from launchwise.base.errors import UserError
 from launchwise.experiment.published import read_tables
 from launchwise.report.blocks import Section, Text
-from launchwise.report.site.rendering import check_sections, every_section
+from launchwise.report.site.rendering import check_sections
 from launchwise.report.study import StudyData
 from launchwise.workloads.declared.own_functions import import_from, own_error
 
@@ -60,7 +60,7 @@ def _check(study: StudyData, made: list[Section], others: Sequence[Section]) -> 
     if strange := [one for one in made if not isinstance(one, Section)]:
         message = f"sections() must return Section objects, not {type(strange[0]).__name__}"
         raise UserError(path, "", message)
-    for one in every_section(made):
+    for one in made:
         if not one.id.startswith(f"{study.name}-"):
             raise UserError(path, one.id, f"the id of a section must begin with {study.name}-")
     try:

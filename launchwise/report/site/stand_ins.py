@@ -17,7 +17,7 @@ from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Notice, Page, Section, Text
 from launchwise.report.fields import field, table_of
-from launchwise.report.site.rendering import every_section, render
+from launchwise.report.site.rendering import render
 
 log = logging.getLogger("launchwise")
 
@@ -79,12 +79,12 @@ def made(
         return Section(name, title, [Text(text, FAILED)])
 
 
-def failed(pages: Sequence[Page]) -> Iterator[Section]:
-    """Sections of pages that could not be made."""
+def failed(pages: Sequence[Page]) -> Iterator[tuple[Section, str]]:
+    """Sections of pages that could not be made, and the path of the page of each."""
     for page in pages:
-        for section in every_section(page.sections):
+        for section in page.sections:
             if any(isinstance(block, Text) and block.role == FAILED for block in section.blocks):
-                yield section
+                yield section, page.path
 
 
 def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[Notice]:
