@@ -10,16 +10,23 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from launchwise.report.answer.tunables import drawing, fixed_values, tunables
+from launchwise.report.answer import tunables as tunables_
+from launchwise.report.answer.tunables import drawing, tunables
 from launchwise.report.blocks import Drawing, Fold, Section, Table
+from launchwise.report.numbers import fractions_on
 from launchwise.report.site.rendering import render
+from launchwise.report.study import StudyData
 from tests.support.report_study import configurations, study
 
 
 def losses(gpu: str) -> pd.DataFrame:
     """By tunable and value."""
-    found = fixed_values(study())
-    return found[found["gpu"] == gpu].set_index(["tunable", "value"])
+    return of_rows(study(), gpu)
+
+
+def of_rows(made: StudyData, gpu: str) -> pd.DataFrame:
+    found = tunables_.losses(fractions_on(made, gpu), made.spec)
+    return pd.DataFrame(found).set_index(["tunable", "value"])
 
 
 def test_a_value_loses_what_the_best_with_it_loses() -> None:
@@ -44,8 +51,7 @@ def test_a_slow_variant_is_no_fault_of_its_tunables() -> None:
         )
         for gpu, rows in made.sweeps.items()
     }
-    found = fixed_values(dataclasses.replace(made, sweeps=slow, _known={}))
-    own = found[found["gpu"] == "big"].set_index(["tunable", "value"])
+    own = of_rows(dataclasses.replace(made, sweeps=slow, _known={}), "big")
     before = losses("big")
     for key in (("bx", 32), ("bx", 64), ("by", 2)):
         assert own.loc[key, "loss_percent"] == pytest.approx(before.loc[key, "loss_percent"])

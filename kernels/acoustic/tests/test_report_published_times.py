@@ -68,8 +68,6 @@ def test_the_figures_of_a_predictor() -> None:
     assert one.median_percent == pytest.approx(50)
     # Ranks 1 2 3 4 against 1 2.5 2.5 4.
     assert one.rho == pytest.approx(np.corrcoef([1, 2, 3, 4], [1, 2.5, 2.5, 4])[0, 1])
-    # By ratio 2 is as far as 1/2, and comes after it.
-    assert one.worst["row"] == 2
     assert texts(one)[0] == "4"
 
 
@@ -82,7 +80,6 @@ def test_without_a_number_of_runs_only_order_and_spread_are_judged() -> None:
     # One of four ratios is twice the others: the factor lies a quarter of the way to it.
     factor = 0.001 * 2**0.25
     assert one.factor == pytest.approx(factor)
-    assert one.worst["row"] == 4
     assert texts(one)[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
 
 
@@ -106,20 +103,13 @@ def test_few_times_have_no_rank_correlation() -> None:
 
 def test_they_lead_the_section_on_predicted_times() -> None:
     found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
-    lead, table, how, worst = overall([found, study(kernel=KERNEL)])
+    lead, table, how = overall([found, study(kernel=KERNEL)])
     assert isinstance(lead, Text)
     assert lead.text.startswith("2 published times on 1 card judge the predictions")
     assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
     assert isinstance(table, Table)
     assert [row.cells[3].text for row in table.rows] == ["cost model + trees", "roofline"]
     assert isinstance(how, Text)
-    assert isinstance(worst, Bullets)
-    (item,) = worst.items
-    assert isinstance(item, tuple)
-    begin, rest = item
-    assert begin.startswith("Worst of tiny")
-    assert "0.500 × the published 2.00 ms" in rest
-    assert rest.endswith("limit; the copy rate of the paper's host is assumed.")
     section = predicted_times.overall([study(kernel=KERNEL)], [lead])
     assert section is not None
     assert section.blocks[0] is lead

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from launchwise.experiment.study import Counters
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
     Block,
-    Bullets,
     Figure,
     Fold,
     Panel,
@@ -49,12 +47,7 @@ def occupancy(study: StudyData) -> Section | None:
             "warps that were active on SMs at work. Of a kernel that runs at several levels, "
             "the largest launch is shown."
         ),
-        *_worth(study, largest, by),
-        *(
-            table
-            for gpu, rows in largest.items()
-            for table in bounds(gpu, rows, by, kinds_of(study, rows))
-        ),
+        *(_table(study, gpu, rows, by) for gpu, rows in largest.items()),
         *folded(_figure(study, largest, by)),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
@@ -78,31 +71,6 @@ def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
     several = found.groupby("kernel")["grid_blocks"].transform("max") > 1
     return found[several]
-
-
-def _worth(study: StudyData, largest: Largest, by: list[str]) -> Iterator[Block]:
-    found = []
-    for gpu, counters in largest.items():
-        measured = study.measured[study.measured["gpu"] == gpu]
-        best = measured.groupby(study.problem_columns)["time_ms"].min()
-        for values, rows in counters.groupby(by, sort=True):
-            named = dict(zip(by, values, strict=True))
-            own = measured
-            for name, value in named.items():
-                own = own[own[name] == value]
-            ratio = (own.groupby(study.problem_columns)["time_ms"].min() / best).dropna()
-            shares = [
-                f"{kernel} {wording.fixed(100 * part['achieved_occupancy'].median(), 0)} % of "
-                f"{wording.fixed(100 * part['occupancy'].median(), 0)} %"
-                for kernel, part in rows.groupby("kernel", sort=True)
-            ]
-            slower = wording.fixed(100 * (geometric_mean(ratio.to_numpy()) - 1), 1)
-            text = (
-                f"{slower} % slower than the best of all (geometric mean over {len(ratio)} "
-                f"problems); median occupancy achieved: {wording.listed(shares)} in theory."
-            )
-            found.append((f"{gpu}, {_title(named)}:", text))
-    yield Bullets(found)
 
 
 def _title(named: dict[str, object]) -> str:
@@ -176,35 +144,28 @@ PEAKS = tuple(each.name for each in COUNTERS if each.bounds)
 """Columns of the counters that are shares of the card's peaks."""
 
 
-def bounds(
-    title: str, largest: pd.DataFrame, by: list[str], kinds: Iterable[tuple[str, pd.DataFrame]]
-) -> Iterator[Table]:
-    """Table of one GPU; none where its counters hold no peaks but that of memory.
-
-    ``largest`` holds of each kernel of a run the launch that counts, ``kinds`` its rows by kind of
-    problem; values of the tunables ``by`` are compared.
-    """
+def _table(study: StudyData, gpu: str, largest: pd.DataFrame, by: list[str]) -> Table:
+    """What bounds each kernel on a GPU, by kind of problem and values of the tunables ``by``."""
     held = [name for name in SHOWN if name in largest and largest[name].notna().any()]
-    if sum(name in PEAKS for name in held) < 2:
-        return
     names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
     rows = [
         {"problem": kind, **dict(zip(names, values, strict=True)), **_medians(own[held])}
-        for kind, own_kind in kinds
+        for kind, own_kind in kinds_of(study, largest)
         for values, own in own_kind.groupby(names, sort=True)
     ]
+    several = sum(name in PEAKS for name in held) > 1
     fields = [
         field("problem", "problem"),
         *(field(name, name) for name in names),
         *(_shown(name) for name in held),
-        field("bound by", "nearest", _bound_by, number=False),
+        *([field("bound by", "nearest", _bound_by, number=False)] if several else []),
     ]
     caption = (
-        f"{title}: throughput of the fastest configuration in percent of the card's peak, "
-        "median over sizes. What is nearest to its peak bounds the kernel; where nothing comes "
-        "near, warps wait for one another or for latencies."
+        f"{gpu}: the fastest configuration, median over sizes; throughput in percent of the card's "
+        "peak. What is nearest to its peak bounds the kernel; where nothing comes near, warps wait "
+        "for one another or for latencies."
     )
-    yield table_of(caption, fields, rows)
+    return table_of(caption, fields, rows)
 
 
 def _medians(rows: pd.DataFrame) -> dict[str, Any]:
@@ -217,14 +178,8 @@ def _medians(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _shown(name: str) -> Field:
     how = SHOWN[name]
-    factor, shown = (1, percents(0)) if name in PEAKS else (how.factor, wording.number)
-    return field(
-        how.title,
-        lambda row: factor * row[name],
-        shown,
-        how.unit,
-        best=lambda row: row["nearest"] == name,
-    )
+    shown = percents(0) if how.factor == 100 else wording.number
+    return field(how.title, name, shown, how.unit, best=lambda row: row["nearest"] == name)
 
 
 def _bound_by(nearest: str | None) -> str:

@@ -14,9 +14,10 @@ from launchwise.report import wording
 from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.figures import slug
-from launchwise.report.numbers import fractions_on, records
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.numbers import fractions_on
+from launchwise.report.study import StudyData
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.spec import Spec
 
 LOSSES = ("problems", "loss_percent", "worst_loss_percent")
 """Names of what :func:`fixed_loss` returns."""
@@ -31,49 +32,50 @@ def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
     return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
-@remembered
-def fixed_values(study: StudyData) -> pd.DataFrame:
-    """Cost of one tunable value at every problem.
+def losses(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
+    """Cost of one tunable value at every problem of a GPU.
 
     Of what only some variants have, only their rows count, and the loss is against the best of
     these: a slow variant is no fault of its tunables.
 
+    Parameters
+    ----------
+    rows
+        Problem and configuration columns, and ``fraction``, the best time of the problem over the
+        row's.
+
     Returns
     -------
-    DataFrame
-        ``value``, ``problems``, ``loss_percent``, ``worst_loss_percent`` (:func:`fixed_loss`),
-        ``gpu``, ``tunable`` (``variant`` is one, too). Tunables that were measured with one value
-        only are left out.
+    list of dict
+        ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES` (:func:`fixed_loss`).
+        Tunables that were measured with one value only are left out.
     """
     found = []
-    for gpu in study.whole:
-        rows = fractions_on(study, gpu)
-        problems = row_numbers(rows, study.problem_columns, ordered=True)
-        reached, variants = rows["fraction"].to_numpy(), rows["variant"]
-        for name in study.spec.tunable_columns:
-            using = [
-                variant
-                for variant, declared in study.spec.variants.items()
-                if name == "variant" or name in declared.tunables
-            ]
-            own = variants.isin(using).to_numpy()
-            places, values = pd.factorize(rows[name][own], sort=True)
-            if len(values) < 2:
-                continue
-            best = np.full((len(values), problems.max() + 1), np.nan)
-            np.fmax.at(best, (places, problems[own]), reached[own])
-            best /= np.fmax.reduce(best, axis=0)
-            found += [
-                (value, *fixed_loss(of_value[~np.isnan(of_value)]), gpu, name)
-                for value, of_value in zip(values.tolist(), best, strict=True)
-            ]
-    return pd.DataFrame(found, columns=["value", *LOSSES, "gpu", "tunable"])
+    problems = row_numbers(rows, spec.problem_columns, ordered=True)
+    reached, variants = rows["fraction"].to_numpy(), rows["variant"]
+    for name in spec.tunable_columns:
+        using = [
+            variant
+            for variant, declared in spec.variants.items()
+            if name == "variant" or name in declared.tunables
+        ]
+        own = variants.isin(using).to_numpy()
+        places, values = pd.factorize(rows[name][own], sort=True)
+        if len(values) < 2:
+            continue
+        best = np.full((len(values), problems.max() + 1), np.nan)
+        np.fmax.at(best, (places, problems[own]), reached[own])
+        best /= np.fmax.reduce(best, axis=0)
+        for value, of_value in zip(values.tolist(), best, strict=True):
+            costs = fixed_loss(of_value[~np.isnan(of_value)])
+            found.append({"tunable": name, "value": value, **dict(zip(LOSSES, costs, strict=True))})
+    return found
 
 
 def tunables(study: StudyData) -> Section | None:
     """The section; None where no tunable has two values."""
-    found = fixed_values(study)
-    if found.empty:
+    found = {gpu: losses(fractions_on(study, gpu), study.spec) for gpu in study.whole}
+    if not any(found.values()):
         return None
     blocks: list[Block] = [
         Text(
@@ -83,16 +85,14 @@ def tunables(study: StudyData) -> Section | None:
             "these variants; the line of the variant compares the variants."
         )
     ]
-    for gpu in study.whole:
-        own = found[found["gpu"] == gpu]
-        if len(own):
-            blocks += _of_gpu(study, own, gpu)
+    for gpu, own in found.items():
+        blocks += _of_gpu(study, own, gpu) if own else []
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
-def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
+def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator[Block]:
     of_tunables: dict[str, list[dict[str, Any]]] = {}
-    for record in records(found):
+    for record in found:
         of_tunables.setdefault(record["tunable"], []).append(record)
     best = {tunable: _best(values) for tunable, values in of_tunables.items()}
     # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
@@ -100,7 +100,10 @@ def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
         yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
     yield Fold(
         f"{gpu}: values of every tunable",
-        [_best_and_worst(of_tunables, best, gpu), _every_value(found, gpu)],
+        [
+            _best_and_worst(of_tunables, best, gpu),
+            every_value(f"Values of tunables on {gpu}", found),
+        ],
     )
 
 
@@ -139,10 +142,9 @@ def _best_and_worst(
     )
 
 
-def _every_value(found: pd.DataFrame, gpu: str) -> Table:
-    return table_of(
-        f"Values of tunables on {gpu}", [field("tunable", "tunable"), *VALUE, WORST], found
-    )
+def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
+    """Every value of every tunable, with its cost."""
+    return table_of(caption, [field("tunable", "tunable"), *VALUE, WORST], found)
 
 
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -154,7 +156,7 @@ LEAST_END = 1.05
 def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
     """A bar per tunable, the most sensitive on top; at least one.
 
-    ``found`` are records of :func:`fixed_values`, one per tunable.
+    ``found`` are records of :func:`losses`, one per tunable.
     """
     order = itemgetter(*LOSSES[1:])
     ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))

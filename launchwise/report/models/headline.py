@@ -11,7 +11,7 @@ import pandas as pd
 from launchwise.learning.evaluate import SHORT_LISTS
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.summary import WORTH_PERCENT
-from launchwise.report import figures, wording
+from launchwise.report import wording
 from launchwise.report.blind_tests import AGAINST_USUAL, of_mean
 from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
 from launchwise.report.fields import field, grouped, percents, table_of
@@ -114,10 +114,7 @@ def goals(study: StudyData) -> Section:
     for gpu in study.whole:
         if gpu not in judged_gpus:
             found.append(Text(f"No model was evaluated on {gpu}.", "note"))
-    missed = {verdict.gpu for verdict in judged if not verdict.reached}
-    for gpu in study.whole:
-        if gpu in judged_gpus:
-            found += _what_data_allows(study, split, gpu, gpu in missed)
+    found += [_what_data_allows(study, split, gpu) for gpu in study.whole if gpu in judged_gpus]
     return Section(f"{study.name}-goals", "Headline figures", found)
 
 
@@ -180,44 +177,16 @@ def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.Da
     return own.assign(sure=own["gain"] > 1 + 2 * own["noise"])
 
 
-def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> list[Block]:
-    name = leader(study, split, gpu)
-    if name is None:
-        return []
+def _what_data_allows(study: StudyData, split: str, gpu: str) -> Text:
+    name = str(leader(study, split, gpu))
     own = problems_tested(study, split, gpu, name)
-    if own.empty:
-        return []
-    text = (
+    return Text(
         f"On {gpu} the best measured configuration beats the baseline by more than the noise of "
         f"measuring (two standard errors) on {wording.percent(own['sure'].mean())} % of the test "
         f"problems; it is {wording.fixed(own['gain'].mean(), 2)} times as fast on average. "
         + _where_lost(study, own, name)
+        + _beside_rules(study, split, gpu, name)
     )
-    text += _not_improved(study, own, name) + _beside_rules(study, split, gpu, name)
-    kinds = [("all", own), *figures.kinds_of(study, own)]
-    sizes = [(f"{study.size}={size}", rows) for size, rows in own.groupby(study.size)]
-    title = f"{gpu}: best possible and achieved"
-    by_kind = _loss_table(study, kinds, f"{title}, by kind of problem", name)
-    by_size = _loss_table(study, sizes, f"{title}, by size", name)
-    if missed:
-        return [Text(text), by_kind, Fold(by_size.caption, [by_size])]
-    return [Text(text), Fold(title, [by_kind, by_size])]
-
-
-def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    worse = own[own["improvement"] <= 1]
-    if worse.empty:
-        return ""
-    not_improvable = int((~worse["sure"]).sum())
-    alone = len(worse) == 1
-    why = (
-        f"on {'it' if alone else f'{not_improvable} of them'} no configuration beats the baseline "
-        "by more than the noise."
-        if not_improvable
-        else f"on {'it' if alone else 'each of them'} a faster configuration was measured, so the "
-        "model is wrong."
-    )
-    return f" {study.title(name)} does not improve {wording.plural(len(worse), 'problem')}; {why}"
 
 
 def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
@@ -255,36 +224,6 @@ def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
         if len(means) > 1:
             parts.append(f"{column} {means.idxmin()} ({wording.fixed(means.min())} of the best)")
     return f"{study.title(name)} loses most at {wording.listed(parts)}." if parts else ""
-
-
-def _loss_table(
-    study: StudyData, groups: list[tuple[str, pd.DataFrame]], caption: str, name: str
-) -> Table:
-    whole = percents(0)
-    fields = [
-        field("problems", "group"),
-        field("tested", lambda one: len(one["rows"]), wording.count, "problems"),
-        *grouped(
-            "best possible",
-            field("speed", lambda one: one["gain"].mean(), wording.fixed, "× baseline"),
-            field("improve", lambda one: (one["gain"] > 1).mean(), whole, "% of problems"),
-            field("beyond noise", lambda one: one["sure"].mean(), whole, "% of problems"),
-        ),
-        *grouped(
-            study.title(name),
-            field("speed", lambda one: one["improvement"].mean(), wording.fixed, "× baseline"),
-            field("improve", lambda one: (one["improvement"] > 1).mean(), whole, "% of problems"),
-            field(
-                "of the best", lambda one: _mean(one["fraction"]), wording.fixed, "geometric mean"
-            ),
-        ),
-    ]
-    rows = [{"group": group, "rows": of, **dict(of.items())} for group, of in groups if group]
-    return table_of(caption, fields, rows)
-
-
-def _mean(fractions: pd.Series) -> float:
-    return geometric_mean(fractions.dropna().to_numpy())
 
 
 PROMISES = [

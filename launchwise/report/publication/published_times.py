@@ -12,7 +12,6 @@ import pandas as pd
 
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.run_times import FILE, RunTimes, Series
-from launchwise.gpus.machine import Machine
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
@@ -20,17 +19,9 @@ from launchwise.report.blocks import Block, Bullets, Cell, Fold, Section, Table,
 from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
-from launchwise.workloads.cost import Transfer
 
 PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
 """Kinds of the table, the most informed first, to their titles."""
-
-ASSUMED = {
-    "transfers": "the copy rate of the paper's host is assumed",
-    "host": "the speed of the paper's host is assumed",
-    "launches": "the launch overhead is that of the reference GPU's host",
-}
-"""Parts of the cost model that no datasheet of a card tells, to what stands in for them."""
 
 FEWEST_FOR_RHO = 4
 """Fewest times whose rank correlation is shown."""
@@ -106,12 +97,6 @@ class Judged:
         """The predictor, for people."""
         return PREDICTORS[self.predictor]
 
-    @property
-    def worst(self) -> pd.Series:
-        """The row farthest from its published time, after the factor if runs are unknown."""
-        apart = self.ratio if self.is_absolute else self.ratio / self.factor
-        return self.rows.iloc[int(np.argmax(abs(np.log(apart))))]
-
 
 FIGURES = [
     field("times", lambda one: len(one.rows), wording.count, "published"),
@@ -163,14 +148,11 @@ def parts(study: StudyData) -> dict[str, pd.DataFrame]:
 def overall(studies: Sequence[StudyData]) -> list[Block]:
     """Every study's predictors against published times; nothing where there are none."""
     rows: list[tuple[Any, ...]] = []
-    worst = []
     for study in studies:
         for name, times in parts(study).items():
             named: tuple[str, ...] = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
             for one in judged(times):
                 rows.append((*named, one))
-                if any(named):
-                    worst.append((f"Worst of {study.name}, {name}:", _worst(study, one)))
                 named = "", "", ""
     if not rows:
         return []
@@ -183,7 +165,7 @@ def overall(studies: Sequence[StudyData]) -> list[Block]:
     )
     caption = "Predictions against published run times, per study"
     found = _figures(caption, ("study", "times of", "GPUs"), rows)
-    return [Text(lead, "lead"), found, Text(HOW), Bullets(worst)]
+    return [Text(lead, "lead"), found, Text(HOW)]
 
 
 def _said(studies: Sequence[StudyData]) -> Iterator[str]:
@@ -212,22 +194,6 @@ def _span(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _worst(study: StudyData, one: Judged) -> str:
-    row = dict(one.worst)
-    ratio = row["predicted_ms"] / row["published_ms"] / (1 if one.is_absolute else one.factor)
-    after = "" if one.is_absolute else " after the common factor"
-    said = (
-        f"{one.title} {wording.number(ratio)} × the published "
-        f"{wording.number(row['published_ms'])} ms{after}: {row['series']}, {row['gpu']}, "
-        f"{wording.problem(row, study.problem_columns)}"
-    )
-    if row["phases"]:
-        return f"{said}."
-    bound = str(row["bound_by"])
-    reason = f"; {ASSUMED[bound]}" if bound in ASSUMED else ""
-    return f"{said}. The cost model takes {bound} for its limit{reason}."
-
-
 def published_times(study: StudyData) -> Section | None:
     """Every published time of a study's paper beside its predictions; None without any."""
     found = parts(study)
@@ -242,7 +208,7 @@ def published_times(study: StudyData) -> Section | None:
     ]
     caption = "Predictions against published run times, per series"
     blocks: list[Block] = [_figures(caption, ["series"], rows), Text(HOW)]
-    notes = [*_notes(series), *_left_out(study), *_most_runs(every), *_copy_rates(study, every)]
+    notes = [*_notes(series), *_left_out(study), *_most_runs(every)]
     blocks += [Bullets(notes)] if notes else []
     blocks.append(Fold("Every published time", [_times(study, every)]))
     title = "Predictions against published run times"
@@ -277,24 +243,6 @@ def _most_runs(every: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"as many (row {row['row']}, {row['gpu']}). With so many, the slowest of the others "
             f"takes {wording.number(most.max() / most.min())} times its roofline.",
         )
-
-
-def _copy_rates(study: StudyData, every: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Copy rates that published times of copies alone imply, beside the assumed ones."""
-    phases = study.spec.cost.phases() if study.spec.cost else {}
-    for title in dict.fromkeys(every.loc[every["phases"] != "", "series"]):
-        rows = every[every["series"] == title]
-        longest = dict(rows.iloc[int(rows["published_ms"].argmax())])
-        copy, gpu = phases.get(longest["phases"]), longest["gpu"]
-        if isinstance(copy, Transfer) and gpu in study.described:
-            rate = getattr(Machine.of(study.described[gpu]), f"to_{copy.to}_gbs")
-            implied = rate * longest["predicted_ms"] / longest["published_ms"]
-            time = wording.number(longest["published_ms"])
-            yield (
-                f"{title}:",
-                f"the longest of these copies ({time} ms) ran at {wording.number(implied)} GB/s; "
-                f"the cost model assumes {wording.number(rate)} GB/s.",
-            )
 
 
 def _times(study: StudyData, every: pd.DataFrame) -> Table:
