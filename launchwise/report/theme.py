@@ -28,13 +28,6 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle
 GRID = "#e4e7eb"
 
 
-# Light to dark in lightness as well as in hue, so they survive print and colour blindness.
-REGRETS = ((0.1, "#f0c674"), (0.03, "#8fc1ad"), (0.01, "#3a86a8"), (0.0, "#0b3c5d"))
-"""Regret (1 - fraction of the best) to colour: the steps of a log scale, dark is good."""
-
-BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]
-
-
 def colour(place: int) -> str:
     """Colour of the ``place``-th series."""
     return CYCLE[place % len(CYCLE)]
@@ -84,13 +77,6 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
         ticktext=[short(tick) for tick in ticks],
         **options,
     )
-
-
-def regret_scale(low: float) -> list[list[Any]]:
-    """Colours of fractions of the best from ``low`` to 1, which part those close to 1."""
-    steps = [(1 - regret, colour_) for regret, colour_ in REGRETS if 1 - regret > low]
-    inner = [[round((fraction - low) / (1 - low), 4), colour_] for fraction, colour_ in steps]
-    return [[0.0, "#fdf6e3"], *inner]
 
 
 def keys(names: Iterable[str], *, markers: bool = False) -> list[Key]:
@@ -229,39 +215,6 @@ def dots(
     }
     if hover is not None:
         trace["text"] = list(hover)
-    return trace
-
-
-def heat(
-    columns: Sequence[str],
-    rows: Sequence[str],
-    values: Sequence[Sequence[float]],
-    *,
-    low: float,
-    high: float,
-    scale: list[list[Any]],
-    template: str,
-    texts: Sequence[Sequence[str]] | None = None,
-) -> dict[str, Any]:
-    """A heat map with categories on both axes; ``texts`` are written into the cells."""
-    trace: dict[str, Any] = {
-        "type": "heatmap",
-        "x": list(columns),
-        "y": list(rows),
-        "z": [rounded(row, 4) for row in values],
-        "zmin": low,
-        "zmax": high,
-        "colorscale": scale,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverongaps": False,
-        "showscale": True,
-        "colorbar": {"thickness": 8, "len": 1, "outlinewidth": 0, "tickfont": {"size": 10}},
-        "hovertemplate": template + "<extra></extra>",
-    }
-    if texts is not None:
-        trace["text"] = [list(row) for row in texts]
-        trace["texttemplate"] = "%{text}"
     return trace
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from launchwise.report.answer import sizes, study_answer
 from launchwise.report.blocks import Block, Figure, Fold, Section
-from launchwise.report.models import model_tables
 from launchwise.report.site import assemble
 from tests.support.report_study import study
 from tests.support.shown import rows_of
@@ -41,15 +40,6 @@ def test_methods_against_size_are_those_of_their_gpu() -> None:
             "kNN, unseen sizes": [100, 80],
         },
     }
-
-
-def test_a_size_that_one_model_lacks_stays_on_the_map() -> None:
-    made = study()
-    rows = made.evaluation
-    few = rows[(rows["model"] != "knn") | (rows["n"] != 202)]
-    (trace,) = model_tables.fraction_heat(made, few, ["knn", "tree"], "x").panels[0].data
-    assert trace["x"] == ["102", "202"]
-    assert trace["z"] == [[1.0, None], [0.625, 1.0]]
 
 
 @pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])

@@ -35,14 +35,12 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import (
     by_problem,
-    fractions,
     records,
     shown_problem,
     single_best,
     winners,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import is_baseline
 from launchwise.workloads.space import baseline
 
 INTERVAL_SEED = 0
@@ -219,40 +217,14 @@ def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
     return all(record[name] == value for name, value in baseline(study.spec).items())
 
 
-CLOCKS_APART = 0.02
-"""Relative difference of SM clocks from which a gain of single rows holds clock as well."""
-
-
 def _single_rows(study: StudyData) -> list[Block]:
-    """GPUs whose gains rest on single rows, and how often the clocks differ."""
-    said = []
-    for gpu in study.whole:
-        if gpu in study.pairs:
-            continue
-        apart, problems = clocks_apart(study, gpu)
-        clocks = (
-            "clocks unknown"
-            if not problems
-            else f"clocks more than {wording.percent(CLOCKS_APART, 0)} % apart at {apart} of "
-            f"{wording.plural(problems, 'problem')}"
-        )
-        said.append(f"{gpu} ({clocks})")
+    """GPUs whose gains rest on single rows."""
+    said = [gpu for gpu in study.whole if gpu not in study.pairs]
     text = (
-        "Gains of these GPUs compare single rows of a sweep, not pairs: "
-        f"{wording.listed(said)}. A difference of clocks is part of such a gain."
+        f"Gains of {wording.listed(said)} compare single rows of a sweep, not pairs: a difference "
+        "of clocks is part of such a gain."
     )
     return [Text(text, "note")] if said else []
-
-
-def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
-    """Problems whose fastest row and baseline ran under other SM clocks, and problems known."""
-    columns = study.problem_columns
-    own = (study.measured["gpu"] == gpu) & (study.measured["sm_clock_mhz"] > 0)
-    fast = study.measured[own & (fractions(study)["fraction"] == 1)].drop_duplicates(columns)
-    start = study.measured[own & is_baseline(study.measured, study.spec)]
-    both = fast[[*columns, "sm_clock_mhz"]].merge(start[[*columns, "sm_clock_mhz"]], on=columns)
-    ratio = both["sm_clock_mhz_x"] / both["sm_clock_mhz_y"]
-    return int((abs(ratio - 1) > CLOCKS_APART).sum()), len(both)
 
 
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:

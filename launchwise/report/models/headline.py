@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.learning.summary import WORTH_PERCENT
 from launchwise.report import wording
 from launchwise.report.blind_tests import AGAINST_USUAL, of_mean
-from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.blocks import MISSING, Block, Section, Text
 from launchwise.report.fields import field, grouped, percents, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.scores import (
@@ -36,38 +35,6 @@ WORDS = (
 """Goals in the order they are shown: key, words, relation, how to write the value."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One figure on one GPU: what the best model got, what any model got, what is possible."""
-
-    gpu: str
-    model: str
-    key: str
-    title: str
-    relation: str
-    shown: Callable[[Any], str]
-    goal: float | None  # None where the study has no goals
-    value: float
-    ceiling: float
-    highest: float
-    highest_by: str
-
-    @property
-    def reached(self) -> bool:
-        """Whether there is no goal, or it is met; a mean speed-up must exceed it."""
-        if self.goal is None:
-            return True
-        return self.value > self.goal if self.key == "coefficient" else self.value >= self.goal
-
-    @property
-    def words(self) -> str:
-        """Reached, missed, or out of reach of any choice among the measured configurations."""
-        if self.reached:
-            return "reached"
-        out_of_reach = self.goal is not None and self.ceiling < self.goal
-        return "missed, out of reach" if out_of_reach else "missed"
-
-
 def goals_of(study: StudyData) -> dict[str, float]:
     """Goals by the keys of :data:`WORDS`, shares as 0..1; empty where the study has none."""
     wanted = study.settings.goals
@@ -80,48 +47,67 @@ def goals_of(study: StudyData) -> dict[str, float]:
     }
 
 
-def verdicts(study: StudyData, split: str) -> list[Verdict]:
-    """Every headline figure on every whole card that a model was evaluated on."""
+def verdicts(study: StudyData, split: str) -> list[dict[str, Any]]:
+    """Each goal on every whole card that a model was evaluated on: what is reached, and possible.
+
+    Empty where the study has no goals.
+    """
     found, wanted = [], goals_of(study)
-    for gpu in study.whole:
-        name = leader(study, split, gpu)
-        if name is None:
+    for gpu in study.whole if wanted else ():
+        if (name := leader(study, split, gpu)) is None:
             continue
         got = scores_on(study, split, gpu)
-        own = got[got["model"] == name].iloc[0]
         oracle = got[got["role"] == "oracle"]
         for key, title, relation, shown in WORDS:
-            models = got[got["role"] == "model"].sort_values([key, "model"], kind="stable")
-            top = models.iloc[-1]
+            goal, value = wanted[key], score_of(study, split, gpu, name)[key]
             ceiling = float(oracle[key].iloc[0]) if len(oracle) else float("nan")
-            highest = float(top[key]), str(top["model"])
-            named = key, title, relation, shown, wanted.get(key)
-            found.append(Verdict(gpu, name, *named, float(own[key]), ceiling, *highest))
+            # A mean speed-up must exceed its goal.
+            reached = value > goal if relation == ">" else value >= goal
+            missed = "missed, out of reach" if ceiling < goal else "missed"
+            row = {
+                "figure": f"{title}, {gpu}",
+                "goal": f"{relation} {shown(goal)}",
+                "measured": shown(value),
+                "model": study.title(name),
+                "possible": shown(ceiling),
+                "verdict": "reached" if reached else missed,
+            }
+            found.append(row)
     return found
 
 
+VERDICTS = [
+    field("figure", "figure"),
+    field("goal", "goal", number=True),
+    field("measured", "measured", number=True, best=lambda row: row["verdict"] == "reached"),
+    field("by model", "model"),
+    field("best possible", "possible", number=True),
+    field(
+        "verdict",
+        "verdict",
+        role=lambda row: "good" if row["verdict"] == "reached" else "poor",
+    ),
+]
+
+
 def goals(study: StudyData) -> Section:
-    """The headline figures and what the data allows."""
+    """Predicted and measured gains, goals of a study that has some, what the data allows."""
     split = first_split(study)
+    evaluated = [gpu for gpu in study.whole if leader(study, split, gpu) is not None]
     found: list[Block] = []
-    judged = verdicts(study, split)
-    judged_gpus = {verdict.gpu for verdict in judged}
-    if judged:
-        by = COMBINED if answering(study) else LEADING
+    if evaluated:
         found += promises(study)
-        parts: list[Block] = [_table(study, split, judged), Text(f"{NOTE} {by}", "note")]
-        found.append(Fold("Headline figures of every whole card", parts))
+        if judged := verdicts(study, split):
+            caption = f"Goals, split “{study.split_title(split)}”"
+            found.append(table_of(caption, VERDICTS, judged))
+        found.append(Text(COMBINED if answering(study) else LEADING, "note"))
     for gpu in study.whole:
-        if gpu not in judged_gpus:
+        if gpu in evaluated:
+            found.append(_what_data_allows(study, split, gpu))
+        else:
             found.append(Text(f"No model was evaluated on {gpu}.", "note"))
-    found += [_what_data_allows(study, split, gpu) for gpu in study.whole if gpu in judged_gpus]
     return Section(f"{study.name}-goals", "Headline figures", found)
 
-
-NOTE = (
-    "Baseline: the untuned kernel that the workload declares. “Best possible” is the oracle, which "
-    "knows every measured time."
-)
 
 LEADING = (
     "The model is the one with the highest fraction of the best on this GPU, named after the "
@@ -132,31 +118,6 @@ COMBINED = (
     "The answering model combines its members by a fixed rule: nothing of it is chosen by test "
     "problems."
 )
-
-
-def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:
-    """One row per figure and GPU; goals and verdicts only where the study has goals."""
-    has_goals = bool(goals_of(study))
-    goal = field("goal", lambda one: f"{one.relation} {one.shown(one.goal)}", number=True)
-    said = field("verdict", "words", role=lambda one: "good" if one.reached else "poor")
-    fields = [
-        field("figure", lambda one: f"{one.title}, {one.gpu}"),
-        *([goal] if has_goals else []),
-        field(
-            "measured",
-            lambda one: one.shown(one.value),
-            number=True,
-            best=lambda one: has_goals and one.reached,
-        ),
-        field("by model", lambda one: study.title(one.model)),
-        field(
-            "highest of any model",
-            lambda one: f"{one.shown(one.highest)} ({study.title(one.highest_by)})",
-        ),
-        field("best possible", lambda one: one.shown(one.ceiling), number=True),
-        *([said] if has_goals else []),
-    ]
-    return table_of(f"Headline figures, split “{study.split_title(split)}”", fields, judged)
 
 
 def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:

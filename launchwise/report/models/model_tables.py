@@ -8,25 +8,21 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from launchwise.learning.merit import HARM_PERCENT, geometric_mean
-from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.learning.merit import HARM_PERCENT
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
 from launchwise.report.fields import field, grouped, table_of
-from launchwise.report.figures import size_axis
 from launchwise.report.numbers import records
 from launchwise.report.scores import (
     ALL_GPUS,
     is_tied,
     null_accuracy,
     score_table,
-    scores_on,
     splits_evaluated,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import row_numbers
 
 SCORES = [
     *grouped(
@@ -110,18 +106,14 @@ def tables_of(study: StudyData) -> Section:
         evaluated = set(rows["gpu"].unique())
         gpus = [gpu for gpu in study.gpus if gpu in evaluated]
         whole = _model_table(study, split, ALL_GPUS, gpus)
-        order = [str(model) for model in scores_on(study, split, ALL_GPUS)["model"]]
-        heat = fraction_heat(study, rows, order, split)
-        inside: list[Block] = []
-        if len(gpus) > 1:
-            inside = [_model_table(study, split, gpu, [gpu]) for gpu in gpus]
+        inside = [_model_table(study, split, gpu, [gpu]) for gpu in gpus if len(gpus) > 1]
         if split == present[0]:
-            found += [whole, heat]
+            found.append(whole)
             if inside:
                 found.append(Fold(f"Split “{split}”: GPU by GPU", inside))
         else:
             title = f"Split “{split}”: {study.split_title(split)}"
-            found.append(Fold(title, [whole, heat, *inside]))
+            found.append(Fold(title, [whole, *inside]))
     return Section(f"{study.name}-models", "Models and baselines", found)
 
 
@@ -161,64 +153,3 @@ def _best_values(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if len(values) > 1:
             best[key] = min(values) if key in LEAST_IS_BEST else max(values)
     return best
-
-
-def fraction_heat(
-    study: StudyData, evaluation: pd.DataFrame, models: Sequence[str], name: str
-) -> Figure:
-    """Fraction of the best by model and size, one panel per GPU."""
-    means = _mean_fractions(study, evaluation)
-    sizes = sorted(evaluation[study.size].unique())
-    lowest = min(means.values(), default=0.5)
-    # One far loser must not bleach the differences between good ones.
-    low = min(max(float(np.floor(20 * lowest) / 20), 0.6), 0.9)
-    titles = [study.title(model) for model in models]
-    panels = []
-    for gpu in study.gpus:
-        present = [size for size in sizes if any((gpu, one, size) in means for one in models)]
-        if not present:
-            continue
-        trace = theme.heat(
-            [str(size) for size in present],
-            titles,
-            [[means.get((gpu, one, size), np.nan) for size in present] for one in models],
-            low=low,
-            high=1.0,
-            scale=theme.regret_scale(low),
-            template=f"%{{y}}, {study.size}=%{{x}}<br>fraction of the best %{{z:.3f}}",
-        )
-        # Few: the upper ones stand close together.
-        ticks = [low, *(tick for tick in (0.7, 0.8, 0.9, 0.95, 0.98) if tick > low), 1.0]
-        trace["colorbar"] |= {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
-        x = theme.axis(size_axis(study), type="category", showgrid=False)
-        y = theme.axis("", type="category", autorange="reversed", showgrid=False, ticks="")
-        panels.append(Panel(gpu, [trace], theme.layout(x, y)))
-    return Figure(
-        id=f"{study.name}-heat-{name}",
-        caption=(
-            "Fraction of the best (geometric mean over the problems of a size): dark is good, "
-            f"1 is the best configuration, {low:.2f} or less is palest. Colours follow the log of "
-            "the regret (1 - fraction). The best row is on top."
-        ),
-        alt="Heat maps: fraction of the best by model and size, one map per GPU.",
-        panels=panels,
-        height=90 + 19 * len(models),
-        width=420,
-    )
-
-
-def _mean_fractions(
-    study: StudyData, evaluation: pd.DataFrame
-) -> dict[tuple[str, str, Any], float]:
-    """GPU, model and size to the geometric mean of its fractions, where none of them is NaN."""
-    if evaluation.empty:
-        return {}
-    key = ["gpu", "model", study.size]
-    groups = row_numbers(evaluation, key)
-    order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups))
-    fractions = np.split(evaluation["fraction"].to_numpy()[order], ends[:-1])
-    first = evaluation[key].iloc[order[ends - 1]]
-    names = zip(*(first[name].tolist() for name in key), strict=True)
-    means = zip(names, map(geometric_mean, fractions), strict=True)
-    return {name: mean for name, mean in means if not np.isnan(mean)}

@@ -226,8 +226,6 @@ ANSWERS = {
     "choices": ("One fixed configuration per kind of problem", study_answer.choices),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
-    "designs": ("What choosing everything at once gains", in_pairs.gains_over_parts),
-    "peers": ("Comparison with libraries", in_pairs.gains_over_libraries),
     "tiles": ("Best configuration against size", sizes.tiles),
     "occupancy": ("Occupancy", occupancy.occupancy),
     "gpus": ("The GPUs compared", sizes.compared),

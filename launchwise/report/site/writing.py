@@ -100,8 +100,8 @@ def _of_study(study: StudyData, report: Report) -> Part:
     texts[path] = _script("launchwiseComparisons", study.name, compared)
     for gpu in study.gpus:
         path = landscape_rows.FILE.format(study=study.name, gpu=gpu)
-        rows = packed(embedded(landscape_rows.data(study, gpu)), FAST)
-        texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", rows)
+        drawn = packed(embedded(landscape_rows.data(study, gpu)), FAST)
+        texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
     records = json.dumps(study.models, indent=1, sort_keys=True)
     texts[provenance.MODELS.format(study=study.name)] = f"{records}\n"
     rows = gpu_comparison.csv_rows(study, report.cards, report.prices, report.apart)
