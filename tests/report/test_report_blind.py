@@ -67,4 +67,4 @@ def test_it_is_named_where_the_gpus_are() -> None:
 def test_the_answer_of_a_study_has_its_result() -> None:
     own, other = rows_of(study_answer.answer(with_tests()), "What answers reach")
     assert [own[0], *own[-2:]] == ["big", "40", "0.974"]
-    assert other == ["other, new", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]
+    assert other == ["other", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]

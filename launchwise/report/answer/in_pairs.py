@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
 
@@ -84,7 +84,9 @@ def gains_in_pairs(study: StudyData) -> Section | None:
             *_over_libraries(study, gpu),
         ]
         overview += _overview(study, gpu, rows)
-        table = table_of(f"Every gain in pairs on {gpu}", EVERY, rows)
+        # The fastest over the baseline is the same configuration once more.
+        every = [row for row in rows if row["over"] != BASELINE]
+        table = table_of(f"Every gain in pairs on {gpu}", EVERY, every)
         folds.append(Fold(f"{gpu}: every problem in pairs", [table]))
     if not overview:
         return None
@@ -192,10 +194,12 @@ def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
     """The fastest, and the usual choice, over each library."""
     if gpu not in study.peers:
         return
-    rows = study.peers[gpu].sort_values(["peer", *study.problem_columns], kind="stable")
-    for of, ratio in ((FASTEST, "speedup"), (USUAL, "usual_speedup")):
-        for row in records(rows):
-            over = f"{row['peer']} ({row['version']})" if row["version"] else row["peer"]
+    rows = study.peers[gpu].sort_values(study.problem_columns, kind="stable")
+    for (peer, own), (of, ratio) in product(
+        rows.groupby("peer"), ((FASTEST, "speedup"), (USUAL, "usual_speedup"))
+    ):
+        version = next((each for each in own["version"] if each), "")
+        for row in records(own):
             time = f"{wording.fixed(row['time_ms'])} ms"
-            said = {"over": over, "other": time, "remark": row["reason"]}
-            yield _row(study, row, ratio, of=of, **said)
+            said = {"other": time, "remark": row["reason"]}
+            yield _row(study, row, ratio, of=of, over=f"{peer} ({version})", **said)

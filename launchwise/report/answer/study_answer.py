@@ -128,7 +128,7 @@ REACHED = [
     ),
     *grouped(
         "blind test",
-        field("problems", "tested", wording.count, "count"),
+        field("problems", "tested", wording.count, "count", detail=itemgetter("new")),
         field("mean", "blind", wording.fixed, "of the best", detail=itemgetter("blind_interval")),
     ),
 ]
@@ -136,7 +136,7 @@ REACHED = [
 
 UNKNOWN: dict[str, Any] = {
     **{str(one.value): None for one in REACHED if one.column.number},
-    **{"fraction_interval": None, "where": "", "rule": MISSING, "blind_interval": ""},
+    **{"fraction_interval": None, "where": "", "rule": MISSING, "blind_interval": "", "new": ""},
 }
 
 
@@ -178,9 +178,9 @@ def _of_one_choice(study: StudyData, problems: int, gpu: str) -> dict[str, Any]:
 def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
     if (got := study.blind.get(gpu)) is None:
         return {}
-    name = f"{gpu}, new" if got["new_gpu"] else gpu
+    new = "no row of this GPU then" if got["new_gpu"] else ""
     tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}
-    return {"gpu": name, **tested, "blind_interval": of_mean(got)}
+    return {**tested, "new": new, "blind_interval": of_mean(got)}
 
 
 def _short_table(study: StudyData) -> Table:

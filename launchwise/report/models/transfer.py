@@ -45,8 +45,8 @@ def transferred(study: StudyData) -> Section | None:
         known[pair["target"]][pair["source"]] = pair
     fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
     caption = (
-        "Loss in percent (geometric mean) where the best configurations of a row's GPU are used on "
-        "a column's GPU"
+        "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
+        "another"
     )
     found.append(by_gpu(caption, "", fields, known))
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)

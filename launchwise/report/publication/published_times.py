@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,10 +12,9 @@ import pandas as pd
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.run_times import FILE, RunTimes, Series
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Cell, Fold, Section, Table, Text
-from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
+from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
+from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 
@@ -42,93 +40,49 @@ HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One predictor held against some published times."""
-
-    predictor: str
-    rows: pd.DataFrame  # of published_times_schema, one predictor's
-
-    @property
-    def ratio(self) -> np.ndarray:
-        """Predicted divided by published time: float64, shape (rows,)."""
-        return (self.rows["predicted_ms"] / self.rows["published_ms"]).to_numpy(dtype=float)
-
-    @property
-    def factor(self) -> float:
-        """Geometric mean of :attr:`ratio`."""
-        return geometric_mean(self.ratio)
-
-    @property
-    def is_absolute(self) -> bool:
-        """Whether the source says how many runs each time covers."""
-        return bool((self.rows["runs"] > 0).all())
-
-    @property
-    def median_percent(self) -> float:
-        """Median of |predicted / published - 1|, %; NaN where the number of runs is unknown."""
-        return 100 * float(np.median(abs(self.ratio - 1))) if self.is_absolute else float("nan")
-
-    @property
-    def rho(self) -> float:
-        """Spearman's rank correlation; NaN of fewer than :data:`FEWEST_FOR_RHO` times."""
-        if len(self.rows) < FEWEST_FOR_RHO:
-            return float("nan")
-        whole = np.zeros(len(self.rows), dtype=np.int64)
-        ranks = [
-            group_ranks(whole, self.rows[name].to_numpy(dtype=float))
-            for name in ("predicted_ms", "published_ms")
-        ]
-        return float(correlations(whole, *ranks)[0])
-
-    @property
-    def median_around_percent(self) -> float:
-        """Median of |ratio / factor - 1|, %."""
-        return 100 * float(np.median(abs(self.ratio / self.factor - 1)))
-
-    @property
-    def apart(self) -> np.ndarray:
-        """:attr:`ratio` / :attr:`factor`; NaN for fewer than :data:`FEWEST_FOR_FACTOR` times."""
-        known = len(self.rows) >= FEWEST_FOR_FACTOR
-        return self.ratio / self.factor if known else np.array([np.nan])
-
-    @property
-    def title(self) -> str:
-        """The predictor, for people."""
-        return PREDICTORS[self.predictor]
-
-
 FIGURES = [
-    field("times", lambda one: len(one.rows), wording.count, "published"),
-    field("median error", "median_percent", decimals(1), "%"),
+    field("predictor", "predictor"),
+    field("times", "times", wording.count, "published"),
+    field("median error", "median", decimals(1), "%"),
     field("predicted / published", "factor", wording.number, "×, geometric mean"),
     field("rho", "rho", wording.fixed, "rank correlation"),
     *grouped(
         "error after a common factor",
-        field("median", lambda one: 100 * np.median(abs(one.apart - 1)), decimals(1), "%"),
-        field("least", lambda one: one.apart.min(), decimals(2), "×"),
-        field("greatest", lambda one: one.apart.max(), decimals(2), "×"),
+        field("median", "median_around", decimals(1), "%"),
+        field("least", "least", decimals(2), "×"),
+        field("greatest", "greatest", decimals(2), "×"),
     ),
 ]
 
 
-def _figures(caption: str, titles: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """A table of :data:`FIGURES`; rows end in what is judged, the first of a group names it."""
-    of = [replace(one, value=partial(_of_last, one)) for one in FIGURES]
-    predictor = field("predictor", lambda row: row[-1].title)
-    return table_of(caption, [*map(field, titles, range(len(titles))), predictor, *of], rows)
+def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`.
 
-
-def _of_last(one: Field, row: tuple[Any, ...]) -> Cell:
-    return one.cell(row[-1])
-
-
-def judged(rows: pd.DataFrame) -> Iterator[Judged]:
-    """Each predictor that has rows."""
-    for name in PREDICTORS:
+    NaN stands where the number of runs is unknown, or where there are too few times. ``error`` is
+    the median of the errors, after the common factor where the number of runs is unknown.
+    """
+    for name, title in PREDICTORS.items():
         own = rows[rows["predictor"] == name]
-        if len(own):
-            yield Judged(name, own.reset_index(drop=True))
+        if own.empty:
+            continue
+        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+        factor, known = geometric_mean(ratio), bool((own["runs"] > 0).all())
+        around = ratio / factor if len(own) >= FEWEST_FOR_FACTOR else np.array([np.nan])
+        rho = np.nan
+        if len(own) >= FEWEST_FOR_RHO:
+            rho = float(own["predicted_ms"].corr(own["published_ms"], method="spearman"))
+        yield {
+            "predictor": title,
+            "times": len(own),
+            "median": 100 * float(np.median(abs(ratio - 1))) if known else np.nan,
+            "factor": factor,
+            "rho": rho,
+            "median_around": 100 * float(np.median(abs(around - 1))),
+            "least": float(around.min()),
+            "greatest": float(around.max()),
+            "known": known,
+            "error": 100 * float(np.median(abs(ratio / (1 if known else factor) - 1))),
+        }
 
 
 @remembered
@@ -147,13 +101,11 @@ def parts(study: StudyData) -> dict[str, pd.DataFrame]:
 
 def overall(studies: Sequence[StudyData]) -> list[Block]:
     """Every study's predictors against published times; nothing where there are none."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for study in studies:
         for name, times in parts(study).items():
-            named: tuple[str, ...] = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
-            for one in judged(times):
-                rows.append((*named, one))
-                named = "", "", ""
+            named = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
+            rows += _named_once(("study", "of", "gpus"), named, judged(times))
     if not rows:
         return []
     every = pd.concat([times for study in studies for times in parts(study).values()])
@@ -164,26 +116,30 @@ def overall(studies: Sequence[StudyData]) -> list[Block]:
         f"{' '.join(_said(studies))}"
     )
     caption = "Predictions against published run times, per study"
-    found = _figures(caption, ("study", "times of", "GPUs"), rows)
-    return [Text(lead, "lead"), found, Text(HOW)]
+    named = [field("study", "study"), field("times of", "of"), field("GPUs", "gpus")]
+    return [Text(lead, "lead"), table_of(caption, [*named, *FIGURES], rows), Text(HOW)]
+
+
+def _named_once(
+    keys: Sequence[str], names: Sequence[str], rows: Iterable[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Rows of one group, whose names stand in the first of them."""
+    for place, row in enumerate(rows):
+        yield {**row, **(dict.fromkeys(keys, "") if place else dict(zip(keys, names, strict=True)))}
 
 
 def _said(studies: Sequence[StudyData]) -> Iterator[str]:
     """Median errors of whole runs by predictor, least to most of the studies."""
-    known: dict[str, list[float]] = {}
-    around: dict[str, list[float]] = {}
+    found: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
     for study in studies:
         for name, times in parts(study).items():
             for one in judged(times) if name != PHASES else ():
-                medians, median = (known, one.median_percent)
-                if not one.is_absolute:
-                    medians, median = (around, one.median_around_percent)
-                medians.setdefault(one.title, []).append(median)
-    for begin, medians in (
-        ("Median error of whole runs", known),
-        ("Where the number of runs is unknown, after one common factor", around),
+                found[one["known"]].setdefault(one["predictor"], []).append(one["error"])
+    for begin, known in (
+        ("Median error of whole runs", True),
+        ("Where the number of runs is unknown, after one common factor", False),
     ):
-        if medians:
+        if medians := found[known]:
             told = [f"{title} {_span(values)} %" for title, values in medians.items()]
             count = wording.plural(max(map(len, medians.values())), "study", "studies")
             yield f"{begin}: {wording.listed(told)} ({count})."
@@ -202,12 +158,13 @@ def published_times(study: StudyData) -> Section | None:
     every = pd.concat(found.values())
     series = validated(RunTimes, read_yaml(study.folder / FILE), study.folder / FILE).series
     rows = [
-        ("" if place else title, one)
+        row
         for title in dict.fromkeys(one.title for one in series)
-        for place, one in enumerate(judged(every[every["series"] == title]))
+        for row in _named_once(["series"], [title], judged(every[every["series"] == title]))
     ]
     caption = "Predictions against published run times, per series"
-    blocks: list[Block] = [_figures(caption, ["series"], rows), Text(HOW)]
+    table = table_of(caption, [field("series", "series"), *FIGURES], rows)
+    blocks: list[Block] = [table, Text(HOW)]
     notes = [*_notes(series), *_left_out(study), *_most_runs(every)]
     blocks += [Bullets(notes)] if notes else []
     blocks.append(Fold("Every published time", [_times(study, every)]))
