@@ -16,9 +16,6 @@ from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import LENIENT_GPU, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
-BETWEEN = 1
-"""Sizes that are asked for between two measured ones, in equal ratios: one."""
-
 UNMEASURED = 12
 """Most problems that are asked for on a GPU without measurements: a model has to answer each."""
 
@@ -51,7 +48,7 @@ def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -
 
 
 def asked_problems(final: Final) -> list[Problem]:
-    """Measured problems, and :data:`BETWEEN` sizes between two of them, sorted.
+    """Measured problems, and a size between each two of them, their geometric mean, sorted.
 
     The size is the integer parameter with the most values; all others stay. A size between that
     breaks a constraint of the problem, or that nothing may run, is moved to the nearest that fits,
@@ -70,12 +67,10 @@ def asked_problems(final: Final) -> list[Problem]:
             by_rest.setdefault((*row[:place], *row[place + 1 :]), []).append(int(row[place]))
         for rest, sizes in by_rest.items():
             for low, high in itertools.pairwise(sizes):
-                for step in range(1, BETWEEN + 1):
-                    value = round(low * (high / low) ** (step / (BETWEEN + 1)))
-                    row = (*rest[:place], value, *rest[place:])
-                    fits = _fitting(spec, dict(zip(columns, row, strict=True)), size)
-                    if fits is not None and low < int(fits[size]) < high:
-                        found.add(tuple(fits.values()))
+                row = (*rest[:place], round((low * high) ** 0.5), *rest[place:])
+                fits = _fitting(spec, dict(zip(columns, row, strict=True)), size)
+                if fits is not None and low < int(fits[size]) < high:
+                    found.add(tuple(fits.values()))
     problems = [dict(zip(columns, row, strict=True)) for row in sorted(found, key=_sortable)]
     return [problem for problem in problems if spec.check_problem(problem) is None]
 

@@ -77,7 +77,7 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
     tested = {tuple(each) for each in final.tested[final.spec.problem_columns].to_numpy().tolist()}
     by_gpu: dict[str, set[tuple[object, ...]]] = {GPU: set(), OTHER: set()}
     for each in lookup_entries(final):
-        by_gpu[each.gpu].add((*each.problem.values(),))
+        by_gpu[each["gpu"]].add((*each["problem"].values(),))
     assert tested <= by_gpu[GPU]
     assert not tested & by_gpu[OTHER]
     table = answer_table(final, "tiles")
