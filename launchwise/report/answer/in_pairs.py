@@ -21,7 +21,7 @@ from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import by_key, decimals, field, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.pairs import NARROW, fastest_in_pairs, with_role
+from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
 from launchwise.tables.rows import row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
@@ -99,18 +99,18 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
         members = pd.DataFrame(list(group))
         known = members[members["gain"].notna()]
         said = Counter(known["verdict"])
-        # The gain of the usual choice over itself is 1.
-        others = known[(known["gain_low"] != 1) | (known["gain_high"] != 1)]
-        half = (others["gain_high"] - others["gain_low"]) / 2
         tried = (members["rounds"] + members["thrown"]).sum()
-        ratio = _sweep_over_pairs(study, gpu) if over == USUAL else pd.Series(dtype=float)
+        ratio, is_known = pd.Series(dtype=float), pd.Series(dtype=float)
+        if over == USUAL:
+            ratio = _sweep_over_pairs(study, gpu)
+            is_known = gains_known(study.pairs[gpu], study.problem_columns)
         yield {
             **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},
             "mean": geometric_mean(known["gain"].to_numpy()),
             "least": known["gain"].min(),
             "largest": known["gain"].max(),
             **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
-            "known": (half <= NARROW * others["gain"]).mean(),
+            "known": is_known.mean(),
             "thrown": members["thrown"].sum() / tried if tried else float("nan"),
             "failed": len(members) - len(known),
             "median": ratio.median(),

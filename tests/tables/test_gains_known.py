@@ -1,0 +1,51 @@
+"""When the gain of the fastest configuration of a problem is known."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from launchwise.base.paired import Ratio
+from launchwise.tables.pairs import NARROW, gains_known
+
+
+def rows(low: float, high: float, roles: str = "best") -> pd.DataFrame:
+    """Pairs of one problem: the usual choice, one of gain 2 and one of gain 1.5."""
+    return pd.DataFrame(
+        {
+            "n": 100,
+            "roles": ["usual", roles, "near"],
+            "gain": [1.0, 2.0, 1.5],
+            "gain_low": [1.0, low, 1.5],
+            "gain_high": [1.0, high, 1.5],
+            "rounds": [20, 20, 20],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "known"),
+    [
+        (1.981, 2.019, True),
+        (1.979, 2.021, False),
+        # More than 1 % to one side; what counts is the width.
+        (1.97, 2.005, True),
+        (1.99, 2.035, False),
+        (math.nan, math.nan, False),
+    ],
+)
+def test_a_gain_is_known_by_the_width_at_which_pairs_end(
+    low: float, high: float, known: bool
+) -> None:
+    assert list(gains_known(rows(low, high), ["n"])) == [known]
+    assert (Ratio(2.0, low, high, 20, 0).half_width <= NARROW) is known
+
+
+def test_the_gain_of_the_usual_choice_over_itself_does_not_count() -> None:
+    assert gains_known(rows(1.99, 2.01, "usual+best"), ["n"]).empty
+    not_run = rows(1.99, 2.01)
+    not_run.loc[1, "rounds"] = 0
+    # The next fastest is known.
+    assert list(gains_known(not_run, ["n"])) == [True]
