@@ -245,7 +245,7 @@ class Landscape(Block):
     variants: Mapping[str, tuple[str, str, Sequence[str]]]  # to colour, symbol, tunables' names
     titles: Mapping[str, str]  # of the tunables
     most_points: int  # drawn at most
-    steps: int  # of a time: launchwise.report.answer.landscape_rows.STEPS
+    steps: int  # of a time: launchwise.report.answer.landscape.STEPS
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
-from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
-from launchwise.exporting.problems import asked_problems, spread_problems
+from launchwise.exporting.lookup import SUGGESTIONS, asked_problems, lookup_entries, spread_problems
 from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
 from launchwise.learning.answering import answers

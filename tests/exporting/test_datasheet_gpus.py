@@ -13,8 +13,7 @@ from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
 from launchwise.exporting.files import wisdom_text
-from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
-from launchwise.exporting.problems import UNMEASURED
+from launchwise.exporting.lookup import SUGGESTIONS, UNMEASURED, lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import GpuProfile
 from launchwise.importing.cards import cuda_names

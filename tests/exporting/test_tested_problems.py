@@ -9,8 +9,7 @@ import pytest
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.lookup import lookup_entries
-from launchwise.exporting.problems import asked_cases
+from launchwise.exporting.lookup import asked_cases, lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED

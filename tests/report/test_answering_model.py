@@ -6,8 +6,8 @@ import dataclasses
 import json
 
 from launchwise.report.blocks import Text
-from launchwise.report.health.provenance import provenance
-from launchwise.report.models.headline import goals
+from launchwise.report.health.health_section import provenance
+from launchwise.report.models.model_tables import goals
 from launchwise.report.scores import answering, leader, seconds_to_train
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report

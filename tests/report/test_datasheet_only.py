@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.rooflines import least_ms
-from launchwise.report.gpus.datasheet_only import spread
+from launchwise.report.gpus.gpu_attributes import spread
 from launchwise.report.gpus.gpu_comparison import entries
 from launchwise.report.study import StudyData
 from tests.support.described_gpus import described_gpus

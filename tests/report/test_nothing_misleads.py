@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from launchwise.report import figures
+from launchwise.report import theme
 from launchwise.report.answer import sizes
 from launchwise.report.answer.sizes import NO_SHARES, compared
 from launchwise.report.answer.study_answer import choices
@@ -81,7 +81,7 @@ def test_panels_beside_each_other_have_one_kind_of_axis() -> None:
     made = points_of({20: 2, 200: 4, 2040: 8})
     whole = winners(made)
     for rows in (whole, whole[whole["n"] < 500]):
-        assert figures.size_layout(made, rows)["type"] == "log"
+        assert theme.size_layout(made, rows)["type"] == "log"
 
 
 def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import blind_tests
+from launchwise.report import scores
 from launchwise.report.answer import study_answer
 from launchwise.report.blocks import Table
 from launchwise.report.front import finder, index_page
@@ -42,7 +42,7 @@ def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
 def test_a_gpu_that_was_new_may_have_rows_now() -> None:
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"
-    assert blind_tests.only_tested([made]) == []
+    assert scores.only_tested([made]) == []
 
 
 def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
@@ -59,7 +59,7 @@ def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
 
 
 def test_it_is_named_where_the_gpus_are() -> None:
-    assert blind_tests.only_tested([with_tests(), with_tests()]) == ["other"]
+    assert scores.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
     assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
 

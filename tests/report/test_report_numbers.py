@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report.models import outliers
-from launchwise.report.models.headline import goals, problems_tested, verdicts
+from launchwise.report.models.model_tables import goals, problems_tested, verdicts
 from launchwise.report.models.transfer import losses_by_transfer
 from launchwise.report.numbers import DEFAULT_ERROR, single_best, statuses, winners
 from launchwise.report.scores import (

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report import wording
-from launchwise.report.answer.occupancy import MOST_PANELS, folded, occupancy, outermost
+from launchwise.report.answer.hardware import MOST_PANELS, folded, occupancy, outermost
 from launchwise.report.blocks import Figure, Fold, Table
 from launchwise.report.site.rendering import render
 from launchwise.report.study import StudyData

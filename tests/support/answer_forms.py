@@ -14,10 +14,9 @@ from typing import Any
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
-from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
-from launchwise.exporting.lookup import SUGGESTIONS
-from launchwise.exporting.problems import distance
+from launchwise.exporting.languages import cpp_name
+from launchwise.exporting.lookup import SUGGESTIONS, distance
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.final import Final

@@ -12,7 +12,7 @@ import pytest
 
 from launchwise.report.blocks import Bullets, Fold, Table, Text
 from launchwise.report.models import predicted_times
-from launchwise.report.publication.published_times import (
+from launchwise.report.models.published_times import (
     FIGURES,
     judged,
     overall,

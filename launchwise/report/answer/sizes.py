@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import figures, scores, theme, wording
-from launchwise.report.answer import roofline
+from launchwise.report import scores, theme, wording
+from launchwise.report.answer import hardware
 from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
 from launchwise.report.fields import (
     beside,
@@ -20,14 +20,6 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.figures import (
-    has_sizes,
-    kinds_of,
-    own_scales,
-    row_of,
-    size_layout,
-    slug,
-)
 from launchwise.report.numbers import (
     by_problem,
     fractions_on,
@@ -35,6 +27,14 @@ from launchwise.report.numbers import (
     winners,
 )
 from launchwise.report.study import StudyData
+from launchwise.report.theme import (
+    has_sizes,
+    kinds_of,
+    own_scales,
+    row_of,
+    size_layout,
+    slug,
+)
 from launchwise.tables.rows import is_baseline
 
 
@@ -73,7 +73,7 @@ def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
     own = best[best["gpu"] == gpu]
     parts = [
         ([field(kind or "configuration", "configuration")], by_key(rows, study.size))
-        for kind, rows in figures.kinds_of(study, own)
+        for kind, rows in theme.kinds_of(study, own)
     ]
     sizes = sorted({size for _, rows in parts for size in rows})
     unit = study.spec.problem[study.size].unit
@@ -98,9 +98,9 @@ def compared(study: StudyData) -> Section:
     """The GPUs beside each other."""
     best = winners(study)
     item = study.spec.work.item
-    found: list[Block] = [rates(study, best)] if figures.has_sizes(study, best) else []
-    shares = figures.copies_matter(best)
-    if (drawn := roofline.figure(study)) is not None:
+    found: list[Block] = [rates(study, best)] if theme.has_sizes(study, best) else []
+    shares = theme.copies_matter(best)
+    if (drawn := hardware.roofline(study)) is not None:
         found.append(drawn)
     fields = [
         field("problem", lambda row: wording.problem(row, study.problem_columns)),
@@ -136,7 +136,10 @@ def rates(study: StudyData, best: pd.DataFrame) -> Figure:
             own = rows[rows["gpu"] == gpu].sort_values(study.size)
             if len(own):
                 template = f"{study.size}=%{{x}}: %{{y:.4~g}} · 1e9/s<br>%{{text}}"
-                more = {"hover": own["configuration"].tolist(), "template": template}
+                more: dict[str, Any] = {
+                    "hover": own["configuration"].tolist(),
+                    "template": template,
+                }
                 trace = theme.line(own[study.size], own["rate"], name=gpu, place=place, **more)
                 traces.append({**trace, "meta": row_of(study, own, gpu)})
         # Rates of kinds of problems differ by far: on one scale most of them would be flat.

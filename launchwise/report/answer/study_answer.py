@@ -12,8 +12,7 @@ import pandas as pd
 from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import blind_tests, figures, scores, wording
-from launchwise.report.blind_tests import of_mean
+from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import (
     MISSING,
     Block,
@@ -40,6 +39,7 @@ from launchwise.report.numbers import (
     single_best,
     winners,
 )
+from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 
@@ -144,7 +144,7 @@ def _reached(study: StudyData, best: pd.DataFrame) -> Table:
     """A row per whole card, and per GPU that only a blind test measured."""
     transfer = scores.first_split_is_transfer(study)
     asked = "trained without the GPU" if transfer else "on held-out sizes"
-    gpus = [*study.whole, *blind_tests.only_tested([study])]
+    gpus = [*study.whole, *scores.only_tested([study])]
     rows = [
         {**UNKNOWN, **_of_split(study, best, gpu), **_of_blind_test(study, gpu)} for gpu in gpus
     ]
@@ -185,7 +185,7 @@ def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
 
 def _short_table(study: StudyData) -> Table:
     """A row per kind of problem, and one for all problems; a column per whole card."""
-    groups = list(figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])))
+    groups = list(theme.kinds_of(study, single_best(study, ["gpu", *study.kinds])))
     if len(groups) > 1:
         groups.append(("all problems", single_best(study, ["gpu"])))
     known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.whole}
@@ -237,7 +237,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         field("time", "best_ms", significant(4), "ms"),
         field("fastest configuration", "configuration"),
         field("rate", "rate", significant(4), f"1e9 {item}/s"),
-        *(shares if figures.copies_matter(best) else []),
+        *(shares if theme.copies_matter(best) else []),
     ]
     answers: dict[str, list[list[str]]] = {}
     for record in records(by_problem(study, best)):

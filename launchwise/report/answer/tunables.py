@@ -13,9 +13,9 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
-from launchwise.report.figures import slug
 from launchwise.report.numbers import fractions_on
 from launchwise.report.study import StudyData
+from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 

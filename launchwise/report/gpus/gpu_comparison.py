@@ -20,7 +20,7 @@ from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.learning.row_arrays import keys_of
 from launchwise.report.blocks import Block, Compared, Section, Text
-from launchwise.report.gpus.datasheet_only import UNKNOWN, Spread, predicted_choices
+from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.pairs import fastest_in_pairs

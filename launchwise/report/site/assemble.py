@@ -9,32 +9,23 @@ from functools import cached_property
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report import blind_tests, wording
-from launchwise.report.answer import (
-    in_pairs,
-    landscape,
-    occupancy,
-    sizes,
-    study_answer,
-    tunables,
-)
+from launchwise.report import scores, wording
+from launchwise.report.answer import hardware, in_pairs, landscape, sizes, study_answer, tunables
 from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
 from launchwise.report.gpus import gpu_attributes, gpu_comparison
-from launchwise.report.gpus.datasheet_only import Spread, spread
-from launchwise.report.health import health_section, invariants, provenance
+from launchwise.report.gpus.gpu_attributes import Spread, spread
+from launchwise.report.health import health_section, invariants
 from launchwise.report.models import (
-    headline,
     learning_curves,
     model_tables,
     outliers,
     predicted_times,
+    published_times,
     transfer,
 )
-from launchwise.report.publication import published_times
-from launchwise.report.publication.elements import elements
-from launchwise.report.site.own_sections import own_sections
+from launchwise.report.site.own_sections import elements, own_sections
 from launchwise.report.site.stand_ins import MissingStudy, made
 from launchwise.report.study import Run, StudyData
 
@@ -127,7 +118,7 @@ def _whose(report: Report) -> str:
     if own:
         of = [wording.plural(slices, "slice")] if slices else []
         said.append(f"Measured here: {named_gpus([*cards, *of])}.")
-    if tested := blind_tests.only_tested(report.studies):
+    if tested := scores.only_tested(report.studies):
         said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")
@@ -155,7 +146,7 @@ def health_page(report: Report) -> Page:
     found = _present(
         made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
         made("invariants", "Contradictions", invariants.section, studies, report.cards),
-        provenance.provenance(run, studies),
+        health_section.provenance(run, studies),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
@@ -227,14 +218,14 @@ ANSWERS = {
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
     "tiles": ("Best configuration against size", sizes.tiles),
-    "occupancy": ("Occupancy", occupancy.occupancy),
+    "occupancy": ("Occupancy", hardware.occupancy),
     "gpus": ("The GPUs compared", sizes.compared),
 }
 """Sections of a study's first page: end of the id to the title that stands where one fails, and
 what makes it."""
 
 LEARNT = {
-    "goals": ("Headline figures", headline.goals),
+    "goals": ("Headline figures", model_tables.goals),
     "models": ("Models and baselines", model_tables.tables_of),
     "curves": ("Quality against number of measurements", learning_curves.learning_curves),
     "predicted": ("Predicted against measured time", predicted_times.predictions),

@@ -20,11 +20,11 @@ from launchwise.base.literals import csv_table
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_bytes
 from launchwise.report import scores
-from launchwise.report.answer import landscape_rows
+from launchwise.report.answer import landscape
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
 from launchwise.report.gpus import gpu_comparison
-from launchwise.report.health import provenance
+from launchwise.report.health import health_section
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
@@ -99,11 +99,11 @@ def _of_study(study: StudyData, report: Report) -> Part:
     path = COMPARISON.format(study=study.name)
     texts[path] = _script("launchwiseComparisons", study.name, compared)
     for gpu in study.gpus:
-        path = landscape_rows.FILE.format(study=study.name, gpu=gpu)
-        drawn = packed(embedded(landscape_rows.data(study, gpu)), FAST)
+        path = landscape.FILE.format(study=study.name, gpu=gpu)
+        drawn = packed(embedded(landscape.data(study, gpu)), FAST)
         texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
     records = json.dumps(study.models, indent=1, sort_keys=True)
-    texts[provenance.MODELS.format(study=study.name)] = f"{records}\n"
+    texts[health_section.MODELS.format(study=study.name)] = f"{records}\n"
     rows = gpu_comparison.csv_rows(study, report.cards, report.prices, report.apart)
     return Part(texts, list(failed(own)), rows)
 

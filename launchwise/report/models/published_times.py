@@ -116,8 +116,8 @@ def overall(studies: Sequence[StudyData]) -> list[Block]:
         f"{' '.join(_said(studies))}"
     )
     caption = "Predictions against published run times, per study"
-    named = [field("study", "study"), field("times of", "of"), field("GPUs", "gpus")]
-    return [Text(lead, "lead"), table_of(caption, [*named, *FIGURES], rows), Text(HOW)]
+    of = [field("study", "study"), field("times of", "of"), field("GPUs", "gpus")]
+    return [Text(lead, "lead"), table_of(caption, [*of, *FIGURES], rows), Text(HOW)]
 
 
 def _named_once(
