@@ -234,18 +234,12 @@ class Landscape(Block):
 
     id: str
     figure: str  # id of the figure of one panel that they change
-    lookup: str  # id of the lookup on the same page whose problem the figure shows
-    study: str
     gpus: Sequence[str]
     gpu: str  # at the beginning, as the problem
     across: Sequence[tuple[str, str]]  # axes to choose from: name and title
     up: Sequence[tuple[str, str]]
-    problem: Sequence[str]
     lead: str  # what is said of them
-    variants: Mapping[str, tuple[str, str, Sequence[str]]]  # to colour, symbol, tunables' names
-    titles: Mapping[str, str]  # of the tunables
-    most_points: int  # drawn at most
-    steps: int  # of a time: launchwise.report.answer.landscape.STEPS
+    data: Mapping[str, Any]  # what the script reads
 
 
 @dataclass(frozen=True)

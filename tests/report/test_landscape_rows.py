@@ -49,7 +49,7 @@ def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
     controls = next(block for block in section.blocks if isinstance(block, Landscape))
     figure = next(block for block in section.blocks if isinstance(block, Figure))
     assert controls.figure == figure.id
-    assert controls.problem == ["202", "float32", "2"]
+    assert controls.data["problem"] == ["202", "float32", "2"]
     assert controls.lead.startswith("n=202, float32, order=2, on big: 3 configurations (3 ok)")
     assert [name for name, _ in controls.up] == ["time", "share", "variant", "bx", "by"]
     assert [block.title for block in section.blocks if isinstance(block, Fold)] == [

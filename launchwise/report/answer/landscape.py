@@ -327,21 +327,27 @@ def controls(
     return Landscape(
         id=f"{study.name}-explore",
         figure=figure.id,
-        lookup=f"{study.name}-lookup",
-        study=study.name,
         gpus=[*study.gpus, *study.left_out],
         gpu=gpu,
         across=[(PLACE, "place, fastest first"), *axes],
         up=[(TIME, "time (ms)"), (SHARE, "% of the best speed"), *axes],
-        problem=[str(problem[name]) for name in study.problem_columns],
         lead=lead,
-        variants={
-            name: (theme.colour(place), theme.symbol(place), _tunables(study, name))
-            for place, name in enumerate(study.spec.variants)
+        data={
+            "study": study.name,
+            "lookup": f"{study.name}-lookup",  # whose problem the figure shows
+            "problem": [str(problem[name]) for name in study.problem_columns],
+            "variants": {
+                name: (
+                    theme.colour(place),
+                    theme.symbol(place),
+                    ["variant", *study.spec.variants[name].tunables],
+                )
+                for place, name in enumerate(study.spec.variants)
+            },
+            "titles": dict(axes),
+            "most": MOST_POINTS,
+            "steps": STEPS,
         },
-        titles=dict(axes),
-        most_points=MOST_POINTS,
-        steps=STEPS,
     )
 
 
@@ -353,7 +359,3 @@ def _free(study: StudyData) -> list[str]:
 def _title(study: StudyData, name: str) -> str:
     unit = "" if name == "variant" else study.spec.tunables[name].unit
     return wording.with_unit(name, unit)
-
-
-def _tunables(study: StudyData, variant: str) -> list[str]:
-    return ["variant", *study.spec.variants[variant].tunables]

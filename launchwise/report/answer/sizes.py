@@ -10,10 +10,8 @@ import pandas as pd
 
 from launchwise.report import scores, theme, wording
 from launchwise.report.answer import hardware
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
 from launchwise.report.fields import (
-    beside,
-    by_key,
     decimals,
     field,
     grouped,
@@ -47,9 +45,7 @@ def tiles(study: StudyData) -> Section:
             best_against_size(study, best, gpu),
             choices_against_size(study, _choices(study, gpu), gpu),
         ]
-        title = f"{gpu}: the fastest configuration of every problem"
         found += [figure for figure in drawn if figure is not None]
-        found.append(Fold(title, [_winners_table(study, best, gpu)]))
     return Section(f"{study.name}-tiles", "Best configuration against size", found)
 
 
@@ -67,18 +63,6 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
         unseen = "unseen GPU" if scores.first_split_is_transfer(study) else "unseen sizes"
         found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
     return [(title, rows) for title, rows in found if len(rows)]
-
-
-def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
-    own = best[best["gpu"] == gpu]
-    parts = [
-        ([field(kind or "configuration", "configuration")], by_key(rows, study.size))
-        for kind, rows in theme.kinds_of(study, own)
-    ]
-    sizes = sorted({size for _, rows in parts for size in rows})
-    unit = study.spec.problem[study.size].unit
-    heading = field(study.size, lambda size: size, unit=unit, number=True)
-    return beside(f"Fastest configuration measured on {gpu}", heading, sizes, *parts)
 
 
 LIMITS = (

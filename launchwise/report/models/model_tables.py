@@ -77,14 +77,6 @@ UNMARKED = "fraction_interval"
 """Column in which no value is marked as the best."""
 
 
-def _usual(study: StudyData) -> str:
-    """Reasons for the usual choices of a study in brackets; without any, the baseline."""
-    rules = study.settings.usual or study.spec.usual
-    if not rules:
-        return " (here the baseline)"
-    return f" ({'; '.join(dict.fromkeys(rule.reason for rule in rules))})"
-
-
 NO_TIME = (
     "No time: problems whose recommendation failed on the GPU or was never measured. Each counts "
     "as fraction 0 and improvement 0, so a single one makes a geometric mean 0."
@@ -100,12 +92,12 @@ def tables_of(study: StudyData) -> Section:
             "Improvement: baseline time over time of the recommendation, above 1 is faster. "
             "Accuracy: the share of recommendations that are the best configuration, or within "
             f"{near} % of the best time. Usual choice: what an experienced engineer takes without "
-            f"measuring{_usual(study)}. Slower: recommendations that take longer than it by more "
-            f"than {HARM_PERCENT:g} %, or have no time. Bold: the best model of a column; for the "
-            "mean, also every model that does not differ significantly from the best (the 95 % "
-            "interval of the ratio contains 1; bootstrap over problems). Grey: baselines. Training "
-            "includes the hyper-parameter search; choosing is the time to rank the candidates of "
-            "one problem."
+            f"measuring ({study.usual_reasons or 'here the baseline'}). Slower: recommendations "
+            f"that take longer than it by more than {HARM_PERCENT:g} %, or have no time. Bold: the "
+            "best model of a column; for the mean, also every model that does not differ "
+            "significantly from the best (the 95 % interval of the ratio contains 1; bootstrap "
+            "over problems). Grey: baselines. Training includes the hyper-parameter search; "
+            "choosing is the time to rank the candidates of one problem."
         )
     ]
     if study.evaluation["time_ms"].isna().any():

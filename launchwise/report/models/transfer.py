@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.splits import MOST_TRANSFER_FOLDS
 from launchwise.report import scores, wording
 from launchwise.report.blocks import Block, Cell, Section, Text
 from launchwise.report.fields import by_gpu, field
@@ -38,7 +37,6 @@ def transferred(study: StudyData) -> Section | None:
         if len(pairs) > 2:
             said += f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
         found.append(Text(f"{said}."))
-    found += [Text(text) for text in _left_out(study)]
     found += [Text(text, "note") for text in _transfer_caveats(study)]
     known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
     for pair in records(pairs):
@@ -59,32 +57,6 @@ def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
     lacking = f", {wording.plural(pair['impossible'], 'problem')} without a time"
     detail = f"{worst}{lacking if pair['impossible'] else ''}"
     return Cell(wording.percent(pair["loss"], 2), detail=detail)
-
-
-def _left_out(study: StudyData) -> list[str]:
-    found = []
-    for split, asked in study.settings.splits.items():
-        name = scores.leader(study, split, scores.ALL_GPUS)
-        if asked.kind != "leave_one_gpu_out" or name is None:
-            continue
-        got = scores.score_of(study, split, scores.ALL_GPUS, name)
-        found.append(
-            f"Split “{split}” leaves {_held_out(study)}: the answering model, "
-            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
-            f"and improves {wording.percent(got['improved'])} % of the problems."
-        )
-    return found
-
-
-def _held_out(study: StudyData) -> str:
-    """What a transfer split leaves out of training; as :func:`left_out_together` does."""
-    if study.cards == 1:
-        return "each GPU out of training in turn"
-    slices = any(study.profiles[gpu].is_slice for gpu in study.gpus)
-    each = "each card with its slices" if slices else "each card"
-    if study.cards <= MOST_TRANSFER_FOLDS:
-        return f"{each} out of training in turn"
-    return f"{each} out of training, in {MOST_TRANSFER_FOLDS} groups of cards"
 
 
 def _transfer_caveats(study: StudyData) -> list[str]:

@@ -171,14 +171,8 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
         elif isinstance(block, Landscape):
-            data[block.id] = {
-                name: getattr(block, name)
-                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
-            } | {
-                "plot": f"plot-{block.figure}-0",
-                "most": block.most_points,
-                "root": frame.root if frame else "",
-            }
+            plot, root = f"plot-{block.figure}-0", frame.root if frame else ""
+            data[block.id] = {**block.data, "gpu": block.gpu, "plot": plot, "root": root}
         elif isinstance(block, Lookup):
             data[block.id] = {
                 "answers": block.answers,

@@ -15,7 +15,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_sealed_json, write_text
 from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Notice, Page, Section, Text
+from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.fields import field, table_of
 from launchwise.report.site.rendering import render
 
@@ -135,8 +135,8 @@ def _first_answers(study: str, answers: Sequence[Mapping[str, Any]]) -> Section:
         field("problem", lambda each: assigned(each["problem"])),
         field("configuration", _words),
         field("basis", lambda each: "measured" if each["basis"] == MEASURED else "expected"),
-        field("time", "time_ms", _short, "ms", number=True),
-        field("speed-up", "gain", _short, "× usual choice", number=True),
+        field("time", "time_ms", wording.number, "ms"),
+        field("speed-up", "gain", wording.number, "× usual choice"),
     ]
     count = f"{len(own)} of {len(answers)} answers are for it"
     caption = f"What to launch on {gpu}; {count}"
@@ -147,7 +147,3 @@ def _words(answer: Mapping[str, Any]) -> str:
     """The variant first: JSON sorts names."""
     variant, rest = answer["configuration"]["variant"], dict(answer["configuration"])
     return f"{variant} {assigned({name: rest[name] for name in rest if name != 'variant'})}".strip()
-
-
-def _short(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.3g}"
