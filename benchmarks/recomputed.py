@@ -80,7 +80,7 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     health.compare(page, known, project, ledger)
     health.compare_once(page, materials, ledger)
     health.compare_contradictions(page, materials, found, power, ledger)
-    origins.compare(page, known, materials, settings.seed, ledger)
+    origins.compare(page, known, settings.seed, ledger)
     ledger.leave_unseen(page, UNCOVERED)
     return ledger
 

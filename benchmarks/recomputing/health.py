@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from recomputing.comparing import Cell, Cells, Ledger, Table, Wanted
+from recomputing.comparing import Cell, Cells, Ledger, Wanted
 from recomputing.entries import Entry
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage
@@ -19,14 +18,13 @@ from recomputing.sweeps import HUNG, Sweep
 WHAT_RUNS = ("*.cu", "*.cuh", "*.h", "*.c", "spec.yaml", "host")
 """Parts of a workload's folder whose commits are counted; beside them, files that import Triton."""
 
-PLOTTED = ("sm_clock_mhz", "temperature_c", "power_w", "control_ratio")
 MOST_POWER = 1.4  # mean power over the card's thermal design power that a sensor may tell
 
 SLACK = 1e-9
 
 
 def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger) -> None:
-    """Compare the table of verdicts, what to measure again, and the plots of conditions.
+    """Compare the table of verdicts, and what to measure again.
 
     ``root``: the repository, whose commits are counted.
     """
@@ -36,7 +34,6 @@ def compare(page: ShownPage, known: Sequence[Sweep], root: Path, ledger: Ledger)
     doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
     name = "What to measure again"
     ledger.beside(page, name, ["sweep", "GPU"], doubtful, name)
-    _plots(page, known, ledger.table(page.path, "plots of conditions"))
 
 
 def compare_once(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
@@ -129,26 +126,6 @@ def _repair(one: Sweep) -> Cells:
         "answers that rest on it": f"{', '.join(others)} and {last}" if others else last,
         "about (min of the GPU)": Cell(one.repair_s / 60, digits=2),
     }
-
-
-def _plots(page: ShownPage, known: Sequence[Sweep], table: Table) -> None:
-    """Each drawn point is a timed row that knows the condition, by its place in time."""
-    for one in known:
-        timed = one.timed.sort_values("measured_at", kind="stable")
-        named = [name for name in PLOTTED if timed[name].notna().any()]
-        for place, name in enumerate(named):
-            drawn = (page.data or {}).get(f"plot-health-{one.gpu}-{one.workload}-{place}")
-            if drawn is None:
-                continue
-            (trace,) = drawn["data"]
-            values = timed[name].dropna().to_numpy()
-            at = np.array(trace["x"])
-            fits = bool(len(at)) and (at == np.round(at)).all() and at.max() < len(values)
-            found = values[at.astype(int)].tolist() if fits else []
-            table.rounded(f"{one.workload}, {one.gpu}, {name}", trace["y"], found, 4)
-            ends = [min(trace["y"]), max(trace["y"])] if len(at) else []
-            extremes = [float(values.min()), float(values.max())]
-            table.rounded(f"{one.workload}, {one.gpu}, ends of {name}", ends, extremes, 4)
 
 
 def compare_front(page: ShownPage, known: Sequence[Sweep], ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -36,7 +35,6 @@ def compare(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> N
     for _, said in page.sentences:
         if " judge the predictions on cards " in said.text:
             _lead(said, materials, ledger.table(page.path, "sentences"))
-    _worst(page, materials, ledger.table(page.path, "sentences"))
     errors = {key: figures for one in materials for key, figures in _errors(one)}
     caption = "Errors of predicted times"
     ledger.beside(page, caption, ["study", "split", "predictor"], errors)
@@ -109,34 +107,6 @@ def _lead(said: Shown, materials: Sequence[Material], table: Table) -> None:
         if longest:
             part = begin + rest.partition(begin)[2].partition(").")[0]
             table.numbers(begin, part, *values, longest, digits=3)
-
-
-def _worst(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
-    """The published time farthest from its prediction, of each study's most informed predictor.
-
-    Where the number of runs is unknown, after the common factor.
-    """
-    first: dict[tuple[str, str], pd.DataFrame] = {}
-    for (study, scope, _), own in _parts(materials):
-        first.setdefault((study, scope), own)
-    shown = {
-        said.text.removeprefix("Worst of ").partition(":")[0]: said
-        for _, said in page.sentences
-        if said.text.startswith("Worst of ")
-    }
-    table.same("worst times", sorted(shown), sorted(map(", ".join, first)))
-    for key, own in first.items():
-        if (said := shown.get(", ".join(key))) is None:
-            continue
-        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
-        if "unknown" in key[1]:
-            ratio = ratio / geometric_mean(ratio)
-        at = int(np.argmax(np.abs(np.log(ratio))))
-        figures = re.search(r"(\S+) × the published (\S+) ms", said.text)
-        text = " ".join(figures.groups()) if figures else ""
-        published_ms = own["published_ms"].iloc[at]
-        table.numbers(f"worst of {', '.join(key)}", text, ratio[at], published_ms, digits=3)
-        said.seen = True
 
 
 def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], Cells]]:

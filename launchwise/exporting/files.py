@@ -1,17 +1,21 @@
-"""Files of a table of answers, one per format: code, JSON, Kernel Launcher's wisdom, T4."""
+"""Files of a table of answers: code, JSON, wisdom, T4, and what kernel libraries look up."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.names import inside
+from launchwise.base.errors import UserError
+from launchwise.base.names import assigned, inside
 from launchwise.base.storage import new_folder, write_json, write_text
-from launchwise.exporting.cpp import cpp_header
-from launchwise.exporting.python import python_module
-from launchwise.exporting.rendering import rendered
+from launchwise.exporting.languages import cpp_header, python_module, rendered
 from launchwise.exporting.table import AnswerTable, Entry
+from launchwise.workloads.config_files import DEVICE, ConfigFiles
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
 
 WISDOM_VERSION = 1
 
@@ -106,3 +110,100 @@ def _result(table: AnswerTable, entry: Entry) -> dict[str, Any]:
         "measurements": [measurement],
         "objectives": ["time"],
     }
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A configuration in a file, and the problem that it was taken from."""
+
+    values: dict[str, Value]
+    problem: Mapping[str, Value]
+
+
+def write_config_files(
+    folder: Path, table: Mapping[str, Any], spec: Spec, mapping: ConfigFiles, where: Path
+) -> list[Path]:
+    """Write a file for each name that answers make.
+
+    Parameters
+    ----------
+    table
+        As :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    where
+        File of the mapping, for messages.
+
+    Returns
+    -------
+    list
+        The files.
+
+    Raises
+    ------
+    UserError
+        When no problem is meant, or two of them have the same file and key, but not the same
+        configuration.
+    """
+    files = config_files(table, spec, mapping, where)
+    written = []
+    for name, by_key in files.items():
+        path = inside(folder, name, where, "file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        keyed = {str(key): by_key[key].values for key in sorted(by_key)}
+        write_text(path, json.dumps({**mapping.head, **keyed}, indent=4) + "\n")
+        written.append(path)
+    return written
+
+
+def config_files(
+    table: Mapping[str, Any], spec: Spec, mapping: ConfigFiles, where: Path
+) -> dict[str, dict[int, Configured]]:
+    """Name of each file to its configurations by their keys; see :func:`write_config_files`."""
+    found: dict[str, dict[int, Configured]] = {}
+    devices = _device_names(table["devices"], mapping)
+    for entry in table["entries"]:
+        problem = dict(zip(table["parameters"], entry["problem"], strict=True))
+        if not spec.value(mapping.where, problem):
+            continue
+        key = spec.value(mapping.key, problem)
+        if not isinstance(key, int):
+            raise UserError(where, "key", f"{mapping.key} is {key!r} for {assigned(problem)}")
+        configured = Configured(_configuration(entry, table, spec, mapping), problem)
+        for device in devices[entry["device"]]:
+            by_key = found.setdefault(_file_name(mapping, spec, problem, device), {})
+            before = by_key.setdefault(key, configured)
+            if before.values != configured.values:
+                both = f"{assigned(before.problem)} and {assigned(problem)}"
+                message = "have the same file and key, but not the same answer: choose one by where"
+                raise UserError(where, "key", f"{both} {message}")
+    if not found:
+        message = f"no answer of {table['study']} is of such a problem: {mapping.where}"
+        raise UserError(where, "where", message)
+    return found
+
+
+def _configuration(
+    entry: Mapping[str, Any], table: Mapping[str, Any], spec: Spec, mapping: ConfigFiles
+) -> dict[str, Value]:
+    whole = dict(zip(table["tunables"], entry["configuration"], strict=True))
+    renamed = mapping.renamed(spec.variants[str(whole["variant"])])
+    return {**{other: whole[name] for name, other in renamed.items()}, **mapping.constants}
+
+
+def _device_names(devices: Sequence[Mapping[str, Any]], mapping: ConfigFiles) -> list[list[str]]:
+    """The library's names of each device; of devices with the same name, such as slices, one."""
+    found, taken = [], set[str]()
+    for device in devices:
+        names = [name.replace(" ", "_") for name in device["cuda_names"] if name not in taken]
+        taken.update(device["cuda_names"])
+        found.append(
+            [mapping.devices[device["name"]]] if device["name"] in mapping.devices else names
+        )
+    return found
+
+
+def _file_name(mapping: ConfigFiles, spec: Spec, problem: Mapping[str, Value], device: str) -> str:
+    name = mapping.file
+    for part in mapping.parts:
+        value = device if part == DEVICE else spec.value(part, problem)
+        name = name.replace(f"{{{part}}}", str(value), 1)
+    return name

@@ -33,44 +33,29 @@ LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class UsualRule:
-    """A usual choice; texts are expressions.
+    """A usual choice; texts are expressions."""
 
-    Parameters
-    ----------
-    when
-        Over the problem: which problems it is for. The first rule that holds counts.
-    configuration
-        The variant and tunables to their values, which may read those before; any other tunable is
-        neutral.
-    conditions
-        Over problem and configuration: what must hold of the configuration that the rule gives.
-        Where one does not, the default is taken.
-    """
-
+    # Over the problem: which problems it is for. The first rule that holds counts.
     when: str
+    # The variant and tunables to their values, which may read those before; any other tunable is
+    # neutral.
     configuration: tuple[tuple[str, str], ...]
+    # Over problem and configuration: what must hold of the configuration that the rule gives.
+    # Where one does not, the default is taken.
     conditions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ExportedFormulas:
-    """Expressions that exported code has.
+    """Expressions that exported code has."""
 
-    Parameters
-    ----------
-    derived
-        Derived names that the others read, and their texts, each after those that it reads itself.
-    kinds
-        Derived name to the kind of its value.
-    usual
-        Usual choices; none where the study has no rule, or one of them cannot be exported.
-    launches
-        Variant to its kernels; none where host code computes them or they cannot be exported.
-    """
-
+    # Derived names that the others read, and their texts, each after those that it reads itself.
     derived: tuple[tuple[str, str], ...] = ()
+    # Derived name to the kind of its value.
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    # Usual choices; none where the study has no rule, or one of them cannot be exported.
     usual: tuple[UsualRule, ...] = ()
+    # Variant to its kernels; none where host code computes them or they cannot be exported.
     launches: Mapping[str, tuple[LaunchExpressions, ...]] = field(default_factory=dict)
 
     @classmethod

@@ -161,6 +161,6 @@ def evaluate_study(
         files.fitted.parent, files.final.parent, times, sweeps, found.intervals, domain
     )
     entries = lookup_entries(product, asked.answered, asked.least_gain, processes)
-    write_sealed_json(files.lookup, {"answers": [entry.plain() for entry in entries]})
+    write_sealed_json(files.lookup, {"answers": entries})
     log.info("%d answers on %d GPUs", len(entries), len(asked.answered))
     predict_published(files.published, product, asked.own_folder, cards, asked.described)

@@ -5,7 +5,7 @@ Lookup, the same in every exported form:
 1. the device by its name in the settings or by what CUDA calls it;
 2. of its entries those with the same texts (such as a type);
 3. of these the one nearest in size, the first of equal ones
-   (:func:`launchwise.exporting.problems.distance`);
+   (:func:`launchwise.exporting.lookup.distance`);
 4. without any, the usual choice for the problem; where nothing is usual, the default.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 import launchwise
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.problems import asked_cases, distance
+from launchwise.exporting.lookup import asked_cases, distance
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import Answer, Interval
 from launchwise.learning.final import Final

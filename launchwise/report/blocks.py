@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf, isfinite, log, nan
 from typing import Any
 
 MISSING = "–"
+
+BARS = 500
+"""Width of the axis of a drawing, pixels."""
+
+LEAST_BETWEEN_LABELS = 30
+"""Labels of nearer ticks would lie on each other, pixels."""
 
 
 class Block:
@@ -37,13 +44,51 @@ class Notice(Block):
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A bar from 1 to ``end`` and its marks, which are values on the axis; NaN for no mark."""
+
+    label: str
+    words: str  # behind it
+    end: float
+    line: float = nan  # end of a thin line, from 1, with a tick
+    dot: float = nan
+    tick: float = nan
+    pale: bool = False
+
+    def known(self, mark: float) -> bool:
+        """Whether a mark has a place on a logarithmic axis."""
+        return isfinite(mark) and mark > 0
+
+
+@dataclass(frozen=True)
 class Drawing(Block):
-    """A picture that needs no script: SVG as text, and what it shows in words."""
+    """Bars on a logarithmic axis, a picture that needs no script."""
 
     id: str
     caption: str
-    alt: str
-    svg: str
+    alt: str  # what is drawn, in words
+    bars: Sequence[Bar]
+    ticks: Sequence[float]  # drawn where they lie within the ends
+    ends: tuple[float, float]  # of the axis
+    label: int  # room for labels, pixels
+    row: int  # height of a bar with what is around it, pixels
+
+    @property
+    def shown(self) -> list[tuple[float, bool]]:
+        """Ticks within the ends, and whether there is room for the label of each."""
+        found: list[tuple[float, bool]] = []
+        last = -inf
+        for tick in self.ticks:
+            if self.ends[0] <= tick <= self.ends[1]:
+                room = self.x(tick) - last > LEAST_BETWEEN_LABELS
+                found.append((tick, room))
+                last = self.x(tick) if room else last
+        return found
+
+    def x(self, value: float) -> float:
+        """Place of a value, pixels."""
+        low, high = map(log, self.ends)
+        return round(self.label + BARS * (log(value) - low) / (high - low), 1)
 
 
 @dataclass(frozen=True)
@@ -189,18 +234,12 @@ class Landscape(Block):
 
     id: str
     figure: str  # id of the figure of one panel that they change
-    lookup: str  # id of the lookup on the same page whose problem the figure shows
-    study: str
     gpus: Sequence[str]
     gpu: str  # at the beginning, as the problem
     across: Sequence[tuple[str, str]]  # axes to choose from: name and title
     up: Sequence[tuple[str, str]]
-    problem: Sequence[str]
     lead: str  # what is said of them
-    variants: Mapping[str, tuple[str, str, Sequence[str]]]  # to colour, symbol, tunables' names
-    titles: Mapping[str, str]  # of the tunables
-    most_points: int  # drawn at most
-    steps: int  # of a time: launchwise.report.answer.landscape_rows.STEPS
+    data: Mapping[str, Any]  # what the script reads
 
 
 @dataclass(frozen=True)
@@ -210,7 +249,6 @@ class Section:
     id: str
     title: str
     blocks: Sequence[Block]
-    children: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ def winners(study: StudyData) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``gpu``, problem, configuration columns; ``best_ms``, ``baseline_ms``; ``gain`` =
+        ``gpu``, problem, configuration columns; of the best and of the baseline time, relative
+        standard error and, if measured, joule of one run (``best_ms``, ``best_error``,
+        ``best_energy_j``, ``baseline_ms`` and so on); ``gain`` =
         baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
         a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
         ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
@@ -60,18 +62,21 @@ def winners(study: StudyData) -> pd.DataFrame:
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
     cases = cases_of(study)
-    rows = measured[[*key, *spec.tunable_columns, "time_ms", "relative_error"]].assign(_case=cases)
+    of_row = {"time_ms": "ms", "relative_error": "error", "energy_j": "energy_j"}
+    of_row = {name: end for name, end in of_row.items() if name in measured}
+    rows = measured[[*key, *spec.tunable_columns, *of_row]].assign(_case=cases)
     fastest = fractions(study)["fraction"].to_numpy() == 1
     best = fastest_rows(rows[fastest], key, spec).sort_values(key, ignore_index=True)
     best["configurations"] = np.bincount(cases)[best.pop("_case")]
-    best = best.rename(columns={"time_ms": "best_ms", "relative_error": "best_error"})
-    start = rows.loc[is_baseline(rows, spec), [*key, "time_ms", "relative_error"]]
-    start = start.rename(columns={"time_ms": "baseline_ms", "relative_error": "baseline_error"})
+    best = best.rename(columns={name: f"best_{end}" for name, end in of_row.items()})
+    start = rows.loc[is_baseline(rows, spec), [*key, *of_row]]
+    start = start.rename(columns={name: f"baseline_{end}" for name, end in of_row.items()})
     found = best.merge(start, on=key, how="left", validate="one_to_one")
     found["gain"] = found["baseline_ms"] / found["best_ms"]
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
-    columns = [*key, *spec.tunable_columns, "best_ms", "baseline_ms", "gain", "noise"]
+    own = [f"{name}_{end}" for name in ("best", "baseline") for end in of_row.values()]
+    columns = [*key, *spec.tunable_columns, *own, "gain", "noise"]
     found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
     return found.assign(configuration=configuration_names(found, spec))
 

@@ -178,6 +178,12 @@ class StudyData:
         """The other problem parameters: each combination of them is one panel."""
         return [name for name in self.problem_columns if name != self.size]
 
+    @property
+    def usual_reasons(self) -> str:
+        """Why the usual choice is usual; empty where the study has none but the baseline."""
+        rules = self.settings.usual or self.spec.usual
+        return "; ".join(dict.fromkeys(rule.reason for rule in rules))
+
     def title(self, model: str) -> str:
         """A model's or baseline's name for people."""
         if model in self.entries:

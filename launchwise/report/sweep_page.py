@@ -11,8 +11,8 @@ import pandas as pd
 
 from launchwise.base.storage import write_json, write_text
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.learning.merit import geometric_mean
 from launchwise.report import theme, wording
+from launchwise.report.answer.tunables import every_value, losses
 from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, of_texts, printed, significant, table_of
 from launchwise.report.gpus import gpu_attributes
@@ -168,37 +168,14 @@ def _dots(rows: pd.DataFrame, name: str, colour: str, **style: Any) -> dict[str,
 
 
 def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
-    """Best time for each value of a tunable, divided by the overall best time."""
-    titles = ["variant", *spec.tunables] if len(spec.variants) > 1 else list(spec.tunables)
     timed = rows[rows["status"] == "ok"]
-    if timed.empty:
-        return
     best = timed.groupby(spec.problem_columns)["time_ms"].transform("min")
-    timed = timed.assign(excess=timed["time_ms"] / best)
-    effects = []
-    for name in titles:
-        having = timed
-        if name != "variant":
-            with_it = [each for each, one in spec.variants.items() if name in one.tunables]
-            having = timed[timed["variant"].isin(with_it)]
-        own = having.groupby([*spec.problem_columns, name])["excess"].min()
-        for value, losses in own.groupby(level=name):
-            mean = geometric_mean(losses.to_numpy())
-            effects.append((name, value, mean, float(losses.max()), len(losses)))
-    yield Text(
-        "Time of the fastest configuration with this value, divided by the best time. 1 means that "
-        "fixing the value costs nothing if all other tunables are tuned."
-    )
-    yield table_of("One value fixed, all others free", EFFECTS, effects)
-
-
-EFFECTS = [
-    field("tunable", 0),
-    field("value", 1),
-    field("mean", 2, significant(4), "× the best"),
-    field("worst", 3, significant(4), "× the best"),
-    field("problems", 4, wording.count),
-]
+    if found := losses(timed.assign(fraction=best / timed["time_ms"]), spec):
+        yield Text(
+            "Time that is lost over the best where a tunable has this value at every problem and "
+            "all others are tuned."
+        )
+        yield every_value("One value fixed, all others free", found)
 
 
 def _problems(spec: Spec, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -1,4 +1,4 @@
-"""Colours, axes and layout that every figure shares (plain plotly data, no plotly import).
+"""What figures share: colours, axes, layout, kinds of problems (plotly data, no plotly import).
 
 Colours are those of Okabe and Ito, which people with any common colour blindness can tell apart;
 where a colour means something, a dash or a marker says the same.
@@ -6,13 +6,18 @@ where a colour means something, a dash or a marker says the same.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from launchwise.report.blocks import Key
+from launchwise.learning.row_arrays import keys_of
+from launchwise.report import wording
+from launchwise.report.blocks import Key, Panel
+from launchwise.report.numbers import winners
+from launchwise.report.study import StudyData
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 
@@ -27,13 +32,6 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 
 GRID = "#e4e7eb"
-
-
-# Light to dark in lightness as well as in hue, so they survive print and colour blindness.
-REGRETS = ((0.1, "#f0c674"), (0.03, "#8fc1ad"), (0.01, "#3a86a8"), (0.0, "#0b3c5d"))
-"""Regret (1 - fraction of the best) to colour: the steps of a log scale, dark is good."""
-
-BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]
 
 
 def colour(place: int) -> str:
@@ -85,13 +83,6 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
         ticktext=[short(tick) for tick in ticks],
         **options,
     )
-
-
-def regret_scale(low: float) -> list[list[Any]]:
-    """Colours of fractions of the best from ``low`` to 1, which part those close to 1."""
-    steps = [(1 - regret, colour_) for regret, colour_ in REGRETS if 1 - regret > low]
-    inner = [[round((fraction - low) / (1 - low), 4), colour_] for fraction, colour_ in steps]
-    return [[0.0, "#fdf6e3"], *inner]
 
 
 def keys(names: Iterable[str], *, markers: bool = False) -> list[Key]:
@@ -233,52 +224,6 @@ def dots(
     return trace
 
 
-def heat(
-    columns: Sequence[str],
-    rows: Sequence[str],
-    values: Sequence[Sequence[float]],
-    *,
-    low: float,
-    high: float,
-    scale: list[list[Any]],
-    template: str,
-    texts: Sequence[Sequence[str]] | None = None,
-) -> dict[str, Any]:
-    """A heat map with categories on both axes; ``texts`` are written into the cells."""
-    trace: dict[str, Any] = {
-        "type": "heatmap",
-        "x": list(columns),
-        "y": list(rows),
-        "z": [rounded(row, 4) for row in values],
-        "zmin": low,
-        "zmax": high,
-        "colorscale": scale,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverongaps": False,
-        "showscale": True,
-        "colorbar": {"thickness": 8, "len": 1, "outlinewidth": 0, "tickfont": {"size": 10}},
-        "hovertemplate": template + "<extra></extra>",
-    }
-    if texts is not None:
-        trace["text"] = [list(row) for row in texts]
-        trace["texttemplate"] = "%{text}"
-    return trace
-
-
-def extremes(values: Sequence[float] | np.ndarray, limit: int) -> np.ndarray:
-    """Positions of at most ``limit`` of many values: least and largest of as many equal stretches.
-
-    What is thinned out evenly misses the peaks that somebody looks for.
-    """
-    known = np.asarray(values, dtype=float)
-    if len(known) <= limit:
-        return np.arange(len(known))
-    stretches = np.array_split(np.arange(len(known)), limit // 2)
-    found = [at[place] for at in stretches for place in (known[at].argmin(), known[at].argmax())]
-    return np.unique(found)
-
-
 def thinned(count: int, limit: int) -> np.ndarray:
     """Positions of at most ``limit`` of ``count`` things, evenly spread, the same at every call."""
     if count <= limit:
@@ -286,20 +231,80 @@ def thinned(count: int, limit: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, limit).round().astype(int))
 
 
-def bars(
-    width: int, top: int, bottom: float, ticks: Iterable[float], x: Callable[[float], float]
-) -> list[str]:
-    """Begin of an SVG picture of bars: its grid, one line stronger at 1, and labels below it."""
-    found = [
-        f'<svg viewBox="0 0 {width} {bottom + 22}" width="{width}" font-size="13" '
-        'xmlns="http://www.w3.org/2000/svg">'
+MAX_KINDS = 12
+"""Panels of one figure; a study with more kinds of problems shows the most measured ones."""
+
+
+COPIES_MATTER = 0.1
+"""Largest copy-bandwidth share below which a study counts as not bound by memory."""
+
+
+def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(title, rows) of every kind of problem (all parameters but the size), in order.
+
+    Of more than :data:`MAX_KINDS`, those with the most measured problems: a kind with one size
+    shows nothing of sizes.
+    """
+    if not study.kinds:
+        yield "", table
+        return
+    groups = list(table.groupby(study.kinds, sort=True))
+    if len(groups) > MAX_KINDS:
+        problems = Counter(keys_of(winners(study), study.kinds))
+        measured = sorted(groups, key=lambda group: -problems[group[0]])
+        most = {values for values, _ in measured[:MAX_KINDS]}
+        groups = [(values, rows) for values, rows in groups if values in most]
+    for values, rows in groups:
+        named = dict(zip(study.kinds, values, strict=True))
+        yield wording.problem(named, study.kinds), rows
+
+
+def row_of(
+    study: StudyData, rows: pd.DataFrame, gpu: str, *, sized: bool = False
+) -> dict[str, Any]:
+    """What a trace says of the rows behind its points, all of one kind of problem, for the script.
+
+    ``sized``: they are one problem; else the size of each is the point's place on the axis.
+    """
+    first = rows.iloc[0]
+    problem = [
+        str(first[name]) if sized or name != study.size else None for name in study.problem_columns
     ]
-    last = -math.inf
-    for tick in ticks:
-        kind = "one" if tick == 1 else "grid"
-        found.append(f'<path d="M{x(tick)} {top - 6}V{bottom}" fill="none" class="{kind}"/>')
-        # Labels of near ticks would lie on each other.
-        if x(tick) - last > 30:
-            last = x(tick)
-            found.append(f'<text x="{last}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
-    return found
+    return {"gpu": gpu, "problem": problem}
+
+
+def own_scales(panels: Sequence[Panel]) -> str:
+    """Words for panels with a scale of their own each."""
+    return " Each panel has its own scale." if len(panels) > 1 else ""
+
+
+def size_axis(study: StudyData) -> str:
+    """Title of the axis along which problems grow."""
+    return wording.with_unit(study.size, study.spec.problem[study.size].unit)
+
+
+def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
+    """Axis of problem sizes: logarithmic where they span two decades, categories where texts."""
+    title = size_axis(study)
+    if study.spec.problem[study.size].type == "category":
+        return axis(title, type="category")
+    # By the sizes of the whole study: panels beside each other have one kind of axis.
+    every = study.rows[study.size].astype(float)
+    if len(every) and every.min() > 0 and every.max() / every.min() > 100:
+        return log_axis(title, table[study.size].astype(float))
+    return axis(title)
+
+
+def copies_matter(best: pd.DataFrame) -> bool:
+    """Whether shares of the copy bandwidth say anything of a study's fastest configurations."""
+    return bool(best["limit_share"].max() >= COPIES_MATTER)
+
+
+def has_sizes(study: StudyData, table: pd.DataFrame) -> bool:
+    """Whether a plot against size would show more than a point."""
+    return bool(table[study.size].nunique() > 1)
+
+
+def slug(name: str) -> str:
+    """A name as part of an id: letters and digits alone."""
+    return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -186,12 +186,3 @@ def short(commit: str) -> str:
     """The first twelve characters of a commit, with the mark of local changes kept."""
     head, plus, rest = commit.partition("+")
     return head[:12] + plus + rest
-
-
-def pairs(values: Mapping[str, Any]) -> str:
-    """``depth=8, eta=0.12``, sorted by name."""
-    shown = {
-        name: number(value) if isinstance(value, float) else str(value)
-        for name, value in values.items()
-    }
-    return ", ".join(f"{name}={shown[name]}" for name in sorted(shown)) or MISSING

@@ -2,7 +2,7 @@
 
 A mapping says which numbers of a problem make the name of a file, which one is the key inside, and
 what the library calls the tunables. It serves both directions: answers become such files
-(:mod:`launchwise.exporting.config_files`), and files that a library ships become usual choices
+(:mod:`launchwise.exporting.files`), and files that a library ships become usual choices
 (:mod:`launchwise.importing.shipped`).
 """
 

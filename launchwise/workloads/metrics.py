@@ -42,7 +42,6 @@ class Shown:
     factor: float = 1.0  # what a value is multiplied by: 100 for a share in %
     # Place among what is told of each row beside its configuration and time; 0: it is not told.
     row: int = 0
-    history: bool = False  # whether the health of a sweep shows it against time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,24 +186,19 @@ class Circumstances:
         formula=lambda row: row["flop"] / (row["time_ms"] / 1e3) / 1e9,
     )
     """the problem's FLOP / time"""
-    sm_clock_mhz = Metric(unit="MHz", least=0, shown=Shown("SM clock", "MHz", row=5, history=True))
+    sm_clock_mhz = Metric(unit="MHz", least=0, shown=Shown("SM clock", "MHz", row=5))
     """mean clock of the SMs"""
     memory_clock_mhz = Metric(unit="MHz", least=0)
     """mean clock of the memory"""
-    temperature_c = Metric(unit="degC", shown=Shown("temperature", "°C", history=True))
+    temperature_c = Metric(unit="degC")
     """mean temperature"""
-    power_w = Metric(unit="W", least=0, shown=Shown("power", "W", history=True))
+    power_w = Metric(unit="W", least=0)
     """mean power"""
     energy_j = Metric(unit="J", above=0, made="table", shown=Shown("energy", "J per run", row=9))
     """energy per launch"""
     throttle = Metric(kind="text", neutral=UNKNOWN)
     """reasons for throttling, joined by `+`; `unknown` if the card cannot be queried"""
-    control_ratio = Metric(
-        unit="1",
-        above=0,
-        made="table",
-        shown=Shown("reference time / first reference time", history=True),
-    )
+    control_ratio = Metric(unit="1", above=0, made="table")
     """reference time after the row / first reference time on that card"""
     attempt = Metric(kind="whole", least=1, neutral=1)
     """2 if a first measurement was in doubt and repeated"""
@@ -240,10 +234,16 @@ SWEEP: tuple[Metric, ...] = (*KEYS, *RESULTS, *CIRCUMSTANCES, *ORIGIN)
 class Counters:
     """Columns of hardware counters."""
 
-    occupancy = Share(source="sm__maximum_warps_per_active_cycle_pct")
+    occupancy = Share(
+        source="sm__maximum_warps_per_active_cycle_pct",
+        shown=Shown("occupancy", "% theoretical", 100),
+    )
     """warps that registers, shared memory and block size leave room for / warps that an SM holds at
     most"""
-    achieved_occupancy = Share(source="sm__warps_active.avg.pct_of_peak_sustained_active")
+    achieved_occupancy = Share(
+        source="sm__warps_active.avg.pct_of_peak_sustained_active",
+        shown=Shown("occupancy", "% achieved", 100),
+    )
     """mean of the active warps on SMs at work / warps that an SM holds at most"""
     dram_throughput = Share(
         source="dram__throughput.avg.pct_of_peak_sustained_elapsed",

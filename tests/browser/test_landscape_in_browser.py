@@ -80,21 +80,6 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened: Any) -> None:
     assert said == "2, block3d 64×2×1 row_padding=0, 64: 100"
 
 
-def test_the_map_of_one_choice_is_read_cell_by_cell(opened: Any) -> None:
-    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    figure = opened.find_element("css selector", "#fig-tiny-fixed-big .panels")
-    opened.execute_script("arguments[0].focus()", figure)
-    said = []
-    for _ in range(2):
-        figure.send_keys(keys.ARROW_RIGHT)
-        said.append(opened.execute_script("return arguments[0].nextSibling.textContent", figure))
-    assert said == [
-        "float32, order=2, block3d 32×4×1 row_padding=0, 102: 0",
-        "float32, order=2, block3d 64×2×1 row_padding=0, 202: 25",
-    ]
-    assert opened.execute_script("return arguments[0].querySelector('.hovertext') !== null", figure)
-
-
 def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder: Path) -> None:
     choose(opened, "tiny-lookup", n="102")
     choose(opened, across="by", up="share")

@@ -19,8 +19,10 @@ from launchwise.learning.answering import answers
 from launchwise.learning.splits import Case
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
+from launchwise.report.site import writing
+from launchwise.report.site.assemble import Report
 from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import folder_of
+from tests.support.report_pages import RUN
 
 pytestmark = pytest.mark.browser
 
@@ -48,8 +50,10 @@ def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory)
     assert block is not None
     front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
     folder = tmp_path_factory.mktemp("report")
-    answers = {study.name: finder.data(study) for study in studies}
-    for path, text in folder_of([front], answers).items():
+    files = {front.path: writing.html(front, Report(studies, RUN))}
+    for study in studies:
+        files |= writing.answer_files(study.name, finder.data(study))
+    for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder / "index.html"

@@ -12,8 +12,7 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
-from launchwise.exporting.lookup import SUGGESTIONS, Alternative, lookup_entries
-from launchwise.exporting.problems import asked_problems, spread_problems
+from launchwise.exporting.lookup import SUGGESTIONS, asked_problems, lookup_entries, spread_problems
 from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
@@ -139,7 +138,7 @@ def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_ga
 def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: Final) -> None:
     careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
     assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
-    assert all(each.is_usual for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
+    assert all(each["is_usual"] for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
     assert all(
         each.suggestions[0].is_usual
         for each in drawn_answers(final, "card", 20, "a seed", least_gain=100.0)
@@ -191,20 +190,21 @@ def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
     asked = asked_problems(final)
     # No sizes between where nothing was measured.
     assert len(entries) == len(asked) * 2 + len(spread_problems(final))
-    assert {entry.gpu for entry in entries} == {*GPUS, UNKNOWN}
-    cases = [Case(entry.gpu, entry.problem) for entry in entries]
+    assert {entry["gpu"] for entry in entries} == {*GPUS, UNKNOWN}
+    cases = [Case(entry["gpu"], entry["problem"]) for entry in entries]
     for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first, *rest = answer.suggestions
-        assert (entry.gpu, entry.problem, entry.basis) == (
-            answer.gpu, answer.problem, answer.basis
-        )  # fmt: skip
-        assert entry.configuration == first.configuration
-        assert (entry.time_ms, entry.gain) == (first.expected_ms, first.gain)
-        assert (entry.time_low_ms, entry.time_high_ms) == (first.interval_ms or (None, None))
-        assert entry.others == [Alternative.of(one) for one in rest]
+        for name in ("gpu", "problem", "basis", "percent", "usual"):
+            assert entry[name] == getattr(answer, name)
+        for shown, one in zip([entry, *entry["others"]], answer.suggestions, strict=True):
+            assert shown["configuration"] == one.configuration
+            ends = one.interval_ms or (None, None)
+            assert (shown["time_ms"], shown["time_low_ms"], shown["time_high_ms"]) == (
+                one.expected_ms, *ends
+            )  # fmt: skip
+        assert entry["gain"] == first.gain
         assert len(rest) == SUGGESTIONS - 1
-        assert first.configuration not in [one.configuration for one in entry.others]
-        assert (entry.percent, entry.usual) == (answer.percent, answer.usual)
+        assert first.configuration not in [one.configuration for one in rest]
 
 
 def test_what_comes_after_a_measured_answer_was_measured_too(
@@ -233,11 +233,11 @@ def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice
         for name in ("is_usual", "is_baseline")
     )
     for entry in lookup_entries(final):
-        if entry.basis != "measured" or entry.is_usual:
+        if entry["basis"] != "measured" or entry["is_usual"]:
             continue
-        key = (entry.gpu, entry.problem["n"], entry.problem["dtype"])
-        assert entry.improvement == baseline_ms[key] / entry.time_ms
-        assert entry.gain == usual_ms[key] / entry.time_ms
+        key = (entry["gpu"], entry["problem"]["n"], entry["problem"]["dtype"])
+        assert entry["improvement"] == baseline_ms[key] / entry["time_ms"]
+        assert entry["gain"] == usual_ms[key] / entry["time_ms"]
     # A model's answer that is the baseline gains nothing over it.
     (asked,) = answers(final, [Case("card", problem(300))], 400)
     ratios = {

@@ -15,8 +15,8 @@ import pytest
 from samples import ROOT
 
 from launchwise.cli.recommend.recommending import as_json_text, as_text
-from launchwise.exporting.cpp import macros_text
 from launchwise.exporting.files import write_answers
+from launchwise.exporting.languages import macros_text
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.workloads.spec import load_spec

@@ -10,7 +10,7 @@ import pytest
 from expert_files import THEIRS, VALUES, documented_mappings, grouped_spec, grouped_table, problem
 
 from launchwise.base.errors import UserError
-from launchwise.exporting.config_files import write_config_files
+from launchwise.exporting.files import write_config_files
 from launchwise.importing.shipped import shipped_choices
 from launchwise.workloads.config_files import read_config_files
 from launchwise.workloads.spec import Spec

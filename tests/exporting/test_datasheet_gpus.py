@@ -13,8 +13,7 @@ from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
 from launchwise.exporting.files import wisdom_text
-from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
-from launchwise.exporting.problems import UNMEASURED
+from launchwise.exporting.lookup import SUGGESTIONS, UNMEASURED, lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import GpuProfile
 from launchwise.importing.cards import cuda_names
@@ -62,40 +61,40 @@ def final(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Final:
 
 def test_lookup_and_exports_hold_what_the_model_answers(kernel: Path, final: Final) -> None:
     gpus = ["t4", "t4.pcie"]
-    entries = [each for each in lookup_entries(final, gpus) if each.gpu in gpus]
+    entries = [each for each in lookup_entries(final, gpus) if each["gpu"] in gpus]
     assert 0 < len(entries) <= 2 * UNMEASURED
     table = answer_table(final, "tiles", gpus)
-    cases = [Case(each.gpu, each.problem) for each in entries]
+    cases = [Case(each["gpu"], each["problem"]) for each in entries]
     for shown, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
         first = answer.suggestions[0]
         # The cards that were held out say nothing about the error on another one.
         assert all(one.gain_interval is None for one in answer.suggestions)
         assert all(one.interval_ms is None for one in answer.suggestions)
-        assert shown.configuration == first.configuration
-        assert (shown.time_ms, shown.gain, shown.basis) == (
+        assert shown["configuration"] == first.configuration
+        assert (shown["time_ms"], shown["gain"], shown["basis"]) == (
             first.expected_ms, first.gain, "new_gpu"
         )  # fmt: skip
-        exported = table.lookup(shown.gpu, shown.problem)
+        exported = table.lookup(shown["gpu"], shown["problem"])
         assert exported is not None
-        assert (exported.time_ms, exported.gain) == (shown.time_ms, shown.gain)
-        own = {name: shown.configuration.get(name) for name in table.tunables}
+        assert (exported.time_ms, exported.gain) == (shown["time_ms"], shown["gain"])
+        own = {name: shown["configuration"].get(name) for name in table.tunables}
         whole = table.configuration(exported)
         assert {name: whole[name] for name, value in own.items() if value is not None} == {
             name: value for name, value in own.items() if value is not None
         }
     described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
     made = sized_study(kernel, "tiles", "t", [*SIZES], {})
-    study = replace(made, described=described, answers=[each.plain() for each in entries])
+    study = replace(made, described=described, answers=entries)
     drawn = finder.data(study)
     datasheet = drawn["bases"].index(finder.WORDS["datasheet"])
     assert {basis for _, _, basis, *_ in drawn["entries"]} == {datasheet}
     chosen = [dict(drawn["configurations"][entry[3]]["values"]) for entry in drawn["entries"]]
-    assert chosen == [each.configuration for each in entries]
+    assert chosen == [each["configuration"] for each in entries]
 
 
 def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
     table = answer_table(final, "tiles", ["t4", "t4.pcie"], cuda_names=cuda_names())
-    problem = next(each.problem for each in lookup_entries(final, ["t4"]) if each.gpu == "t4")
+    problem = next(one["problem"] for one in lookup_entries(final, ["t4"]) if one["gpu"] == "t4")
     found = table.lookup("Tesla T4", problem)
     assert found is not None
     assert found == table.lookup("t4", problem)
@@ -110,7 +109,7 @@ def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
 
 
 def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> None:
-    every = [each.problem for each in lookup_entries(final)]
+    every = [each["problem"] for each in lookup_entries(final)]
     problems = [each for each in every if each["memory"] == "pinned"][:6]
     resident = next(each for each in every if each["memory"] == "device")
     assert answers(final, [Case("t4", resident)])[0].suggestions[0].expected_ms is not None

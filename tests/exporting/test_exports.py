@@ -17,9 +17,8 @@ from samples import ROOT, STENCIL
 
 import launchwise
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.cpp import cpp_header, macros_text
-from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.files import FORMATS, wisdom_text, write_answers
+from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers

@@ -13,8 +13,8 @@ from samples import ROOT
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
-from launchwise.exporting.conditions import cpp_expression, python_expression
 from launchwise.exporting.formulas import ExportedFormulas, Kind, is_condition, kind_of
+from launchwise.exporting.languages import cpp_expression, python_expression
 from launchwise.learning.features import Domain
 from launchwise.workloads.spec import load_spec
 from tests.workloads.test_described_specs import CONVOLUTION

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from launchwise.exporting.problems import (
+from launchwise.exporting.lookup import (
     UNMEASURED,
     asked_problems,
     distance,

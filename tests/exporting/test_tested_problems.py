@@ -9,8 +9,7 @@ import pytest
 from stencil import slice_of_card, sweep
 from studies import entry, fit_product
 
-from launchwise.exporting.lookup import lookup_entries
-from launchwise.exporting.problems import asked_cases
+from launchwise.exporting.lookup import asked_cases, lookup_entries
 from launchwise.exporting.table import answer_table
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
@@ -77,7 +76,7 @@ def test_they_are_listed_for_their_gpu_alone(final: Final) -> None:
     tested = {tuple(each) for each in final.tested[final.spec.problem_columns].to_numpy().tolist()}
     by_gpu: dict[str, set[tuple[object, ...]]] = {GPU: set(), OTHER: set()}
     for each in lookup_entries(final):
-        by_gpu[each.gpu].add((*each.problem.values(),))
+        by_gpu[each["gpu"]].add((*each["problem"].values(),))
     assert tested <= by_gpu[GPU]
     assert not tested & by_gpu[OTHER]
     table = answer_table(final, "tiles")

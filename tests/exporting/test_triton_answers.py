@@ -24,7 +24,7 @@ import launchwise
 from launchwise.base import triton_launches
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError, Answers
-from launchwise.exporting.python import python_module
+from launchwise.exporting.languages import python_module
 from launchwise.exporting.table import AnswerTable
 from launchwise.exporting.triton import MODULE, write_triton
 

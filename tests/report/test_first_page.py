@@ -53,8 +53,8 @@ def test_it_appears_with_the_first_study_that_has_answers(run: Run) -> None:
     run.answered("tiles", answer("h200", 200), answer("h200", 300, "within", None))
     assert run.written()
     assert run.rows == [
-        ["n=200", "block3d bx=32", "measured", "0.2", "1.25"],
-        ["n=300", "block3d bx=32", "expected", "0.3", "–"],
+        ["n=200", "block3d bx=32", "measured", "0.200", "1.25"],
+        ["n=300", "block3d bx=32", "expected", "0.300", "–"],
     ]
     assert "of 1 study." in run.report.read_text(encoding="utf-8")
     run.answered("streams", answer("h100", 400))

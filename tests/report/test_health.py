@@ -15,8 +15,7 @@ import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.extension import named
-from launchwise.report import theme
-from launchwise.report.blocks import Figure, Fold, Notice, Table
+from launchwise.report.blocks import Notice, Table
 from launchwise.report.health import health_section, sweep_health
 from launchwise.workloads.metrics import UNKNOWN
 from tests.support.report_pages import html_of
@@ -89,8 +88,6 @@ def test_many_sweeps_begin_with_those_to_look_at() -> None:
     first, every = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert (len(first.rows), len(every.rows)) == (60, 70)
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "doubtful"]
-    _, drawn = [block for block in section.blocks if isinstance(block, Fold)]
-    assert len(drawn.blocks) == health_section.MOST_FIGURES
 
 
 def test_a_sound_sweep_is_well() -> None:
@@ -191,30 +188,6 @@ def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep() -> None:
     }
     big, _ = sweep_health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
     assert len(big.worst_problems) == big.problems == 2
-
-
-def test_peaks_are_drawn_however_many_rows_there_are() -> None:
-    clocks = np.full(40_000, 1980.0)
-    clocks[[123, 39_876]] = 1485.0, 2100.0
-    drawn = theme.extremes(clocks, health_section.MOST_POINTS)
-    assert len(drawn) <= health_section.MOST_POINTS
-    assert {123, 39_876} <= set(drawn.tolist())
-    assert theme.extremes(clocks[:7], 200).tolist() == list(range(7))
-
-
-def test_a_drawn_point_names_its_own_row() -> None:
-    rows = pd.concat([sweep()] * 150, ignore_index=True)
-    clocks = np.full(len(rows), 1980.0)
-    clocks[12_347] = 1485.0
-    rows = rows.assign(sm_clock_mhz=clocks)
-    made = dataclasses.replace(study(("big",)), sweeps={"big": rows})
-    blocks = health_section.section([made], AT).blocks
-    (fold,) = [block for block in blocks if isinstance(block, Fold)]
-    (figure,) = [block for block in fold.blocks if isinstance(block, Figure)]
-    (trace,) = figure.panels[0].data
-    at = dict(zip(trace["x"], trace["y"], strict=True))
-    assert len(at) == len(trace["x"])
-    assert [row for row, clock in at.items() if clock == 1485] == [12_347]
 
 
 def test_a_repair_has_its_own_command_and_time() -> None:

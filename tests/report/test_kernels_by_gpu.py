@@ -9,8 +9,8 @@ import pytest
 
 from launchwise.gpus.prices import Price
 from launchwise.report.blocks import Fold, Table
-from launchwise.report.front import kernels_by_gpu
-from launchwise.report.front.kernels_by_gpu import FEWEST_PROBLEMS, column, section
+from launchwise.report.front import index_page
+from launchwise.report.front.index_page import FEWEST_PROBLEMS, column, section
 from launchwise.report.study import StudyData
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import TIMES_MS, study
@@ -75,7 +75,7 @@ def test_a_kernel_of_one_gpu_is_not_there() -> None:
 
 
 def test_what_others_measured_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels_by_gpu, "_is_imported", lambda one: one.study.name == "theirs")
+    monkeypatch.setattr(index_page, "_is_imported", lambda one: one.study.name == "theirs")
     both = section([study(), study(name="theirs")], {})
     assert both is not None
     assert [type(block) for block in both.blocks[:2]] == [Table, Fold]

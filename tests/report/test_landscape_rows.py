@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report.answer import landscape, landscape_rows
+from launchwise.report.answer import landscape
 from launchwise.report.blocks import Figure, Fold, Landscape
 from tests.support.report_study import TIMES_MS, study
 
@@ -16,14 +16,14 @@ def unpacked(found: dict[str, Any], place: int) -> list[float | None]:
     """Times of a problem in ms, by configuration."""
     best = found["best_ms"][place]
     return [
-        None if steps < 0 else best * math.exp(steps / landscape_rows.STEPS)
+        None if steps < 0 else best * math.exp(steps / landscape.STEPS)
         for steps in found["times"][place]
     ]
 
 
 @pytest.mark.parametrize("gpu", ["big", "big.sm4"])
 def test_the_rows_come_back_within_a_quarter_per_mille(gpu: str) -> None:
-    found = landscape_rows.data(study(), gpu)
+    found = landscape.data(study(), gpu)
     assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
     assert found["baseline"] == 0
     assert found["names"][1:] == ["block3d 32×4×1 row_padding=0", "block3d 64×2×1 row_padding=0"]
@@ -38,7 +38,7 @@ def test_a_configuration_without_a_time_has_none() -> None:
     rows = made.sweeps["big"]
     gone = (rows["n"] == 202) & (rows["bx"] == 64)
     made.sweeps["big"] = rows.assign(status=rows["status"].mask(gone, "failed"))  # type: ignore[index]
-    found = landscape_rows.data(made, "big")
+    found = landscape.data(made, "big")
     assert unpacked(found, 1)[2] is None
     assert found["untimed"] == [1, 1]
     assert found["best_ms"] == [1.0, 5.0]
@@ -49,7 +49,7 @@ def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
     controls = next(block for block in section.blocks if isinstance(block, Landscape))
     figure = next(block for block in section.blocks if isinstance(block, Figure))
     assert controls.figure == figure.id
-    assert controls.problem == ["202", "float32", "2"]
+    assert controls.data["problem"] == ["202", "float32", "2"]
     assert controls.lead.startswith("n=202, float32, order=2, on big: 3 configurations (3 ok)")
     assert [name for name, _ in controls.up] == ["time", "share", "variant", "bx", "by"]
     assert [block.title for block in section.blocks if isinstance(block, Fold)] == [
@@ -68,7 +68,7 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time() -> None:
         energy_j=math.nan,
         registers=range(count),
     )
-    found = landscape_rows.data(made, "big")
+    found = landscape.data(made, "big")
     known = {one["title"]: one for one in found["known"]}
     timed = made.measured
     assert known["SM clock"]["values"] == [1980.0]
@@ -108,9 +108,9 @@ def test_what_another_tool_did_not_state_is_left_out_of_the_panel() -> None:
     made.sweeps["big"] = rows.assign(  # type: ignore[index]
         backend="imported", registers=[0, *[32] * (count - 1)], shared_bytes=0, repeats=0
     )
-    known = {one["title"]: one for one in landscape_rows.data(made, "big")["known"]}
+    known = {one["title"]: one for one in landscape.data(made, "big")["known"]}
     assert known["registers"]["values"] == [32, None]
     assert not {"shared memory", "repeats"} & {*known}
     made.sweeps["big"] = rows.assign(shared_bytes=0)  # type: ignore[index]
-    known = {one["title"]: one for one in landscape_rows.data(made, "big")["known"]}
+    known = {one["title"]: one for one in landscape.data(made, "big")["known"]}
     assert known["shared memory"]["values"] == [0]

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from launchwise.report.site.stand_ins import MissingStudy
-from tests.support.report_pages import folder_of, pages, visible
+from tests.support.report_pages import files_of, visible
 from tests.support.report_study import study
 
 GONE = MissingStudy(
@@ -18,7 +18,7 @@ GONE = MissingStudy(
 
 
 def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
-    found = folder_of(pages([study()], missing=[GONE]))
+    found = files_of(study(), missing=[GONE])
     own = visible(found["lost/index.html"])
     assert "This study is not in the report: results/evaluation/lost.parquet: cannot be re" in own
     assert "snakemake -c2 evaluate_lost" in own
@@ -32,7 +32,7 @@ def test_a_missing_study_has_its_place_and_the_front_page_says_so() -> None:
 
 
 def test_a_report_of_missing_studies_alone_is_made() -> None:
-    found = folder_of(pages([], missing=[GONE]))
+    found = files_of(missing=[GONE])
     assert "1 study not in this report: A lost study." in visible(found["index.html"])
     assert {"gpus.html", "health.html", "lost/index.html"} <= set(found)
 
@@ -47,7 +47,7 @@ def test_a_section_that_fails_says_so_and_the_rest_is_made(
     made = study()
     broken = dataclasses.replace(made, evaluation=made.evaluation.drop(columns=lacking))
     with caplog.at_level(logging.ERROR, logger="launchwise"):
-        found = folder_of(pages([broken]))
+        found = files_of(broken)
     page = visible(found["tiny/models.html"])
     assert "This section could not be made (KeyError: " in page
     assert lacking in page

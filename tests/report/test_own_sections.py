@@ -66,7 +66,7 @@ def test_only_a_published_study_has_a_page_beside_its_publication(
     (folder / "section.py").write_text(PLAIN)
     if not published:
         (folder / "published" / "facts.csv").unlink()
-    pages = of_study(study(folder=folder), None)
+    pages = of_study(study(folder=folder))
     (with_it,) = [
         page.path for page in pages if "tiny-mine" in [section.id for section in page.sections]
     ]

@@ -6,14 +6,15 @@ import dataclasses
 
 import pytest
 
-from launchwise.report import blind_tests
+from launchwise.report import scores
 from launchwise.report.answer import study_answer
-from launchwise.report.blocks import Bullets, Table
+from launchwise.report.blocks import Table
 from launchwise.report.front import finder, index_page
 from launchwise.report.site import assemble
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN
 from tests.support.report_study import SCORE, study
+from tests.support.shown import rows_of
 
 
 def with_tests() -> StudyData:
@@ -41,9 +42,7 @@ def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
 def test_a_gpu_that_was_new_may_have_rows_now() -> None:
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"
-    assert blind_tests.only_tested([made]) == []
-    said = str(blind_tests.sentence(made, "big"))
-    assert said.startswith("in a blind test of 40 problems, when the study had no row of this GPU,")
+    assert scores.only_tested([made]) == []
 
 
 def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
@@ -60,20 +59,12 @@ def test_the_lookup_has_the_answers_whose_test_ended_well() -> None:
 
 
 def test_it_is_named_where_the_gpus_are() -> None:
-    assert blind_tests.only_tested([with_tests(), with_tests()]) == ["other"]
+    assert scores.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
     assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
 
 
-def test_the_answer_of_a_study_has_a_sentence_for_it() -> None:
-    blocks = study_answer.answer(with_tests()).blocks
-    items = next(block for block in blocks if isinstance(block, Bullets)).items
-    said = {str(lead): str(text) for lead, text in items}
-    assert said["other:"] == (
-        "in a blind test of 40 problems, when the study had no row of this GPU, its answers reach "
-        "0.910 of the best speed (0.969 to 0.979)."
-    )
-    assert said["big:"].endswith(
-        "in a blind test of 40 problems, its answers reach 0.974 of the best speed "
-        "(0.969 to 0.979)."
-    )
+def test_the_answer_of_a_study_has_its_result() -> None:
+    own, other = rows_of(study_answer.answer(with_tests()), "What answers reach")
+    assert [own[0], *own[-2:]] == ["big", "40", "0.974"]
+    assert other == ["other", "–", "–", "–", "–", "–", "–", "–", "40", "0.910"]

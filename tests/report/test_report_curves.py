@@ -88,20 +88,6 @@ def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too() -> None:
         assert key.marker == line["marker"]["symbol"]
 
 
-def test_the_needle_index_counts_configurations_near_the_best() -> None:
-    (listed,) = (one for one in tables(section()) if "rare" in one.caption)
-    rows = [[cell.text for cell in row.cells] for row in listed.rows]
-    made = study()
-    oracle = made.evaluation.query("model == 'oracle'")
-    assert [row[0] for row in rows] == list(oracle["gpu"].unique())
-    for row, (_, own) in zip(rows, oracle.groupby("gpu", sort=False), strict=True):
-        assert row[1] == str(len(own))
-        assert float(row[3]) == own["needle_index"].median()
-        assert int(row[4]) == own["needle_index"].min()
-        share = (own["needle_index"] / own["configurations"]).median()
-        assert float(row[5]) == pytest.approx(100 * share, abs=0.05)
-
-
 def test_without_curves_of_the_first_split_there_is_no_section() -> None:
     assert learning_curves(study()) is None
     assert learning_curves(replace(study(), curves=curves("other"))) is None

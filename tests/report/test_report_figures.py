@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.report import figures
+from launchwise.report import theme
 from launchwise.report.answer import sizes
 from launchwise.report.answer.sizes import compared, tiles
 from launchwise.report.answer.tunables import tunables
@@ -77,7 +77,7 @@ def test_of_many_kinds_those_with_the_most_problems_are_shown() -> None:
     one = [rows[rows["n"] == rows["n"].min()].assign(order=order) for order in range(1, 13)]
     rows = pd.concat([*one, rows.assign(order=50)], ignore_index=True)
     own = dataclasses.replace(made, sweeps={"big": rows}, _known={})
-    titles = [title for title, _ in figures.kinds_of(own, winners(own))]
-    assert len(titles) == figures.MAX_KINDS == len(set(titles))
+    titles = [title for title, _ in theme.kinds_of(own, winners(own))]
+    assert len(titles) == theme.MAX_KINDS == len(set(titles))
     orders = [title.partition("order=")[2] for title in titles]
     assert orders == [*map(str, range(1, 12)), "50"]

@@ -12,8 +12,7 @@ from report_study import study
 from launchwise.report import wording
 from launchwise.report.answer.study_answer import answer
 from launchwise.report.blocks import Bullets, Table, Text
-from launchwise.report.models.headline import goals
-from launchwise.report.models.model_tables import tables_of
+from launchwise.report.models.model_tables import goals, tables_of
 from launchwise.report.study import StudyData
 
 Ratio = tuple[float, float] | None

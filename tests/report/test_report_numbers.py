@@ -8,9 +8,8 @@ import math
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Fold, Table
 from launchwise.report.models import outliers
-from launchwise.report.models.headline import goals, problems_tested, verdicts
+from launchwise.report.models.model_tables import goals, problems_tested, verdicts
 from launchwise.report.models.transfer import losses_by_transfer
 from launchwise.report.numbers import DEFAULT_ERROR, single_best, statuses, winners
 from launchwise.report.scores import (
@@ -22,6 +21,7 @@ from launchwise.report.scores import (
 )
 from launchwise.report.study import StudyData
 from tests.support.report_study import NARROW, WIDE, settings, study
+from tests.support.shown import rows_of
 
 
 def row(table: pd.DataFrame, **wanted: object) -> pd.Series:
@@ -158,41 +158,29 @@ def with_goals(tiny: StudyData) -> StudyData:
     return dataclasses.replace(tiny, settings=settings(goals=GOALS))
 
 
+def judged(made: StudyData) -> dict[str, str]:
+    return {one["figure"]: one["verdict"] for one in verdicts(made, "sizes")}
+
+
 def test_goals_are_judged_on_whole_cards_only() -> None:
-    judged = {verdict.key: verdict for verdict in verdicts(with_goals(study()), "sizes")}
-    assert {verdict.gpu for verdict in judged.values()} == {"big"}
-    assert judged["coefficient"].value == pytest.approx(1.8)
-    assert judged["coefficient"].words == "reached"
-    assert judged["improved"].words == "reached"
-    assert judged["fraction"].words == "missed"
-    assert judged["coefficient"].highest_by == "knn"
-    assert judged["fraction"].ceiling == pytest.approx(1.0)
+    assert judged(with_goals(study())) == {
+        "mean speed-up, big": "reached",
+        "problems improved (%), big": "reached",
+        "fraction of the best, big": "missed",
+    }
+    (row, *_) = rows_of(goals(with_goals(study())), "Goals")
+    assert row[1:] == ["> 1.170", "1.800", "kNN", "2.000", "reached"]
 
 
 def test_a_goal_above_the_oracle_is_out_of_reach() -> None:
     tiny = study(("big",))
     for figures in tiny.facts["splits"]["sizes"]["big"]["models"].values():
         figures["improvement_coefficient"] = 1.1
-    judged = {verdict.key: verdict for verdict in verdicts(with_goals(tiny), "sizes")}
-    assert judged["coefficient"].words == "missed, out of reach"
+    assert judged(with_goals(tiny))["mean speed-up, big"] == "missed, out of reach"
 
 
 def test_a_study_without_goals_is_not_judged_by_those_of_another() -> None:
-    assert {verdict.goal for verdict in verdicts(study(), "sizes")} == {None}
-    table = headline(study())
-    titles = [column.title for column in table.columns]
-    assert titles == ["figure", "measured", "by model", "highest of any model", "best possible"]
-    judged = headline(with_goals(study()))
-    assert {"goal", "verdict"} <= {column.title for column in judged.columns}
-
-
-def headline(made: StudyData) -> Table:
-    """The table of headline figures, which is folded."""
-    blocks = goals(made).blocks
-    fold = next(b for b in blocks if isinstance(b, Fold) and b.title.startswith("Headline"))
-    found = fold.blocks[0]
-    assert isinstance(found, Table)
-    return found
+    assert verdicts(study(), "sizes") == []
 
 
 def test_tested_problems_say_what_is_possible_beyond_noise() -> None:

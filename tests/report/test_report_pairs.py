@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
-from launchwise.base.paired import FASTER, UNDECIDED
-from launchwise.report.answer import in_pairs
-from launchwise.report.blocks import Fold, Section, Table
+from launchwise.base.paired import FASTER, TIE, UNDECIDED
+from launchwise.experiment.study import Design
+from launchwise.report.answer.in_pairs import gains_in_pairs
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
+from tests.support.shown import rows_of
 
 PAIRED: dict[str, list[Any]] = {
     # The baseline and two others of either size; the baseline is usual.
@@ -24,45 +26,111 @@ PAIRED: dict[str, list[Any]] = {
 }
 
 
-def paired() -> StudyData:
+def paired(**changes: Any) -> StudyData:
     """The tiny study with pairs on the card."""
     made = study()
     rows = made.sweeps["big"].iloc[:6].reset_index(drop=True)
-    rows = rows.assign(**PAIRED, sweep_ms=rows["time_ms"])
-    return dataclasses.replace(
-        made, pairs={"big": rows.assign(improvement=rows["gain"])}, _known={}
-    )
+    rows = rows.assign(**{**PAIRED, **changes}, sweep_ms=rows["time_ms"])
+    for end in ("", "_low", "_high"):
+        rows[f"improvement{end}"] = rows[f"gain{end}"]
+    return dataclasses.replace(made, pairs={"big": rows}, _known={})
 
 
-@pytest.fixture(scope="module")
-def section() -> Section:
-    """Its section."""
-    found = in_pairs.gains_in_pairs(paired())
-    assert found is not None
-    return found
+def overview(made: StudyData, over: str = "usual choice") -> list[list[str]]:
+    """Rows of the first table, of comparisons with one thing."""
+    return [row for row in rows_of(gains_in_pairs(made), "Gains in pairs") if row[2] == over]
 
 
-def test_a_gpu_is_one_row_over_the_fastest_of_its_problems(section: Section) -> None:
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
-    (row,) = table.rows
-    cells = [cell.text for cell in row.cells]
-    # The square root of 2 and 1.25; 2 is known to .5 %, 1.25 to 28 %; 9 of 90 pairs are discarded.
-    assert cells[:4] == ["big", "2", "1.581", "1.581"]
-    assert cells[4:9] == ["1", "0", "1", "50", "10.0"]
+def every(made: StudyData, over: str = "usual choice") -> list[list[str]]:
+    return [row for row in rows_of(gains_in_pairs(made), "Every gain in pairs") if row[2] == over]
+
+
+def test_a_gpu_is_one_row_over_the_fastest_of_its_problems() -> None:
+    # The square root of 2 and 1.25; 2 is known to .5 %, 1.25 to 28 %; 9 of 30 pairs are discarded.
     # Sweep: 2 / 1 against 2 in pairs, 8 / 5 against 1.2.
-    assert cells[9:] == ["1.167", "1.333"]
+    (row,) = overview(paired())
+    assert row[3:11] == ["2", "1.581", "1.250", "2.000", "1", "0", "0", "1"]
+    assert row[11:] == ["50", "30.0", "0", "1.167", "1.333"]
+    (baseline,) = overview(paired(), "baseline")
+    assert baseline[-2:] == ["–", "–"]
 
 
-def test_every_problem_has_its_fastest_and_the_verdict(section: Section) -> None:
-    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
-    (table,) = fold.blocks
-    assert isinstance(table, Table)
-    cells = [[cell.text for cell in row.cells] for row in table.rows]
-    assert [row[2:] for row in cells] == [
+def test_the_usual_choice_as_the_fastest_is_a_tie_and_no_known_gain() -> None:
+    (row,) = overview(paired(gain=[1.0, 0.9, 0.8, 1.0, 1.2, 1.25]))
+    assert (row[9], row[11]) == ("1", "0")
+
+
+def test_every_problem_has_its_fastest_and_the_verdict() -> None:
+    assert [row[3:8] for row in every(paired())] == [
         ["2.000", "1.990 to 2.010", FASTER, "17", "3"],
         ["1.250", "0.900 to 1.600", UNDECIDED, "4", "6"],
     ]
 
 
 def test_without_pairs_there_is_no_section() -> None:
-    assert in_pairs.gains_in_pairs(study()) is None
+    assert gains_in_pairs(study()) is None
+
+
+def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice() -> None:
+    made = study()
+    problem = made.sweeps["big"][made.problem_columns].iloc[[0, 3]].reset_index(drop=True)
+    rows = problem.assign(
+        peer="cublas", version="13", reason=["", "no memory"], time_ms=[2.0, np.nan], rounds=[10, 0]
+    ).assign(thrown=0)
+    for name, factor in (("speedup", 2.0), ("usual_speedup", 1.0)):
+        for end, width in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
+            rows[f"{name}{end}"] = [factor + width, np.nan]
+    found = overview(dataclasses.replace(made, peers={"big": rows}), "cublas (13)")
+    assert [[row[1], *row[3:5], *row[7:11], row[13]] for row in found] == [
+        ["fastest", "1", "2.000", "1", "0", "0", "0", "1"],
+        ["usual choice", "1", "1.000", "0", "0", "1", "0", "1"],
+    ]
+
+
+OTHERS = {"others": Design(title="narrow blocks alone", candidates={"bx": [32]})}
+
+
+def designed(roles: list[str], sweep_ms: list[float], **columns: Any) -> StudyData:
+    """The tiny study with pairs on the card: the baseline, NARROW and WIDE of two sizes."""
+    made = paired()
+    rounds = np.arange(20)
+    # NARROW takes 1.5 times as long as WIDE in every round, whatever the round's clock.
+    slow = [3.0, 1.5, 1.0] * 2
+    rows = made.pairs["big"].assign(
+        roles=roles * 2,
+        sweep_ms=sweep_ms * 2,
+        rounds=20,
+        times_ms=[factor * (1 + 0.1 * (rounds % 3)) for factor in slow],
+        clocks_mhz=[np.full(20, 1980.0)] * 6,
+        **columns,
+    )
+    settings = made.settings.model_copy(update={"designs": OTHERS})
+    return dataclasses.replace(made, settings=settings, pairs={"big": rows}, _known={})
+
+
+THREE = ["baseline+usual", "design", "best"]
+
+
+def test_the_gain_over_a_part_is_that_of_the_same_rounds() -> None:
+    made = designed(THREE, [3.0, 1.6, 1.0])
+    (row,) = overview(made, "narrow blocks alone")
+    assert row[3:8] == ["2", "1.500", "1.500", "1.500", "2"]
+    assert [row[3] for row in every(made, "narrow blocks alone")] == ["1.500"] * 2
+
+
+def test_a_design_that_holds_the_fastest_gains_nothing() -> None:
+    made = designed(["baseline+usual", "best+design", "near"], [3.0, 0.9, 1.0])
+    assert [row[5] for row in every(made, "narrow blocks alone")] == [TIE, TIE]
+
+
+def test_rounds_on_a_hindered_card_give_no_gain() -> None:
+    made = designed(THREE, [3.0, 1.6, 1.0], throttle=["", "sw_thermal", ""] * 2)
+    (row,) = overview(made, "narrow blocks alone")
+    assert row[3:8] == ["0", "–", "–", "–", "0"]
+
+
+@pytest.mark.parametrize("designs", [{}, {"other": Design(title="x", candidates={"bx": [7]})}])
+def test_without_a_design_or_its_rows_nothing_is_said_of_it(designs: dict[str, Design]) -> None:
+    data = designed(THREE, [3.0, 1.6, 1.0])
+    settings = data.settings.model_copy(update={"designs": designs})
+    assert overview(dataclasses.replace(data, settings=settings, _known={}), "x") == []

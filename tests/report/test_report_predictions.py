@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from launchwise.experiment.study import ModelEntry
-from launchwise.report.blocks import Block, Figure, Fold, Section, Table, Text
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
 from launchwise.report.models.predicted_times import overall, predictions
 from launchwise.report.study import StudyData
 from tests.support.report_study import study
@@ -116,11 +116,3 @@ def test_nothing_is_said_where_nothing_is_predicted() -> None:
     # Models that only choose are in the study's own section and not beside the predictors.
     assert predictions(made) is not None
     assert overall([made]) is None
-
-
-def test_points_of_the_best_predictor_are_drawn_beside_its_error() -> None:
-    section = predictions(study())
-    assert section is not None
-    figure = next(block for block in section.blocks if isinstance(block, Figure))
-    # One of all models: the one with the least error, the first name where errors are equal.
-    assert [panel.title for panel in figure.panels] == ["kNN: median 10.0 %"]

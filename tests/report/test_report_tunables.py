@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
-from launchwise.report.answer.tunables import Sensitivity, drawing, fixed_values, tunables
-from launchwise.report.blocks import Drawing, Fold, Table
+from launchwise.report.answer import tunables as tunables_
+from launchwise.report.answer.tunables import drawing, tunables
+from launchwise.report.blocks import Drawing, Fold, Section, Table
+from launchwise.report.numbers import fractions_on
 from launchwise.report.site.rendering import render
+from launchwise.report.study import StudyData
 from tests.support.report_study import configurations, study
 
 
 def losses(gpu: str) -> pd.DataFrame:
     """By tunable and value."""
-    found = fixed_values(study())
-    return found[found["gpu"] == gpu].set_index(["tunable", "value"])
+    return of_rows(study(), gpu)
+
+
+def of_rows(made: StudyData, gpu: str) -> pd.DataFrame:
+    found = tunables_.losses(fractions_on(made, gpu), made.spec)
+    return pd.DataFrame(found).set_index(["tunable", "value"])
 
 
 def test_a_value_loses_what_the_best_with_it_loses() -> None:
@@ -43,8 +51,7 @@ def test_a_slow_variant_is_no_fault_of_its_tunables() -> None:
         )
         for gpu, rows in made.sweeps.items()
     }
-    found = fixed_values(dataclasses.replace(made, sweeps=slow, _known={}))
-    own = found[found["gpu"] == "big"].set_index(["tunable", "value"])
+    own = of_rows(dataclasses.replace(made, sweeps=slow, _known={}), "big")
     before = losses("big")
     for key in (("bx", 32), ("bx", 64), ("by", 2)):
         assert own.loc[key, "loss_percent"] == pytest.approx(before.loc[key, "loss_percent"])
@@ -64,9 +71,8 @@ def test_the_section_names_the_best_and_the_worst_value() -> None:
     # The most sensitive first.
     assert "bx = 32: 11.8 % in the mean, 25.0 % at most; by = 4" in drawn.alt
     assert drawn.alt.endswith("variant = block3d: 0.0 % in the mean, 0.0 % at most.")
-    # A slice is folded, and every value of every tunable is there.
     folds = {block.title: block for block in section.blocks if isinstance(block, Fold)}
-    assert list(folds) == ["big: values of every tunable", "big.sm4: tunables"]
+    assert list(folds) == ["big: values of every tunable"]
     first = folds["big: values of every tunable"].blocks[0]
     assert isinstance(first, Table)
     texts = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in first.rows}
@@ -76,14 +82,19 @@ def test_the_section_names_the_best_and_the_worst_value() -> None:
 
 
 def test_bars_end_where_the_axis_says_so() -> None:
-    found = [Sensitivity("bx", 32, 2, 1.1, 1.5), Sensitivity("by", 4, 2, 1.0, 1.02)]
-    bars = ElementTree.fromstring(drawing("d", "big", found).svg)
+    def loss(tunable: str, mean: float, worst: float) -> dict[str, object]:
+        return {"tunable": tunable, "value": 4, "loss_percent": mean, "worst_loss_percent": worst}
+
+    drawn = drawing("d", "big", [loss("by", 0, 2), loss("<bx>", 10, 50)])
+    (svg,) = re.findall(r"<svg.*?</svg>", render("x", "x", [Section("x", "x", [drawn])]), re.DOTALL)
+    bars = ElementTree.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
     ticks = {
         element.text: float(element.attrib["x"])
         for element in bars
         if element.get("text-anchor") == "middle"
     }
-    rectangles = [element for element in bars if element.tag.endswith("rect")]
+    assert [one.text for one in bars if one.get("text-anchor") == "end"] == ["<bx>", "by"]
+    rectangles = bars.findall("rect")
     ends = [float(one.attrib["x"]) + float(one.attrib["width"]) for one in rectangles]
     assert ends[0] == pytest.approx(ticks["1.1"], abs=0.2)
     # Nothing lost is a line of one pixel.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report.answer import roofline
+from launchwise.report.answer import hardware
 from launchwise.report.study import StudyData
 from tests.support.report_study import profile, study
 
@@ -26,7 +26,7 @@ def faster(factor: float) -> StudyData:
 
 
 def of_big(made: StudyData) -> Any:
-    found = roofline.points(made)
+    found = hardware.points(made)
     return found[(found["gpu"] == "big") & (found["n"] == 102)].iloc[0]
 
 
@@ -39,7 +39,7 @@ def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest() -> None:
 
 
 def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
-    figure = roofline.figure(faster(20))
+    figure = hardware.roofline(faster(20))
     assert figure is not None
     # A slice has no panel of its own.
     assert [panel.title for panel in figure.panels] == ["big"]
@@ -57,11 +57,11 @@ def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
 def test_panels_beside_each_other_take_the_width_that_there_is() -> None:
     made = faster(20)
     profiles = {**made.profiles, "big.sm4": profile("big.sm4")}
-    figure = roofline.figure(dataclasses.replace(made, profiles=profiles))
+    figure = hardware.roofline(dataclasses.replace(made, profiles=profiles))
     assert figure is not None
     assert [panel.title for panel in figure.panels] == ["big", "big.sm4"]
     assert figure.limit == 0 or figure.limit >= 2 * figure.width
 
 
 def test_a_study_far_below_every_ceiling_has_no_figure() -> None:
-    assert roofline.figure(study()) is None
+    assert hardware.roofline(study()) is None

@@ -13,7 +13,6 @@ import pytest
 
 from launchwise.cli.studies import read_experiment
 from launchwise.exporting.lookup import SUGGESTIONS
-from launchwise.exporting.problems import BETWEEN
 from launchwise.gpus.profile import read_profile
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData
@@ -128,11 +127,8 @@ def answered(made: StudyData) -> StudyData:
             **dict.fromkeys(limits, row["best_ms"]),
         }
         found.append(entry)
-        for step in range(1, 1 + BETWEEN):
-            size = row[made.size]
-            if not isinstance(size, int):
-                break
-            between = {**problem, made.size: size + step}
+        if isinstance(row[made.size], int):
+            between = {**problem, made.size: row[made.size] + 1}
             found.append({**entry, "problem": between, "basis": "within"})
     return dataclasses.replace(made, answers=found, _known={})
 

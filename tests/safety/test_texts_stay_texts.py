@@ -26,9 +26,8 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.literals import cpp_comment, csv_table, html_text, visible
-from launchwise.exporting.cpp import cpp_header, macros_text
 from launchwise.exporting.files import write_answers
-from launchwise.exporting.python import python_module
+from launchwise.exporting.languages import cpp_header, macros_text, python_module
 from launchwise.gpus.prices import Price
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report.gpus import gpu_comparison

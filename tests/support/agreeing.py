@@ -10,6 +10,7 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from answer_forms import Answering
 from described_gpus import described_gpus
 from drawn_questions import KINDS, STRANGER, Question, drawn
 
-from launchwise.exporting.lookup import LookupEntry, lookup_entries
+from launchwise.exporting.lookup import lookup_entries
 from launchwise.exporting.table import AnswerTable, answer_table
 from launchwise.importing.cards import cuda_names
 from launchwise.learning.features import Domain
@@ -26,7 +27,7 @@ from launchwise.learning.final import Final, read_final
 DESCRIBED = ("b200", "t4")
 """Datasheet-only GPUs that are asked about, too."""
 
-Made = tuple[Final, list[LookupEntry], AnswerTable]
+Made = tuple[Final, list[dict[str, Any]], AnswerTable]
 
 
 def asked_about(folder: Path, domain: Domain) -> Made:
@@ -61,7 +62,7 @@ class Agreement:
         usual = next(one for one in listed if table.usual_choice(one) not in (None, default))
         stranger = Question(STRANGER, usual, "listed")
 
-        def wrong(table: AnswerTable, entries: list[LookupEntry], one: Question) -> list[str]:
+        def wrong(table: AnswerTable, entries: list[dict[str, Any]], one: Question) -> list[str]:
             answering = Answering(final, entries, table, tmp_path / "export")
             return [name for each in answering.disagreements([one]) for name in each["wrong"]]
 
@@ -69,11 +70,11 @@ class Agreement:
         slower = replace(first, time_ms=2 * first.time_ms)
         changed = replace(table, entries=(slower, *table.entries[1:]))
         assert wrong(changed, entries, asked) == ["lookup", "recommend"]
-        own = [one for one in entries if one.gpu == device and one.problem == asked.problem]
+        own = [one for one in entries if one["gpu"] == device and one["problem"] == asked.problem]
         others = [one for one in entries if one not in own]
-        faster = [replace(one, time_ms=first.time_ms / 2) for one in own]
+        faster = [{**one, "time_ms": first.time_ms / 2} for one in own]
         assert wrong(table, [*faster, *others], asked) == ["lookup"]
-        wider = [replace(one, time_low_ms=1e-9, time_high_ms=1e9) for one in own]
+        wider = [{**one, "time_low_ms": 1e-9, "time_high_ms": 1e9} for one in own]
         assert wrong(table, [*wider, *others], asked) == ["interval"]
         rules = table.formulas.usual
         strange = [replace(rule, conditions=("1 == 2",)) for rule in rules]

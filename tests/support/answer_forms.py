@@ -14,10 +14,9 @@ from typing import Any
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
-from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
-from launchwise.exporting.lookup import SUGGESTIONS, LookupEntry
-from launchwise.exporting.problems import distance
+from launchwise.exporting.languages import cpp_name
+from launchwise.exporting.lookup import SUGGESTIONS, distance
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answering import answers, why_none
 from launchwise.learning.final import Final
@@ -52,10 +51,10 @@ class Answering:
     """
 
     def __init__(
-        self, final: Final, entries: Sequence[LookupEntry], table: AnswerTable, folder: Path
+        self, final: Final, entries: Sequence[Mapping[str, Any]], table: AnswerTable, folder: Path
     ) -> None:
         self._final, self._table, self._folder = final, table, folder
-        self._entries = [one.plain() for one in entries]
+        self._entries = entries
         write_answers(folder, table)
         path = folder / FORMATS["json"].format(study=table.study)
         self._plain = json.loads(path.read_text(encoding="utf-8"))

@@ -47,7 +47,7 @@ class Product:
 def product(name: str, folder: Path, **only: list[Any]) -> Product:
     """Fit the product of a study (see :func:`fitted`), and answer every problem of its rows."""
     final, study = fitted(name, folder, **only)
-    study = replace(study, answers=[entry.plain() for entry in lookup_entries(final)])
+    study = replace(study, answers=lookup_entries(final))
     return Product(final, answer_table(final, name), study)
 
 

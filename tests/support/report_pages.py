@@ -5,15 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from launchwise.gpus.datasheets import Datasheet
-from launchwise.report.answer import landscape_rows
 from launchwise.report.blocks import Page
-from launchwise.report.front import finder
-from launchwise.report.gpus import gpu_comparison
 from launchwise.report.site import assemble, writing
-from launchwise.report.site.rendering import assets
 from launchwise.report.site.stand_ins import MissingStudy, failed, notices
 from launchwise.report.study import Run, StudyData
 
@@ -27,8 +22,8 @@ def pages(
 ) -> list[Page]:
     """Every page of the report, the first page first."""
     report = assemble.Report(studies, RUN, cards, missing=missing)
-    own = [page for study in studies for page in assemble.of_study(study, report.apart)]
-    said = notices(missing, list(failed(own)))
+    own = [page for study in studies for page in assemble.of_study(study)]
+    said = notices(missing, [section for section, _ in failed(own)])
     return [
         assemble.front_page(report, said),
         assemble.gpus_page(report),
@@ -38,34 +33,9 @@ def pages(
     ]
 
 
-def folder_of(
-    made: Sequence[Page],
-    answers: Mapping[str, Any] | None = None,
-    comparisons: Mapping[str, Any] | None = None,
-    rows: Mapping[tuple[str, str], Any] | None = None,
-) -> dict[str, str]:
-    """Every file of a folder of these pages: path to text, the pages first and in their order."""
-    shared = {**writing.scripts(answers or {}, comparisons or {}, rows or {}), **assets()}
-    parts = [writing.Part(shared)]
-    for page in made:
-        parts.append(writing.Part())
-        writing.add(parts[-1], page, made, RUN.citation)
-    found = writing.joined(parts)
-    return {page.path: found[page.path] for page in made} | found
-
-
-def files_of(*studies: StudyData) -> dict[str, str]:
+def files_of(*studies: StudyData, missing: Sequence[MissingStudy] = ()) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
-    answers = {study.name: finder.data(study) for study in studies if study.answers}
-    comparisons = {study.name: gpu_comparison.data(study, None) for study in studies}
-    rows = {
-        (study.name, gpu): landscape_rows.data(study, gpu)
-        for study in studies
-        for gpu in study.gpus
-    }
-    found = folder_of(pages(studies), answers, comparisons, rows)
-    lines = [row for study in studies for row in gpu_comparison.csv_rows(study, {}, {}, None)]
-    return {**found, gpu_comparison.TABLE: gpu_comparison.csv_text(lines, {})}
+    return writing.folder(assemble.Report(studies, RUN, missing=missing), 1)
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

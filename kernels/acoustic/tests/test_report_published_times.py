@@ -12,9 +12,9 @@ import pytest
 
 from launchwise.report.blocks import Bullets, Fold, Table, Text
 from launchwise.report.models import predicted_times
-from launchwise.report.publication.published_times import (
+from launchwise.report.models.published_times import (
     FIGURES,
-    Judged,
+    judged,
     overall,
     parts,
     published_times,
@@ -57,33 +57,32 @@ def made(table: pd.DataFrame, **facts: Any) -> StudyData:
     )
 
 
-def texts(one: Judged) -> list[str]:
-    return [figure.cell(one).text for figure in FIGURES]
+def figures(table: pd.DataFrame) -> tuple[dict[str, Any], list[str]]:
+    """Figures of the only predictor, and the cells after its name."""
+    (one,) = judged(table)
+    return one, [figure.cell(one).text for figure in FIGURES[1:]]
 
 
 def test_the_figures_of_a_predictor() -> None:
-    one = Judged("learnt", rows({"learnt": [1, 3, 8, 10]}, [2, 4, 4, 20]))
+    one, texts = figures(rows({"learnt": [1, 3, 8, 10]}, [2, 4, 4, 20]))
     # Ratios 1/2, 3/4, 2 and 1/2.
-    assert one.factor == pytest.approx((0.5 * 0.75 * 2 * 0.5) ** 0.25)
-    assert one.median_percent == pytest.approx(50)
+    assert one["factor"] == pytest.approx((0.5 * 0.75 * 2 * 0.5) ** 0.25)
+    assert one["median"] == pytest.approx(50)
     # Ranks 1 2 3 4 against 1 2.5 2.5 4.
-    assert one.rho == pytest.approx(np.corrcoef([1, 2, 3, 4], [1, 2.5, 2.5, 4])[0, 1])
-    # By ratio 2 is as far as 1/2, and comes after it.
-    assert one.worst["row"] == 2
-    assert texts(one)[0] == "4"
+    assert one["rho"] == pytest.approx(np.corrcoef([1, 2, 3, 4], [1, 2.5, 2.5, 4])[0, 1])
+    assert texts[0] == "4"
 
 
 def test_without_a_number_of_runs_only_order_and_spread_are_judged() -> None:
     table = rows({"analytical": [0.01, 0.02, 0.08, 0.04]}, [10, 20, 40, 40], runs=0)
     (name,) = parts(made(table))
     assert name == "whole runs, their number unknown"
-    one = Judged("analytical", table)
-    assert texts(one)[1] == "–"
+    one, texts = figures(table)
+    assert texts[1] == "–"
     # One of four ratios is twice the others: the factor lies a quarter of the way to it.
     factor = 0.001 * 2**0.25
-    assert one.factor == pytest.approx(factor)
-    assert one.worst["row"] == 4
-    assert texts(one)[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
+    assert one["factor"] == pytest.approx(factor)
+    assert texts[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
 
 
 def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
@@ -99,27 +98,20 @@ def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
 
 
 def test_few_times_have_no_rank_correlation() -> None:
-    one = Judged("learnt", rows({"learnt": [1, 2, 3]}, [2, 4, 6]))
-    assert np.isnan(one.rho)
-    assert texts(one)[3] == "–"
+    one, texts = figures(rows({"learnt": [1, 2, 3]}, [2, 4, 6]))
+    assert np.isnan(one["rho"])
+    assert texts[3] == "–"
 
 
 def test_they_lead_the_section_on_predicted_times() -> None:
     found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
-    lead, table, how, worst = overall([found, study(kernel=KERNEL)])
+    lead, table, how = overall([found, study(kernel=KERNEL)])
     assert isinstance(lead, Text)
     assert lead.text.startswith("2 published times on 1 card judge the predictions")
     assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
     assert isinstance(table, Table)
     assert [row.cells[3].text for row in table.rows] == ["cost model + trees", "roofline"]
     assert isinstance(how, Text)
-    assert isinstance(worst, Bullets)
-    (item,) = worst.items
-    assert isinstance(item, tuple)
-    begin, rest = item
-    assert begin.startswith("Worst of tiny")
-    assert "0.500 × the published 2.00 ms" in rest
-    assert rest.endswith("limit; the copy rate of the paper's host is assumed.")
     section = predicted_times.overall([study(kernel=KERNEL)], [lead])
     assert section is not None
     assert section.blocks[0] is lead

@@ -64,7 +64,7 @@ def recommend(
 
         found, spec = measured_answer(*asked, evaluations=measure)
     if macros:
-        from launchwise.exporting.cpp import macros_text
+        from launchwise.exporting.languages import macros_text
 
         print(macros_text(found, spec), end="")
     else:

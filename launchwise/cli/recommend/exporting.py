@@ -11,8 +11,7 @@ from launchwise.base.storage import read_json, whole_file
 from launchwise.cli.options import settings_files
 from launchwise.cli.running import run_snakemake, snakemake_line
 from launchwise.cli.studies import read_experiment, study_named
-from launchwise.exporting.config_files import write_config_files
-from launchwise.exporting.files import FORMATS
+from launchwise.exporting.files import FORMATS, write_config_files
 from launchwise.exporting.triton import write_triton
 from launchwise.workloads.config_files import read_config_files
 

@@ -1,12 +1,14 @@
-"""Gains in pairs: over the usual choice, over parts of the candidates, over libraries."""
+"""Gains in pairs: over the usual choice, the baseline, parts of the candidates, and libraries."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.paired import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
@@ -15,188 +17,145 @@ from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.measuring.pairs.present_usual import ratio_of_rounds
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Fold, Section, Text
-from launchwise.report.fields import Field, by_key, field, grouped, percents, table_of
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
+from launchwise.report.fields import by_key, decimals, field, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
 from launchwise.tables.rows import row_numbers
 
-USUAL = "usual choice"
-"""Verdict where nothing was faster than the usual choice itself."""
+FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"
 
-TIES = (
-    f"A tie is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a wider one "
-    "that holds 1 leaves it undecided."
+NOTE = (
+    "Configurations ran in turn on one card, in random order; a library in the same rounds, at the "
+    "same precision, and its result is checked like all others. A gain is the median over rounds "
+    "of the other's time divided by that of the fastest (or of the usual choice); pairs under "
+    "different SM clocks, or while heat or a weak supply of power held the card back, are "
+    f"discarded. A tie is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a "
+    "wider one that holds 1 leaves it undecided. Sweep gain / paired gain: the gain from two rows "
+    "of the sweep, divided by the gain in pairs."
 )
 
-PAIRS_NOTE = (
-    "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
-    "the usual choice's time divided by their own; pairs under different SM clocks, or while heat "
-    f"or a weak supply of power held the card back, are discarded. {TIES} "
-    "Sweep gain / paired gain: the gain from two rows of the sweep, divided by the gain in pairs."
-)
+OVERVIEW = [
+    field("GPU", "gpu"),
+    field("gain of", "of"),
+    field("over", "over"),
+    field("problems", "compared", wording.count, "compared"),
+    *grouped(
+        "gain",
+        field("mean", "mean", wording.fixed, "geometric"),
+        field("least", "least", wording.fixed),
+        field("largest", "largest", wording.fixed),
+    ),
+    *(field(name, name, wording.count, "problems") for name in (FASTER, SLOWER, TIE, UNDECIDED)),
+    field("known", "known", percents(0), f"% to ±{100 * NARROW:g} %"),
+    field("discarded", "thrown", wording.percent, "% of pairs"),
+    field("failed", "failed", wording.count, "problems"),
+    *grouped(
+        "sweep gain / paired gain",
+        field("median", "median", wording.fixed),
+        field("largest", "overestimated", wording.fixed),
+    ),
+]
+
+EVERY = [
+    field("problem", "problem"),
+    field("gain of", "of", detail=itemgetter("configuration")),
+    field("over", "over", detail=itemgetter("other")),
+    field("gain", "gain", decimals(3)),
+    field("95 % interval", itemgetter("gain_low", "gain_high"), wording.interval),
+    field("verdict", "verdict"),
+    field("rounds", "rounds", wording.count, "kept"),
+    field("discarded", "thrown", wording.count, "pairs"),
+    field("remark", "remark"),
+]
+
+Record = Mapping[Any, Any]
 
 
 def gains_in_pairs(study: StudyData) -> Section | None:
-    """Gains in pairs, a row a GPU; None where nothing was compared in pairs."""
-    if not study.pairs:
+    """A row per GPU and comparison, and every problem in folds; None where nothing ran in pairs."""
+    overview: list[dict[str, Any]] = []
+    folds: list[Block] = []
+    for gpu in dict.fromkeys([*study.pairs, *study.peers]):
+        rows = [
+            *_over_choices(study, gpu),
+            *_over_designs(study, gpu),
+            *_over_libraries(study, gpu),
+        ]
+        overview += _overview(study, gpu, rows)
+        # The fastest over the baseline is the same configuration once more.
+        every = [row for row in rows if row["over"] != BASELINE]
+        table = table_of(f"Every gain in pairs on {gpu}", EVERY, every)
+        folds.append(Fold(f"{gpu}: every problem in pairs", [table]))
+    if not overview:
         return None
-    fields = [
-        field("GPU", "gpu"),
-        field("problems", "compared", wording.count, "compared"),
-        *grouped(
-            "geometric mean of gains",
-            field("fastest", "gain", wording.fixed, "× usual"),
-            field("fastest", "improvement", wording.fixed, "× baseline"),
-        ),
-        *grouped(
-            "relative to the usual choice",
-            field("faster", "faster", wording.count, "problems"),
-            field("tie", "tie", wording.count, "or the same"),
-            field("undecided", "undecided", wording.count, "problems"),
-            field("known", "known", percents(0), f"% to ±{100 * NARROW:g} %"),
-        ),
-        field("discarded", "thrown", wording.percent, "% of pairs"),
-        *grouped(
-            "sweep gain / paired gain",
-            field("median", "median", wording.fixed),
-            field("largest", "largest", wording.fixed),
-        ),
-    ]
-    rows = [{"gpu": gpu, **_of_pairs(study, pairs)} for gpu, pairs in study.pairs.items()]
-    found: list[Block] = [Text(PAIRS_NOTE, "note"), table_of("Gains in pairs", fields, rows)]
-    if missing := [gpu for gpu in study.gpus if gpu not in study.pairs]:
-        found.append(
-            Text(
-                f"Without pairs, so that gains rest on single rows of the sweep: "
-                f"{wording.listed(missing)}.",
-                "note",
-            )
-        )
-    found += [_every_pair(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
+    found = [Text(NOTE, "note"), table_of("Gains in pairs", OVERVIEW, overview), *folds]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)
 
 
-def _of_pairs(study: StudyData, pairs: pd.DataFrame) -> dict[str, Any]:
-    best = fastest_in_pairs(pairs, study.problem_columns)
-    said = Counter(verdict(row) for row in records(best))
-    ratio = _sweep_over_pairs(study, pairs)
-    tried = pairs["rounds"].sum()
+def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for (of, over), group in groupby(rows, itemgetter("of", "over")):
+        members = pd.DataFrame(list(group))
+        known = members[members["gain"].notna()]
+        said = Counter(known["verdict"])
+        tried = (members["rounds"] + members["thrown"]).sum()
+        ratio, is_known = pd.Series(dtype=float), pd.Series(dtype=float)
+        if over == USUAL:
+            ratio = _sweep_over_pairs(study, gpu)
+            is_known = gains_known(study.pairs[gpu], study.problem_columns)
+        yield {
+            **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},
+            "mean": geometric_mean(known["gain"].to_numpy()),
+            "least": known["gain"].min(),
+            "largest": known["gain"].max(),
+            **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
+            "known": is_known.mean(),
+            "thrown": members["thrown"].sum() / tried if tried else float("nan"),
+            "failed": len(members) - len(known),
+            "median": ratio.median(),
+            "overestimated": ratio.max(),
+        }
+
+
+def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, Any]:
+    """A comparison at a problem; ``ratio`` names the column of its gain."""
+    gain, low, high = (float(row[f"{ratio}{end}"]) for end in ("", "_low", "_high"))
     return {
-        "compared": len(best),
-        "gain": geometric_mean(best["gain"].to_numpy()),
-        "improvement": geometric_mean(best["improvement"].dropna().to_numpy()),
-        "faster": said[FASTER],
-        "tie": said[TIE] + said[USUAL],
-        "undecided": said[UNDECIDED] + said[SLOWER],
-        "known": gains_known(pairs, study.problem_columns).mean(),
-        "thrown": pairs["thrown"].sum() / tried if tried else float("nan"),
-        "median": ratio.median(),
-        "largest": ratio.max(),
+        "problem": wording.problem(row, study.problem_columns),
+        **{"gain": gain, "gain_low": low, "gain_high": high},
+        "verdict": MISSING if np.isnan(gain) else outcome(low, high),
+        "rounds": row["rounds"] - row["thrown"],
+        "thrown": row["thrown"],
+        **{"configuration": "", "other": "", "remark": "", **said},
     }
 
 
-def _of_ratios(rows: pd.DataFrame, ratio: str) -> dict[str, Any]:
-    """Figures of the ratios that are known: their number, mean, ends, and outcomes."""
-    known = rows[rows[ratio].notna()]
-    limits = zip(known[f"{ratio}_low"], known[f"{ratio}_high"], strict=True)
-    said = Counter(outcome(low, high) for low, high in limits)
-    return {
-        "compared": len(known),
-        "mean": geometric_mean(known[ratio].to_numpy()),
-        "least": known[ratio].min(),
-        "largest": known[ratio].max(),
-        **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
-    }
+def _over_choices(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
+    """The fastest of each problem over the usual choice, then over the baseline."""
+    if gpu not in study.pairs:
+        return
+    best = fastest_in_pairs(study.pairs[gpu], study.problem_columns)
+    rows = records(best.sort_values(study.problem_columns, kind="stable"))
+    for over, ratio in ((USUAL, "gain"), (BASELINE, "improvement")):
+        for row in rows:
+            name = wording.configuration(row, study.spec)
+            yield _row(study, row, ratio, of=FASTEST, over=over, configuration=name)
 
 
-def _interval(ratio: str) -> Field:
-    ends = itemgetter(f"{ratio}_low", f"{ratio}_high")
-    return field("95 % interval", ends, wording.interval)
-
-
-def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
+def _sweep_over_pairs(study: StudyData, gpu: str) -> pd.Series:
     """Gain of the sweep's fastest over the usual choice by its rows, divided by that in pairs."""
-    columns = study.problem_columns
+    pairs, columns = study.pairs[gpu], study.problem_columns
     usual = pairs.loc[with_role(pairs, "usual"), [*columns, "sweep_ms"]]
     best = pairs[with_role(pairs, "best") & ~with_role(pairs, "usual") & pairs["gain"].notna()]
     both = best.merge(usual, on=columns, suffixes=("", "_of_usual"))
     return (both["sweep_ms_of_usual"] / both["sweep_ms"] / both["gain"]).dropna()
 
 
-def _every_pair(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
-    fields = [
-        field("problem", lambda row: wording.problem(row, study.problem_columns)),
-        field("fastest in pairs", lambda row: wording.configuration(row, study.spec)),
-        field("gain", "gain", wording.fixed, "× usual"),
-        _interval("gain"),
-        field("verdict", verdict),
-        field("rounds", lambda row: row["rounds"] - row["thrown"], wording.count, "kept"),
-        field("discarded", "thrown", wording.count, "pairs"),
-    ]
-    best = fastest_in_pairs(pairs, study.problem_columns)
-    ordered = best.sort_values(study.problem_columns, kind="stable")
-    title = f"{gpu}: every problem in pairs"
-    return Fold(title, [table_of(f"Fastest in pairs on {gpu}", fields, ordered)])
-
-
-def verdict(row: dict[str, object]) -> str:
-    """Whether a configuration is faster than the usual choice, in words."""
-    if "usual" in str(row["roles"]).split("+"):
-        return USUAL
-    return outcome(float(str(row["gain_low"])), float(str(row["gain_high"])))
-
-
-Record = Mapping[Any, Any]
-
-PARTS_NOTE = (
-    "The fastest configuration of the whole sweep and the fastest of each part ran in turn on one "
-    f"card. Gain: the time of the part's fastest divided by that of the fastest of all. {TIES}"
-)
-
-
-def gains_over_parts(study: StudyData) -> Section | None:
-    """Gain of the whole over each design, a row a GPU and design; None where none was compared."""
-    compared = study.pairs if study.settings.designs else []
-    gains = {gpu: gains_over_designs(study, gpu) for gpu in compared}
-    gains = {gpu: rows for gpu, rows in gains.items() if len(rows)}
-    if not gains:
-        return None
-    fields = [
-        field("GPU", "gpu"),
-        field("chosen among", "design"),
-        field("problems", "compared", wording.count, "compared"),
-        *grouped(
-            "gain of the whole",
-            field("geometric mean", "mean", wording.fixed),
-            field("least", "least", wording.fixed),
-            field("largest", "largest", wording.fixed),
-        ),
-        field("faster", FASTER, wording.count, "problems"),
-        field("tie", TIE, wording.count, "or the same"),
-    ]
-    rows = [
-        {"gpu": gpu, "design": title, **_of_ratios(members, "gain")}
-        for gpu, found in gains.items()
-        for title, members in found.groupby("design", sort=False)
-    ]
-    blocks: list[Block] = [Text(PARTS_NOTE, "note"), table_of("Gain over parts", fields, rows)]
-    blocks += [_every_part(study, gpu, rows) for gpu, rows in gains.items()]
-    return Section(f"{study.name}-designs", "What choosing everything at once gains", blocks)
-
-
-def gains_over_designs(study: StudyData, gpu: str) -> pd.DataFrame:
-    """Gain of the fastest of all over the fastest of each design, in pairs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each problem and design that has a configuration there: the problem's parameters,
-        ``design`` (title), ``part`` and ``whole`` (names of the configurations), ``part_ms``,
-        ``whole_ms`` (medians over rounds), ``gain``, ``gain_low`` and ``gain_high`` (its 95 %
-        interval; NaN where no pair is left).
-    """
+def _over_designs(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
+    """The fastest of all over the fastest of each design that has a configuration there."""
+    if gpu not in study.pairs or not study.settings.designs:
+        return
     pairs, domain = study.pairs[gpu], Domain(study.spec, study.profiles)
     numbers = row_numbers(pairs, study.problem_columns, ordered=True)
     pairs = pairs.assign(problem=numbers, row=range(len(pairs)))
@@ -206,23 +165,16 @@ def gains_over_designs(study: StudyData, gpu: str) -> pd.DataFrame:
     # The sweep's time, which chose before the pairs were measured, decides: choosing by the pairs
     # themselves would flatter the design.
     ran = ran.sort_values("sweep_ms", kind="stable")
-    parts = {
-        design.title: _first_of_problems(
-            ran[domain.is_of(ran, design.candidates, design.constraints)]
-        )
-        for design in study.settings.designs.values()
-    }
-    found = [
-        {
-            **{name: whole[name] for name in study.problem_columns},
-            "design": title,
-            **_gain(chosen[problem], whole, members[problem], wording.namer(study.spec)),
-        }
-        for problem, whole in sorted(wholes.items())
-        for title, chosen in parts.items()
-        if problem in chosen
-    ]
-    return pd.DataFrame(found)
+    name = wording.namer(study.spec)
+    for design in study.settings.designs.values():
+        own = ran[domain.is_of(ran, design.candidates, design.constraints)]
+        parts = _first_of_problems(own)
+        for problem in sorted(wholes.keys() & parts):
+            part, whole = parts[problem], wholes[problem]
+            ratio = _ratio(part, whole, members[problem])
+            said = {"configuration": name(whole), "other": name(part)}
+            row = {**whole, **ratio, "rounds": whole["rounds"]}
+            yield _row(study, row, "gain", of=FASTEST, over=design.title, **said)
 
 
 def _first_of_problems(rows: pd.DataFrame) -> dict[int, dict[str, Any]]:
@@ -230,97 +182,24 @@ def _first_of_problems(rows: pd.DataFrame) -> dict[int, dict[str, Any]]:
     return by_key(rows.drop_duplicates("problem"), "problem")
 
 
-def _gain(
-    part: Record, whole: Record, members: pd.DataFrame, name: Callable[[Record], str]
-) -> dict[str, Any]:
+def _ratio(part: Record, whole: Record, members: pd.DataFrame) -> dict[str, float]:
     ratio = Ratio(1.0, 1.0, 1.0, whole["rounds"], 0)
     if part["row"] != whole["row"]:
         ratio = ratio_of_rounds(part, whole, members, Confirmation().clock_tolerance)
-    return {
-        "part": name(part),
-        "whole": name(whole),
-        "part_ms": part["time_ms"],
-        "whole_ms": whole["time_ms"],
-        "gain": ratio.value,
-        "gain_low": ratio.low,
-        "gain_high": ratio.high,
-    }
+    ends = {"gain": ratio.value, "gain_low": ratio.low, "gain_high": ratio.high}
+    return {**ends, "thrown": ratio.thrown}
 
 
-def _every_part(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
-    fields = [
-        field("problem", lambda row: wording.problem(row, study.problem_columns)),
-        field("chosen among", "design"),
-        field("fastest of these", "part"),
-        field("fastest of all", "whole"),
-        field("gain", "gain", wording.fixed),
-        _interval("gain"),
-    ]
-    made = table_of(f"Gain over parts of every problem on {gpu}", fields, rows)
-    return Fold(f"Every problem on {gpu}", [made])
-
-
-LIBRARIES_NOTE = (
-    "The library solves the same problems in the same rounds, at the same precision, and its "
-    "result is checked like all others. Speed-up: the library's time divided by that of the "
-    f"fastest configuration of the sweep, or of the usual choice. {TIES}"
-)
-
-
-def gains_over_libraries(study: StudyData) -> Section | None:
-    """Speed-ups over libraries, a row a GPU and library; None where none was compared."""
-    compared = {gpu: rows for gpu, rows in study.peers.items() if len(rows)}
-    if not compared:
-        return None
-    fields = [
-        field("GPU", "gpu"),
-        field("library", "library"),
-        field("problems", "compared", wording.count, "compared"),
-        *grouped(
-            "speed-up",
-            field("fastest", "mean", wording.fixed, "geometric mean"),
-            field("least", "least", wording.fixed),
-            field("usual choice", "usual", wording.fixed, "geometric mean"),
-        ),
-        field("library faster", SLOWER, wording.count, "problems"),
-        field("tie", TIE, wording.count, "problems"),
-        field("undecided", UNDECIDED, wording.count, "problems"),
-        field("failed", "failed", wording.count, "problems"),
-    ]
-    rows = [
-        {"gpu": gpu, **_of_library(name, members)}
-        for gpu, found in compared.items()
-        for name, members in found.groupby("peer", sort=False)
-    ]
-    found: list[Block] = [
-        Text(LIBRARIES_NOTE, "note"),
-        table_of("Comparison with libraries", fields, rows),
-    ]
-    found += [_every_peer(study, gpu, rows) for gpu, rows in compared.items()]
-    return Section(f"{study.name}-peers", "Comparison with libraries", found)
-
-
-def _of_library(name: object, rows: pd.DataFrame) -> dict[str, Any]:
-    known = rows[rows["speedup"].notna()]
-    version = next((each for each in rows["version"] if each), "")
-    return {
-        **_of_ratios(rows, "speedup"),
-        "library": f"{name} ({version})" if version else str(name),
-        "usual": geometric_mean(known["usual_speedup"].dropna().to_numpy()),
-        "failed": int((rows["status"] != "ok").sum()),
-    }
-
-
-def _every_peer(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
-    fields = [
-        field("problem", lambda row: wording.problem(row, study.problem_columns)),
-        field("library", "peer"),
-        field("time", "time_ms", wording.fixed, "ms"),
-        field("speed-up", "speedup", wording.fixed, "of the fastest"),
-        _interval("speedup"),
-        field("speed-up", "usual_speedup", wording.fixed, "of the usual choice"),
-        field("remark", "reason"),
-    ]
-    ordered = rows.sort_values([*study.problem_columns, "peer"], kind="stable")
-    listed = table_of(f"Libraries on {gpu}", fields, ordered)
-    return Fold(f"{gpu}: every problem, compared with libraries", [listed])
+def _over_libraries(study: StudyData, gpu: str) -> Iterator[dict[str, Any]]:
+    """The fastest, and the usual choice, over each library."""
+    if gpu not in study.peers:
+        return
+    rows = study.peers[gpu].sort_values(study.problem_columns, kind="stable")
+    for (peer, own), (of, ratio) in product(
+        rows.groupby("peer"), ((FASTEST, "speedup"), (USUAL, "usual_speedup"))
+    ):
+        version = next((each for each in own["version"] if each), "")
+        for row in records(own):
+            time = f"{wording.fixed(row['time_ms'])} ms"
+            said = {"other": time, "remark": row["reason"]}
+            yield _row(study, row, ratio, of=of, over=f"{peer} ({version})", **said)

@@ -8,26 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import figures, scores, theme, wording
-from launchwise.report.answer import roofline
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
+from launchwise.report import scores, theme, wording
+from launchwise.report.answer import hardware
+from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
 from launchwise.report.fields import (
-    beside,
-    by_key,
     decimals,
     field,
     grouped,
     significant,
     table_of,
-)
-from launchwise.report.figures import (
-    copies_matter,
-    has_sizes,
-    kinds_of,
-    own_scales,
-    row_of,
-    size_layout,
-    slug,
 )
 from launchwise.report.numbers import (
     by_problem,
@@ -36,6 +25,14 @@ from launchwise.report.numbers import (
     winners,
 )
 from launchwise.report.study import StudyData
+from launchwise.report.theme import (
+    has_sizes,
+    kinds_of,
+    own_scales,
+    row_of,
+    size_layout,
+    slug,
+)
 from launchwise.tables.rows import is_baseline
 
 
@@ -43,18 +40,12 @@ def tiles(study: StudyData) -> Section:
     """Fastest configuration against size, and the loss of simpler choices."""
     best = winners(study)
     found: list[Block] = []
-    for gpu in study.gpus:
+    for gpu in study.whole:
         drawn = [
             best_against_size(study, best, gpu),
             choices_against_size(study, _choices(study, gpu), gpu),
         ]
-        parts: list[Block] = [figure for figure in drawn if figure is not None]
-        listed = _winners_table(study, best, gpu)
-        if gpu in study.whole:
-            title = f"{gpu}: the fastest configuration of every problem"
-            found += [*parts, Fold(title, [listed])]
-        else:
-            found.append(Fold(f"{gpu}: figures and table", [*parts, listed]))
+        found += [figure for figure in drawn if figure is not None]
     return Section(f"{study.name}-tiles", "Best configuration against size", found)
 
 
@@ -74,18 +65,6 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     return [(title, rows) for title, rows in found if len(rows)]
 
 
-def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
-    own = best[best["gpu"] == gpu]
-    parts = [
-        ([field(kind or "configuration", "configuration")], by_key(rows, study.size))
-        for kind, rows in figures.kinds_of(study, own)
-    ]
-    sizes = sorted({size for _, rows in parts for size in rows})
-    unit = study.spec.problem[study.size].unit
-    heading = field(study.size, lambda size: size, unit=unit, number=True)
-    return beside(f"Fastest configuration measured on {gpu}", heading, sizes, *parts)
-
-
 LIMITS = (
     "The copy limit is the time to move the least bytes of the problem (every array once) at "
     "{copies}. Problems that fit the L2 cache can pass 100 %. FLOP are those "
@@ -103,14 +82,9 @@ def compared(study: StudyData) -> Section:
     """The GPUs beside each other."""
     best = winners(study)
     item = study.spec.work.item
-    found: list[Block] = [_slices(study)] if len(study.whole) < len(study.gpus) else []
-    sized = figures.has_sizes(study, best)
-    if sized:
-        found.append(throughput(study, best, share=False, name="rate"))
-    shares = figures.copies_matter(best)
-    if shares and sized:
-        found.append(throughput(study, best, share=True, name="share"))
-    if (drawn := roofline.figure(study)) is not None:
+    found: list[Block] = [rates(study, best)] if theme.has_sizes(study, best) else []
+    shares = theme.copies_matter(best)
+    if (drawn := hardware.roofline(study)) is not None:
         found.append(drawn)
     fields = [
         field("problem", lambda row: wording.problem(row, study.problem_columns)),
@@ -136,56 +110,33 @@ def compared(study: StudyData) -> Section:
     return Section(f"{study.name}-gpus", "The GPUs compared", found)
 
 
-def _slices(study: StudyData) -> Text:
-    slices = [gpu for gpu in study.gpus if gpu not in study.whole]
-    first = study.profiles[slices[0]]
-    return Text(
-        f"{wording.listed(slices)}: slices of a card with the number of SMs that their names end "
-        f"with, such as {first.sms} of {first.whole_card_sms} SMs for {slices[0]}; memory and "
-        "caches are those of the card.",
-        "note",
-    )
-
-
-def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
-    """Best rate, or share of the copy bandwidth, of every GPU against size."""
+def rates(study: StudyData, best: pd.DataFrame) -> Figure:
+    """Best rate of every GPU against size."""
     item = study.spec.work.item
-    title = "% of copy bandwidth" if share else f"1e9 {item} / s"
-    top = 100 * best["limit_share"].max() if share else best["rate"].max()
     panels = []
     for kind, rows in kinds_of(study, best):
-        if share and not copies_matter(rows):
-            continue
         traces = []
         for place, gpu in enumerate(study.gpus):
             own = rows[rows["gpu"] == gpu].sort_values(study.size)
-            if own.empty:
-                continue
-            values = 100 * own["limit_share"] if share else own["rate"]
-            hover = own["configuration"].tolist()
-            template = (
-                f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
-            )
-            trace = theme.line(
-                own[study.size], values, name=gpu, place=place, hover=hover, template=template
-            )
-            traces.append({**trace, "meta": row_of(study, own, gpu)})
+            if len(own):
+                template = f"{study.size}=%{{x}}: %{{y:.4~g}} · 1e9/s<br>%{{text}}"
+                more: dict[str, Any] = {
+                    "hover": own["configuration"].tolist(),
+                    "template": template,
+                }
+                trace = theme.line(own[study.size], own["rate"], name=gpu, place=place, **more)
+                traces.append({**trace, "meta": row_of(study, own, gpu)})
         # Rates of kinds of problems differ by far: on one scale most of them would be flat.
-        end = top if share else rows["rate"].max()
-        y = theme.axis(title, range=[0, float(f"{1.06 * end:.4g}")])
+        end = float(f"{1.06 * rows['rate'].max():.4g}")
+        y = theme.axis(f"1e9 {item} / s", range=[0, end])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
-    what = "the share of its copy bandwidth" if share else "the rate"
     return Figure(
-        id=f"{study.name}-{name}",
+        id=f"{study.name}-rate",
         caption=(
-            f"Bandwidth of the best configuration in % of {wording.copies(study.profiles)}. Near "
-            "100 %, memory is the limit; far below, something else. Kinds of problems below 10 % "
-            "are left out."
-            if share
-            else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
+            f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
             f"{own_scales(panels)}"
         ),
-        alt=f"Lines: {what} of the best configuration against {study.size}, one line per GPU.",
+        alt=f"Lines: the rate of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
         keys=theme.keys(study.gpus),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -11,38 +12,48 @@ import pandas as pd
 from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import blind_tests, figures, scores, wording
-from launchwise.report.blocks import Block, Bullets, Cell, Lookup, Section, Table, Text
-from launchwise.report.fields import by_gpu, decimals, field, percents, significant
+from launchwise.report import scores, theme, wording
+from launchwise.report.blocks import (
+    MISSING,
+    Block,
+    Bullets,
+    Cell,
+    Lookup,
+    Section,
+    Table,
+    Text,
+)
+from launchwise.report.fields import (
+    by_gpu,
+    decimals,
+    field,
+    grouped,
+    percents,
+    significant,
+    table_of,
+)
 from launchwise.report.numbers import (
     by_problem,
-    fractions,
     records,
     shown_problem,
     single_best,
     winners,
 )
+from launchwise.report.scores import of_mean
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import is_baseline
 from launchwise.workloads.space import baseline
 
 INTERVAL_SEED = 0
 
 
 def answer(study: StudyData) -> Section:
-    """The question of a study, one sentence per GPU as the answer, and the lookup."""
+    """The question of a study, what its answers reach on each whole card, and the lookup."""
     best = winners(study)
-    items = [
-        _fastest(study, best),
-        *(_sentence(study, best, gpu) for gpu in study.gpus),
-        *(
-            (f"{gpu}:", f"{blind_tests.sentence(study, gpu)}.")
-            for gpu in blind_tests.only_tested([study])
-        ),
-    ]
+    fastest = _fastest(study, best)
     found: list[Block] = [
         Text(study.settings.question, "question"),
-        Bullets([item for item in items if item is not None]),
+        *([] if fastest is None else [Bullets([fastest])]),
+        _reached(study, best),
         Text("Look up one problem: the fastest configuration that was measured.", "label"),
         _lookup(study, best),
     ]
@@ -103,71 +114,98 @@ def _ratio_interval(
     return means.interval(gpu)
 
 
-def _asked(study: StudyData) -> str:
-    """Test condition of the first split in words: held-out sizes or GPU."""
+REACHED = [
+    field("GPU", "gpu"),
+    field("answered by", "who", detail=itemgetter("where")),
+    field("mean", "fraction", wording.fixed, "of the best", detail=of_mean),
+    field("speed-up", "gain", decimals(2), "× usual"),
+    field("problems", "problems", wording.count, "count"),
+    *grouped(
+        "best simple rule",
+        field("name", "rule"),
+        field("mean", "rule_fraction", wording.fixed, "of the best"),
+        field("speed-up", "rule_gain", decimals(2), "× usual"),
+    ),
+    *grouped(
+        "blind test",
+        field("problems", "tested", wording.count, "count", detail=itemgetter("new")),
+        field("mean", "blind", wording.fixed, "of the best", detail=itemgetter("blind_interval")),
+    ),
+]
+"""What answers reach; an interval (95 %) stands below its mean."""
+
+UNKNOWN: dict[str, Any] = {
+    **{str(one.value): None for one in REACHED if one.column.number},
+    **{"fraction_interval": None, "where": "", "rule": MISSING, "blind_interval": "", "new": ""},
+}
+
+
+def _reached(study: StudyData, best: pd.DataFrame) -> Table:
+    """A row per whole card, and per GPU that only a blind test measured."""
     transfer = scores.first_split_is_transfer(study)
-    return "trained without this GPU" if transfer else "on held-out sizes"
+    asked = "trained without the GPU" if transfer else "on held-out sizes"
+    gpus = [*study.whole, *scores.only_tested([study])]
+    rows = [
+        {**UNKNOWN, **_of_split(study, best, gpu), **_of_blind_test(study, gpu)} for gpu in gpus
+    ]
+    return table_of(f"What answers reach, {asked}", REACHED, rows)
 
 
-def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
+def _of_split(study: StudyData, best: pd.DataFrame, gpu: str) -> dict[str, Any]:
     split = scores.first_split(study)
     name = scores.leader(study, split, gpu)
-    if name is not None:
-        got = scores.score_of(study, split, gpu, name)
-        who = "the answering model" if name == scores.answering(study) else study.title(name)
-        text = (
-            f"{who}, {_asked(study)}, reaches {_reached(got)} over "
-            f"{wording.plural(got['problems'], 'problem')}"
-        )
-        if (rule := scores.best_rule(study, split, gpu)) is not None:
-            text += f"; the best simple rule, {study.title(rule['model'])}, {_reached(rule)}"
-    else:
-        one = single_best(study, ["gpu"])
-        one = one[one["gpu"] == gpu]
-        if one.empty:
-            return f"{gpu}:", "nothing was measured."
-        row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
-        itself = ", the baseline itself," if _is_baseline(row, study) else ""
-        text = (
-            f"{wording.configuration(row, study.spec)}{itself} at every problem reaches "
-            f"{wording.percent(row['fraction'], 0)} % of the best speed"
-        )
-        if int(row["problems"]) < problems:
-            text += f" (possible for {int(row['problems'])} of {problems} problems)"
-    if (tested := blind_tests.sentence(study, gpu)) is not None:
-        text += f"; {tested}"
-    return f"{gpu}:", text + "."
+    if name is None:
+        return _of_one_choice(study, int((best["gpu"] == gpu).sum()), gpu)
+    answering = name == scores.answering(study)
+    found = {"gpu": gpu, "who": "the answering model" if answering else study.title(name)}
+    if (rule := scores.best_rule(study, split, gpu)) is not None:
+        found |= {"rule": study.title(rule["model"])}
+        found |= {f"rule_{each}": rule[each] for each in ("fraction", "gain")}
+    return {**scores.score_of(study, split, gpu, name), **found}
 
 
-def _reached(got: Mapping[str, Any]) -> str:
-    limits = got["fraction_interval"]
-    between = "" if limits is None else f" ({wording.interval(tuple(limits))})"
-    return (
-        f"{wording.fixed(got['fraction'])} of the best speed{between} and "
-        f"{wording.fixed(got['gain'], 2)} times that of the usual choice"
-    )
+def _of_one_choice(study: StudyData, problems: int, gpu: str) -> dict[str, Any]:
+    """Where no model was evaluated, the best fixed configuration stands for the answers."""
+    for row in records(single_best(study, ["gpu"])):
+        if row["gpu"] == gpu:
+            whole = row["problems"] == problems
+            where = "" if whole else f"possible for {row['problems']} of {problems} problems"
+            who = f"{wording.configuration(row, study.spec)} at every problem"
+            return {**row, "who": who, "where": where, "gain": None}
+    return {"gpu": gpu, "who": MISSING}
+
+
+def _of_blind_test(study: StudyData, gpu: str) -> dict[str, Any]:
+    if (got := study.blind.get(gpu)) is None:
+        return {}
+    new = "no row of this GPU then" if got["new_gpu"] else ""
+    tested = {"tested": got["problems"], "blind": got["fraction_geometric_mean"]}
+    return {**tested, "new": new, "blind_interval": of_mean(got)}
 
 
 def _short_table(study: StudyData) -> Table:
-    """A row per kind of problem and a column per GPU."""
-    best = single_best(study, ["gpu", *study.kinds])
-    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
-    kinds = []
-    for kind, rows in figures.kinds_of(study, best):
-        kinds.append(kind)
-        for record in records(rows):
+    """A row per kind of problem, and one for all problems; a column per whole card."""
+    groups = list(theme.kinds_of(study, single_best(study, ["gpu", *study.kinds])))
+    if len(groups) > 1:
+        groups.append(("all problems", single_best(study, ["gpu"])))
+    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.whole}
+    for kind, rows in groups:
+        for record in records(rows[rows["gpu"].isin(study.whole)]):
             known[record["gpu"]][kind] = record
 
     def choice(own: Mapping[str, Mapping[str, Any]], kind: str) -> Cell:
         return _choice(study, own[kind]) if kind in own else Cell("not measured")
 
-    fields = [field(kind or "all", partial(choice, kind=kind)) for kind in kinds]
+    fields = [field(kind or "all", partial(choice, kind=kind)) for kind, _ in groups]
     caption = f"One fixed configuration for every {study.size}"
     return by_gpu(caption, "problems", fields, known, number=False)
 
 
 def _choice(study: StudyData, record: Mapping[str, Any]) -> Cell:
-    share = f"{wording.percent(record['fraction'], 0)} % of best"
+    mean, worst = (wording.percent(record[name], 0) for name in ("fraction", "worst"))
+    share = (
+        f"{mean} % of best over {wording.plural(record['problems'], 'problem')}, {worst} at worst"
+    )
     single = "" if record["gpu"] in study.pairs else " (single rows)"
     beside = f"{wording.fixed(record['gain'], 2)} × baseline{single}"
     if _is_baseline(record, study):
@@ -179,40 +217,14 @@ def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
     return all(record[name] == value for name, value in baseline(study.spec).items())
 
 
-CLOCKS_APART = 0.02
-"""Relative difference of SM clocks from which a gain of single rows holds clock as well."""
-
-
 def _single_rows(study: StudyData) -> list[Block]:
-    """GPUs whose gains rest on single rows, and how often the clocks differ."""
-    said = []
-    for gpu in study.gpus:
-        if gpu in study.pairs:
-            continue
-        apart, problems = clocks_apart(study, gpu)
-        clocks = (
-            "clocks unknown"
-            if not problems
-            else f"clocks more than {wording.percent(CLOCKS_APART, 0)} % apart at {apart} of "
-            f"{wording.plural(problems, 'problem')}"
-        )
-        said.append(f"{gpu} ({clocks})")
+    """GPUs whose gains rest on single rows."""
+    said = [gpu for gpu in study.whole if gpu not in study.pairs]
     text = (
-        "Gains of these GPUs compare single rows of a sweep, not pairs: "
-        f"{wording.listed(said)}. A difference of clocks is part of such a gain."
+        f"Gains of {wording.listed(said)} compare single rows of a sweep, not pairs: a difference "
+        "of clocks is part of such a gain."
     )
     return [Text(text, "note")] if said else []
-
-
-def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
-    """Problems whose fastest row and baseline ran under other SM clocks, and problems known."""
-    columns = study.problem_columns
-    own = (study.measured["gpu"] == gpu) & (study.measured["sm_clock_mhz"] > 0)
-    fast = study.measured[own & (fractions(study)["fraction"] == 1)].drop_duplicates(columns)
-    start = study.measured[own & is_baseline(study.measured, study.spec)]
-    both = fast[[*columns, "sm_clock_mhz"]].merge(start[[*columns, "sm_clock_mhz"]], on=columns)
-    ratio = both["sm_clock_mhz_x"] / both["sm_clock_mhz_y"]
-    return int((abs(ratio - 1) > CLOCKS_APART).sum()), len(both)
 
 
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
@@ -225,7 +237,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         field("time", "best_ms", significant(4), "ms"),
         field("fastest configuration", "configuration"),
         field("rate", "rate", significant(4), f"1e9 {item}/s"),
-        *(shares if figures.copies_matter(best) else []),
+        *(shares if theme.copies_matter(best) else []),
     ]
     answers: dict[str, list[list[str]]] = {}
     for record in records(by_problem(study, best)):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.base.literals import html_text
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Drawing, Fold, Section, Table, Text
+from launchwise.report import wording
+from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
-from launchwise.report.figures import slug
-from launchwise.report.numbers import fractions, fractions_on, records
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.numbers import fractions_on
+from launchwise.report.study import StudyData
+from launchwise.report.theme import slug
 from launchwise.tables.rows import row_numbers
+from launchwise.workloads.spec import Spec
 
 LOSSES = ("problems", "loss_percent", "worst_loss_percent")
 """Names of what :func:`fixed_loss` returns."""
@@ -33,49 +32,50 @@ def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
     return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
-@remembered
-def fixed_values(study: StudyData) -> pd.DataFrame:
-    """Cost of one tunable value at every problem.
+def losses(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
+    """Cost of one tunable value at every problem of a GPU.
 
     Of what only some variants have, only their rows count, and the loss is against the best of
     these: a slow variant is no fault of its tunables.
 
+    Parameters
+    ----------
+    rows
+        Problem and configuration columns, and ``fraction``, the best time of the problem over the
+        row's.
+
     Returns
     -------
-    DataFrame
-        ``value``, ``problems``, ``loss_percent``, ``worst_loss_percent`` (:func:`fixed_loss`),
-        ``gpu``, ``tunable`` (``variant`` is one, too). Tunables that were measured with one value
-        only are left out.
+    list of dict
+        ``tunable`` (``variant`` is one, too), ``value``, and :data:`LOSSES` (:func:`fixed_loss`).
+        Tunables that were measured with one value only are left out.
     """
     found = []
-    for gpu in fractions(study)["gpu"].unique():
-        rows = fractions_on(study, gpu)
-        problems = row_numbers(rows, study.problem_columns, ordered=True)
-        reached, variants = rows["fraction"].to_numpy(), rows["variant"]
-        for name in study.spec.tunable_columns:
-            using = [
-                variant
-                for variant, declared in study.spec.variants.items()
-                if name == "variant" or name in declared.tunables
-            ]
-            own = variants.isin(using).to_numpy()
-            places, values = pd.factorize(rows[name][own], sort=True)
-            if len(values) < 2:
-                continue
-            best = np.full((len(values), problems.max() + 1), np.nan)
-            np.fmax.at(best, (places, problems[own]), reached[own])
-            best /= np.fmax.reduce(best, axis=0)
-            found += [
-                (value, *fixed_loss(of_value[~np.isnan(of_value)]), gpu, name)
-                for value, of_value in zip(values.tolist(), best, strict=True)
-            ]
-    return pd.DataFrame(found, columns=["value", *LOSSES, "gpu", "tunable"])
+    problems = row_numbers(rows, spec.problem_columns, ordered=True)
+    reached, variants = rows["fraction"].to_numpy(), rows["variant"]
+    for name in spec.tunable_columns:
+        using = [
+            variant
+            for variant, declared in spec.variants.items()
+            if name == "variant" or name in declared.tunables
+        ]
+        own = variants.isin(using).to_numpy()
+        places, values = pd.factorize(rows[name][own], sort=True)
+        if len(values) < 2:
+            continue
+        best = np.full((len(values), problems.max() + 1), np.nan)
+        np.fmax.at(best, (places, problems[own]), reached[own])
+        best /= np.fmax.reduce(best, axis=0)
+        for value, of_value in zip(values.tolist(), best, strict=True):
+            costs = fixed_loss(of_value[~np.isnan(of_value)])
+            found.append({"tunable": name, "value": value, **dict(zip(LOSSES, costs, strict=True))})
+    return found
 
 
 def tunables(study: StudyData) -> Section | None:
     """The section; None where no tunable has two values."""
-    found = fixed_values(study)
-    if found.empty:
+    found = {gpu: losses(fractions_on(study, gpu), study.spec) for gpu in study.whole}
+    if not any(found.values()):
         return None
     blocks: list[Block] = [
         Text(
@@ -85,36 +85,25 @@ def tunables(study: StudyData) -> Section | None:
             "these variants; the line of the variant compares the variants."
         )
     ]
-    for gpu in study.gpus:
-        own = found[found["gpu"] == gpu]
-        if own.empty:
-            continue
-        parts = list(_of_gpu(study, own, gpu))
-        blocks += parts if gpu in study.whole else [Fold(f"{gpu}: tunables", parts)]
+    for gpu, own in found.items():
+        blocks += _of_gpu(study, own, gpu) if own else []
     return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
-def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
+def _of_gpu(study: StudyData, found: list[dict[str, Any]], gpu: str) -> Iterator[Block]:
     of_tunables: dict[str, list[dict[str, Any]]] = {}
-    for record in records(found):
+    for record in found:
         of_tunables.setdefault(record["tunable"], []).append(record)
     best = {tunable: _best(values) for tunable, values in of_tunables.items()}
-    bars = [
-        Sensitivity(
-            tunable,
-            one["value"],
-            one["problems"],
-            1 + one["loss_percent"] / 100,
-            1 + one["worst_loss_percent"] / 100,
-        )
-        for tunable, one in best.items()
-    ]
     # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
     if any(record["problems"] > 1 for record in best.values()):
-        yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, bars)
+        yield drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, list(best.values()))
     yield Fold(
         f"{gpu}: values of every tunable",
-        [_best_and_worst(of_tunables, best, gpu), _every_value(found, gpu)],
+        [
+            _best_and_worst(of_tunables, best, gpu),
+            every_value(f"Values of tunables on {gpu}", found),
+        ],
     )
 
 
@@ -153,16 +142,10 @@ def _best_and_worst(
     )
 
 
-def _every_value(found: pd.DataFrame, gpu: str) -> Table:
-    return table_of(
-        f"Values of tunables on {gpu}", [field("tunable", "tunable"), *VALUE, WORST], found
-    )
+def every_value(caption: str, found: list[dict[str, Any]]) -> Table:
+    """Every value of every tunable, with its cost."""
+    return table_of(caption, [field("tunable", "tunable"), *VALUE, WORST], found)
 
-
-WIDTH, LABEL, ROW, TOP = 1000, 220, 24, 10
-
-WORDS = 250
-"""Room for what stands behind a bar."""
 
 TICKS = (1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -170,54 +153,25 @@ LEAST_END = 1.05
 """Right end of the axis where no tunable costs more."""
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """Cost of one tunable's best single value at every problem."""
+def drawing(name: str, gpu: str, found: Sequence[Mapping[str, Any]]) -> Drawing:
+    """A bar per tunable, the most sensitive on top; at least one.
 
-    tunable: str
-    value: Any
-    problems: int
-    mean: float  # time / least time, geometric mean over problems
-    worst: float
-
-
-def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
-    """Bars on a logarithmic axis, the most sensitive tunable on top; at least one."""
-    ordered = sorted(found, key=lambda one: (-one.mean, -one.worst, one.tunable))
-    end = max(LEAST_END, 1.02 * max(one.worst for one in ordered))
-    plot = WIDTH - LABEL - WORDS
-
-    def x(ratio: float) -> float:
-        return round(LABEL + plot * math.log(ratio) / math.log(end), 1)
-
-    bottom = TOP + ROW * len(ordered)
-    parts = theme.bars(WIDTH, TOP, bottom, (tick for tick in TICKS if tick <= end), x)
-    for place, one in enumerate(ordered):
-        parts += _row(one, TOP + ROW * (place + 0.5), x(1), x(one.mean), x(one.worst))
-    parts.append("</svg>")
-    said = "; ".join(
-        f"{one.tunable} = {one.value}: {_percent(one.mean)} % in the mean, "
-        f"{_percent(one.worst)} % at most"
-        for one in ordered
-    )
+    ``found`` are records of :func:`losses`, one per tunable.
+    """
+    order = itemgetter(*LOSSES[1:])
+    ordered = sorted(found, key=lambda one: (*(-loss for loss in order(one)), one["tunable"]))
+    bars, said = [], []
+    for one in ordered:
+        mean, worst = (wording.fixed(loss, 1) for loss in order(one))
+        end, line = (1 + loss / 100 for loss in order(one))
+        words = f"{one['value']}: {mean} %, at most {worst} %"
+        bars.append(Bar(one["tunable"], words, end, line=line))
+        said.append(f"{one['tunable']} = {one['value']}: {mean} % in the mean, {worst} % at most")
     caption = (
         f"{gpu}: time with one value of a tunable at every problem, all others chosen freely, "
         "divided by the best time of the variants that have it. Bar: geometric mean for the best "
         "single value; line: the problem that loses most."
     )
-    return Drawing(name, caption, f"Sensitivity of tunables on {gpu}. {said}.", "".join(parts))
-
-
-def _row(one: Sensitivity, y: float, zero: float, mean: float, worst: float) -> list[str]:
-    words = f"{one.value}: {_percent(one.mean)} %, at most {_percent(one.worst)} %"
-    return [
-        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{html_text(one.tunable)}</text>',
-        f'<path d="M{zero} {y}H{worst}M{worst} {y - 5}V{y + 5}" fill="none" class="tick"/>',
-        f'<rect x="{zero}" y="{y - 7}" width="{max(1.0, round(mean - zero, 1))}" height="14" '
-        f'fill="{theme.SKY}" stroke="{theme.BLUE}"/>',
-        f'<text x="{worst + 10}" y="{y + 4}" class="soft">{html_text(words)}</text>',
-    ]
-
-
-def _percent(ratio: float) -> str:
-    return wording.fixed(100 * (ratio - 1), 1)
+    alt = f"Sensitivity of tunables on {gpu}. {'; '.join(said)}."
+    ends = 1.0, max(LEAST_END, 1.02 * max(bar.line for bar in bars))
+    return Drawing(name, caption, alt, bars, TICKS, ends, label=220, row=24)

@@ -116,7 +116,7 @@ def data(study: StudyData) -> dict[str, Any]:
             }
             for items in configurations
         ],
-        "usual": usual_reasons(study),
+        "usual": study.usual_reasons,
         "words": {"order": UNORDERED, "link": UNKNOWN_LINK},
         "heldOut": held_out(study),
         "limits": limits(study),
@@ -279,12 +279,6 @@ def held_out(study: StudyData) -> str:
 def neutral(configuration: Values, study: StudyData) -> dict[str, Value]:
     """A configuration with every tunable: those that its variant lacks at their neutral value."""
     return study.spec.neutral | dict(configuration)
-
-
-def usual_reasons(study: StudyData) -> str:
-    """Why the usual choice is usual; empty where the study has none but the baseline."""
-    rules = study.settings.usual or study.spec.usual
-    return "; ".join(dict.fromkeys(rule.reason for rule in rules))
 
 
 def _rounded(value: float | None) -> float | None:

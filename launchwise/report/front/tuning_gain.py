@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from launchwise.base.literals import html_text
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.merit import geometric_mean
-from launchwise.report import scores, theme, wording
-from launchwise.report.blocks import Block, Drawing, Fold, Section, Table, Text
+from launchwise.report import scores, wording
+from launchwise.report.blocks import Bar, Block, Drawing, Fold, Section, Table, Text
 from launchwise.report.fields import decimals, field, table_of
 from launchwise.report.study import StudyData
 from launchwise.tables.times import PAIRS
@@ -156,34 +155,24 @@ def _interval(limits: Interval) -> str:
     return "" if limits is None else wording.interval(limits)
 
 
-WIDTH, LABEL, ROW, TOP = 1130, 430, 30, 12
-
-WORDS = 230
-"""Room for what stands behind a bar."""
-
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def _drawing(found: Sequence[TuningGain]) -> Drawing:
-    """One bar per study from the usual choice to the best, on one logarithmic axis."""
-    speeds = [
-        speed
+    """A bar per study, from the usual choice to the best."""
+    bars = [
+        Bar(
+            each.title,
+            f"{wording.fixed(each.best, 2)}×, {each.verdict}",
+            each.best,
+            dot=each.recommended,
+            tick=each.fixed,
+            pale=each.paired < each.problems,
+        )
         for each in found
-        for speed in (each.best, each.recommended, each.fixed, 1.0)
-        if math.isfinite(speed) and speed > 0
     ]
-    low, high = math.log10(min(speeds)) - 0.04, math.log10(max(speeds)) + 0.02
-    plot = WIDTH - LABEL - WORDS
-
-    def x(speed: float) -> float:
-        return round(LABEL + plot * (math.log10(speed) - low) / (high - low), 1)
-
-    bottom = TOP + ROW * len(found)
-    ticks = (tick for tick in TICKS if low <= math.log10(tick) <= high)
-    parts = theme.bars(WIDTH, TOP, bottom, ticks, x)
-    for place, each in enumerate(found):
-        parts += _row(each, TOP + ROW * place + ROW / 2, x)
-    parts.append("</svg>")
+    speeds = [1.0, *(speed for bar in bars for speed in (bar.end, bar.dot, bar.tick))]
+    speeds = [speed for speed in speeds if math.isfinite(speed) and speed > 0]
     said = "; ".join(
         f"{each.title}: best {wording.fixed(each.best, 2)}, recommended "
         f"{wording.fixed(each.recommended, 2)}"
@@ -194,24 +183,6 @@ def _drawing(found: Sequence[TuningGain]) -> Drawing:
         "dot: the recommended one; tick: one fixed configuration. Pale: most are single "
         "rows of a sweep, not pairs."
     )
-    return Drawing("worth", caption, f"Speed relative to the usual choice. {said}.", "".join(parts))
-
-
-def _row(each: TuningGain, y: float, x: Callable[[float], float]) -> list[str]:
-    left, right = sorted((x(1.0), x(each.best)))
-    hollow = "" if each.paired >= each.problems else ' class="single"'
-    found = [
-        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{html_text(each.title)}</text>',
-        f'<rect x="{left}" y="{y - 7}" width="{max(1.0, round(right - left, 1))}" height="14" '
-        f'fill="{theme.SKY}" stroke="{theme.BLUE}"{hollow}/>',
-    ]
-    if math.isfinite(each.fixed) and each.fixed > 0:
-        place = x(each.fixed)
-        found.append(f'<path d="M{place} {y - 10}V{y + 10}" fill="none" class="tick"/>')
-    if math.isfinite(each.recommended) and each.recommended > 0:
-        found.append(f'<circle cx="{x(each.recommended)}" cy="{y}" r="5" fill="{theme.ORANGE}"/>')
-    found.append(
-        f'<text x="{right + 12}" y="{y + 4}" class="soft">{wording.fixed(each.best, 2)}×, '
-        f"{html_text(each.verdict)}</text>"
-    )
-    return found
+    alt = f"Speed relative to the usual choice. {said}."
+    ends = min(speeds) / 1.1, max(speeds) * 1.05
+    return Drawing("worth", caption, alt, bars, TICKS, ends, label=430, row=30)

@@ -18,13 +18,11 @@ from launchwise.base.literals import csv_table
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
-from launchwise.learning.row_arrays import keys_of
 from launchwise.report.blocks import Block, Compared, Section, Text
-from launchwise.report.gpus.datasheet_only import UNKNOWN, Spread, predicted_choices
-from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
+from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
+from launchwise.report.numbers import DEFAULT_ERROR, records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.pairs import fastest_in_pairs
-from launchwise.tables.rows import is_baseline
 from launchwise.workloads.parts import Value
 
 MOST_POWER = 1.4
@@ -72,17 +70,16 @@ def _measured(study: StudyData) -> Iterator[Entry]:
     columns = study.problem_columns
     best = winners(study)
     least = least_ms(best, study.spec, study.profiles)
-    energies, of_baseline = _energies(study)
     gains = {
         (gpu, *(row[name] for name in columns)): row
         for gpu, pairs in study.pairs.items()
         for row in records(fastest_in_pairs(pairs, study.problem_columns))
     }
-    errors = _errors(study)
     for row, shortest in zip(records(best), least.tolist(), strict=True):
         problem = tuple(row[name] for name in columns)
         key = (row["gpu"], *problem)
-        width = Z95 * errors.get(key, DEFAULT_ERROR) * row["best_ms"]
+        error = _known(row["best_error"])
+        width = Z95 * (DEFAULT_ERROR if error is None else error) * row["best_ms"]
         pair = gains.get(key, {})
         yield Entry(
             gpu=row["gpu"],
@@ -96,36 +93,9 @@ def _measured(study: StudyData) -> Iterator[Entry]:
             gain_low=_known(pair.get("gain_low")),
             gain_high=_known(pair.get("gain_high")),
             least_ms=shortest,
-            energy_j=energies.get(key),
-            baseline_energy_j=of_baseline.get(key),
+            energy_j=_known(row.get("best_energy_j")),
+            baseline_energy_j=_known(row.get("baseline_energy_j")),
         )
-
-
-def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
-    """Relative standard error of each GPU's fastest row, by GPU and problem."""
-    key = ["gpu", *study.problem_columns]
-    fast = fractions(study)["fraction"] == 1
-    rows = study.measured[fast & study.measured["relative_error"].notna()].drop_duplicates(key)
-    return dict(zip(keys_of(rows, key), rows["relative_error"].tolist(), strict=True))
-
-
-def _energies(study: StudyData) -> tuple[dict[tuple[Value, ...], float], ...]:
-    """Joule of the fastest configuration, and of the baseline, each by GPU and problem.
-
-    The energy of another row, which would be there more often, is no energy of these.
-    """
-    rows = study.measured
-    if "energy_j" not in rows:
-        return {}, {}
-    key = ["gpu", *study.problem_columns]
-    rows = rows[rows["energy_j"].notna()]
-    fast = rows.merge(winners(study)[study.spec.key_columns], on=study.spec.key_columns)
-    start = rows[is_baseline(rows, study.spec)]
-    fast_j, start_j = (
-        dict(zip(keys_of(each, key), each["energy_j"].tolist(), strict=True))
-        for each in (fast, start)
-    )
-    return fast_j, start_j
 
 
 def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:

@@ -1,18 +1,19 @@
-"""The page of health: verdicts on the sweeps, what to measure again, conditions against time."""
+"""The page of health: verdicts on sweeps, what to measure again, and where numbers come from."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from launchwise.base.provenance import changes_since
 from launchwise.measuring.source_states import watched_paths
-from launchwise.report import measure_again, theme, wording
-from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel, Section, Table, Text
-from launchwise.report.fields import field, grouped, table_of
+from launchwise.report import measure_again, wording
+from launchwise.report.blocks import MISSING, Block, Fold, Section, Table, Text
+from launchwise.report.fields import Field, field, grouped, of_texts, table_of
 from launchwise.report.health.sweep_health import (
     LARGEST_DRIFT,
     MEDIAN_DRIFT,
@@ -25,8 +26,7 @@ from launchwise.report.health.sweep_health import (
 )
 from launchwise.report.measure_again import anew_settings
 from launchwise.report.site.rendering import MOST_ROWS
-from launchwise.report.study import StudyData
-from launchwise.workloads.metrics import SWEEP
+from launchwise.report.study import Run, StudyData
 
 LIMITS = (
     f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
@@ -38,15 +38,9 @@ LIMITS = (
     "between the others. Imported sweeps do not record their conditions."
 )
 
-MOST_POINTS = 200
-"""Most rows of a sweep per figure; of more the extremes are drawn."""
-
-MOST_FIGURES = 40
-"""Sweeps whose conditions are drawn, the doubtful first."""
-
 
 def section(studies: Sequence[StudyData], at: str) -> Section:
-    """Verdicts, what to measure again, and conditions against time.
+    """Verdicts, and what to measure again.
 
     ``at``, when the report is written (ISO 8601), gives the ages of sweeps.
     """
@@ -64,15 +58,6 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     if again:
         blocks += [_again(again, studies), _settings(again, studies)]
     blocks += measure_again.listed(studies)
-    specs = {study.spec.workload: study for study in studies}
-    known = [each for each in found if each.is_known]
-    figures = [
-        figure
-        for each in known[:MOST_FIGURES]
-        if (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
-    ]
-    if figures:
-        blocks.append(Fold("Clock, temperature, power and drift against time", figures))
     return Section("verdicts", "Verdicts", blocks)
 
 
@@ -223,33 +208,93 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
     return Fold("Problems to measure again, as settings to copy", blocks)
 
 
-def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
-    if sweep is None:
-        return None
-    drawn = {each.name: each.shown for each in SWEEP if each.shown and each.shown.history}
-    timed = sweep.loc[sweep["status"] == "ok", ["measured_at", *drawn]]
-    timed = timed.sort_values("measured_at", kind="stable")
-    panels = []
-    for column, shown in drawn.items():
-        own = timed[timed[column].notna()]
-        if own.empty:
-            continue
-        title = wording.with_unit(shown.title, shown.unit)
-        at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
-        # In the order of measuring: pauses of days between sessions would hide everything else.
-        trace = theme.dots(
-            at.tolist(),
-            own[column].iloc[at],
-            name=title,
-            colour_=theme.BLUE,
-            template="row %{x}: %{y:.4~g}",
-        )
-        axes = theme.axis("rows in the order of measuring"), theme.axis(title)
-        panels.append(Panel(title, [trace], theme.layout(*axes)))
-    if not panels:
-        return None
-    caption = (
-        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows"
-        + (", the least and the largest of each stretch." if len(timed) > MOST_POINTS else ".")
-    )
-    return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)
+MODELS = "data/{study}.models.json"
+"""Path of the training records of a study's models, below the report's folder."""
+
+
+def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
+    """Provenance of every number."""
+    facts = [
+        ("report written", wording.moment(run.written_at)),
+        ("report's code, commit", wording.short(run.commit)),
+        ("settings hash", run.settings_hash),
+        ("seed of the settings", str(run.seed)),
+    ]
+    sweeps = {
+        (study.spec.workload, gpu): {
+            "workload": study.spec.workload,
+            "gpu": gpu,
+            "rows": sweep,
+            "joined": study.sweep_facts.get(gpu, {}).get("joined", []),
+        }
+        for study in sorted(studies, key=lambda one: one.spec.workload)
+        for gpu, sweep in study.sweeps.items()
+    }
+    found: list[Block] = [
+        of_texts("This run", ("what", "value"), facts, role=""),
+        table_of("Origin of the sweeps", SWEEPS, sweeps.values()),
+    ]
+    if joined := [row for sweep in sweeps.values() for row in _joined(sweep)]:
+        found.append(table_of("Extensions of the sweeps", JOINED, joined))
+    packages = of_texts("Packages", ("package", "version"), sorted(run.packages.items()), role="")
+    found.append(Fold("Packages of the report's environment", [packages]))
+    found.append(table_of("Hyper-parameters, searches and fits of the models", RECORDS, studies))
+    return Section("provenance", "Provenance", found)
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(values)))
+
+
+def _distinct(title: str, column: str, digits: int = 40) -> Field:
+    def value(sweep: Mapping[str, Any]) -> str:
+        return _listed(str(each)[:digits] for each in sweep["rows"][column].unique())
+
+    return field(title, value, role="wrap")
+
+
+def _measured_on(sweep: Mapping[str, Any]) -> str:
+    rows: pd.DataFrame = sweep["rows"]
+    return wording.days(rows["measured_at"].str[:10].unique())
+
+
+SWEEPS = [
+    field("sweep", "workload"),
+    field("GPU", "gpu"),
+    field("rows", lambda sweep: len(sweep["rows"]), wording.count),
+    field("measured on", _measured_on, unit="UTC"),
+    _distinct("commit", "commit", 12),
+    _distinct("driver", "driver"),
+    _distinct("CUDA toolkit", "toolkit"),
+    _distinct("back-end", "backend"),
+    _distinct("card, hash of its UUID", "card", 8),
+]
+
+RECORDS = [
+    field("study", "name"),
+    field(
+        "file",
+        lambda study: MODELS.format(study=study.name),
+        link=lambda study: MODELS.format(study=study.name),
+    ),
+]
+
+JOINED = [
+    field("sweep", "workload"),
+    field("GPU", "gpu"),
+    field("card", "card"),
+    field("measured", "measured"),
+    field("rows", "rows", wording.count),
+    field("measured again", "anchors", wording.count),
+    field("repeated time / original time", "median_ratio", wording.fixed),
+    field("lowest", "lowest_ratio", wording.fixed),
+    field("highest", "highest_ratio", wording.fixed),
+]
+
+
+def _joined(sweep: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row per card that measured an extension of a sweep."""
+    for entry in sweep["joined"]:
+        for card, found in entry["cards"].items():
+            measured = {"measured": entry["first_measured_at"][:10], "rows": entry["rows"]}
+            yield {**sweep, **found, **measured, "card": card[:8]}

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
-from launchwise.learning.evaluate import NEEDLE_PERCENT, ORACLE
 from launchwise.report import scores, theme, wording
 from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Table, Text
 from launchwise.report.fields import field, grouped, table_of
@@ -57,7 +56,6 @@ def learning_curves(study: StudyData) -> Section | None:
         ),
         _figure(study, rows, curves, asked),
         Fold("All methods", [_table(study, curves, asked)]),
-        *_needles(study, split),
     ]
     return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
 
@@ -140,38 +138,3 @@ def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
     ]
     rows = [{"model": str(name), **row.to_dict()} for name, row in curves.iterrows()]
     return table_of(f"{asked}: fraction of the best, geometric mean", fields, rows)
-
-
-NEEDLES = [
-    field("GPU", "gpu"),
-    field("problems", "problems", wording.count),
-    field("configurations", "configurations", wording.number, "median"),
-    *grouped(
-        "needle index",
-        field("median", "median", wording.number, "count"),
-        field("least", "least", wording.count, "count"),
-        field("share", "share", wording.percent, "%"),
-    ),
-]
-
-
-def _needles(study: StudyData, split: str) -> list[Block]:
-    rows = study.evaluation
-    rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
-    found = (
-        rows.assign(share=rows["needle_index"] / rows["configurations"])
-        .groupby("gpu", sort=False)
-        .agg(
-            problems=("needle_index", "size"),
-            configurations=("configurations", "median"),
-            median=("needle_index", "median"),
-            least=("needle_index", "min"),
-            share=("share", "median"),
-        )
-    )
-    note = (
-        f"Needle index: measured configurations within {NEEDLE_PERCENT:g} % of the best time of "
-        "their problem. Where it is small, a good one is hard to find by chance."
-    )
-    made = table_of("How rare good configurations are", NEEDLES, found.reset_index())
-    return [Text(note, "note"), made]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,26 +14,16 @@ from launchwise.report.fields import (
     Field,
     field,
     grouped,
-    percents,
     table_of,
 )
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.learning import named_folds, rows_of_fold
-from launchwise.tables.rows import least_by, row_numbers
+from launchwise.tables.rows import row_numbers
 
 SCOPES = {
     "problem": "one Tukey filter per problem, on log time",
     "global": "one Tukey filter over all times (the paper's)",
 }
-
-NEAR_PERCENT = 5.0
-"""Rows this close to the least time of their problem are good choices."""
-
-ARMS = (
-    "A filter that removes the fastest rows of a problem hides good configurations from every "
-    "model; one that removes only slower rows costs nothing here. The rows are training rows, and "
-    "no model is fitted to them here: benchmarks/ablations.py fits with and without the filter."
-)
 
 NO_ROWS = "There were no training rows, so the filter removed nothing."
 
@@ -49,8 +38,7 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns of a row's key, ``time_ms``, ``none`` and a scope each: whether that filter removes
-        the row.
+        Columns of a row's key, ``time_ms``, and a scope each: whether that filter removes the row.
     """
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     gone = study.removed[(study.removed["split"] == split) & (study.removed["fold"] == fold)]
@@ -60,7 +48,7 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
     here, there = numbers[: len(rows)], numbers[len(rows) :]
     flags = {scope: np.isin(here, there[gone["scope"].to_numpy() == scope]) for scope in SCOPES}
-    return rows.assign(none=False, **flags)
+    return rows.assign(**flags)
 
 
 def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
@@ -90,7 +78,6 @@ def outliers(study: StudyData) -> list[Block]:
     found: list[Block] = [Text(lead), _table(study, counts)]
     if remark := _remark(study, counts):
         found.append(Text(remark, "note"))
-    found += [Text(ARMS, "note"), _arms_table(study, split, fold)]
     found.append(_scatter(study, split, fold))
     return found
 
@@ -106,64 +93,6 @@ def _remark(study: StudyData, counts: pd.DataFrame) -> str:
         f"{wording.percent(rates[large], 0)} % of the rows at {study.size}={large} and "
         f"{wording.percent(rates[small], 0)} % at {study.size}={small}."
     )
-
-
-@dataclass(frozen=True)
-class Arm:
-    """What a filter, or none, leaves of the best configurations of the training problems."""
-
-    removed: int  # rows
-    near: int  # of them, within NEAR_PERCENT of the least time of their problem
-    lost: int  # problems whose fastest row it removes
-    gone: int  # problems that keep no row
-    # Least time of the kept rows / least time - 1, over the problems that keep a row:
-    loss: float  # geometric mean
-    worst: float
-
-
-@remembered
-def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
-    """No filter beside the filter of each scope, on the same training rows, without a fit."""
-    key = ["gpu", *study.problem_columns]
-    rows = before(study, split, fold)
-    cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
-    best = least_by(cases, times)
-    near = times <= (1 + NEAR_PERCENT / 100) * best[cases]
-    found = {}
-    for name in ("none", *SCOPES):
-        flag = rows[name].to_numpy()
-        ratio = least_by(cases[~flag], times[~flag], len(best)) / best
-        kept = ratio[np.isfinite(ratio)]
-        found[name] = Arm(
-            removed=int(flag.sum()),
-            near=int((flag & near).sum()),
-            lost=int((ratio > 1).sum()),
-            gone=len(ratio) - len(kept),
-            loss=float(np.exp(np.log(kept).mean()) - 1) if len(kept) else float("nan"),
-            worst=float(kept.max() - 1) if len(kept) else float("nan"),
-        )
-    return found
-
-
-ARM_FIELDS = [
-    field("filter", "filter"),
-    field("rows", "removed", wording.count, "removed"),
-    field("of them", "near", wording.count, f"within {NEAR_PERCENT:g} % of the best"),
-    field("problems", "lost", wording.count, "fastest row removed"),
-    field("problems", "gone", wording.count, "no row left"),
-    *grouped(
-        "best kept row",
-        field("slower", "loss", percents(2), "%, mean"),
-        field("slower", "worst", wording.percent, "%, worst"),
-    ),
-]
-
-
-def _arms_table(study: StudyData, split: str, fold: str) -> Table:
-    names = {"none": "no filter", **SCOPES}
-    rows = [{"filter": names[name], **vars(arm)} for name, arm in arms(study, split, fold).items()]
-    caption = "The training rows with and without the filter: what a perfect model could still find"
-    return table_of(caption, ARM_FIELDS, rows)
 
 
 GROUPS = {"problem": "filter per problem", "global": "filter over all times"}

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from launchwise.learning.prediction_errors import ALL
-from launchwise.report import scores, theme, wording
-from launchwise.report.blocks import Block, Figure, Fold, Key, Panel, Section, Table, Text
+from launchwise.report import scores, wording
+from launchwise.report.blocks import Block, Fold, Section, Table, Text
 from launchwise.report.fields import beside, decimals, field, grouped, table_of
 from launchwise.report.study import StudyData
-from launchwise.tables.learning import predicted_column
 
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
@@ -83,7 +79,6 @@ def predictions(study: StudyData) -> Section | None:
     if more:
         found.append(Fold("Other splits, and GPU by GPU", more))
     found += _where(study, split)
-    found += _scatter(study, whole)
     return Section(f"{study.name}-predicted", "Predicted against measured time", found)
 
 
@@ -153,23 +148,6 @@ def _where(study: StudyData, split: str) -> list[Block]:
     return [Fold("Where predictions fail", [made])]
 
 
-def _scatter(study: StudyData, whole: Errors) -> list[Block]:
-    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    if study.predictions.empty:
-        return []
-    joined = study.predictions.merge(study.measured[[*key, "time_ms"]], on=key, how="inner")
-    if joined.empty:
-        return []
-    # One panel says how the points lie; the table has the errors of all models.
-    drawn = next((one for one in whole if predicted_column(str(one["model"])) in joined), None)
-    if drawn is None:
-        return []
-    others = {predicted_column(str(one["model"])) for one in whole if one is not drawn}
-    kept = joined.drop(columns=list(others & set(joined)))
-    said = {str(drawn["model"]): f"median {percent(drawn['median_percent'])} %"}
-    return [scatter(study, kept, said)]
-
-
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
     """The predictors of every study side by side, every split on all its GPUs.
 
@@ -195,69 +173,3 @@ def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Sectio
     named = [field(name, name) for name in ("study", "split", "predictor")]
     own = [Text(text), table_of(caption, [*named, *FIGURES], rows)] if rows else []
     return Section("predicted", "Predicted run times", [*first, *own])
-
-
-def scatter(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str]) -> Figure:
-    """Predicted against measured time of every candidate, log-log, one panel per model.
-
-    Parameters
-    ----------
-    joined
-        ``gpu``, problem and configuration columns, ``time_ms``, and a column of predicted times
-        (:func:`launchwise.tables.learning.predicted_column`) per model that predicts them.
-    errors
-        Model -> what its title says beside the name.
-    """
-    panels = []
-    columns = {model: predicted_column(model) for model in study.settings.models}
-    columns = {model: name for model, name in columns.items() if name in joined}
-    every = joined[["time_ms", *columns.values()]].to_numpy()
-    ends = [float(np.nanmin(every)), float(np.nanmax(every))]
-    for model, predicted_ms in columns.items():
-        title = f"{study.title(model)}: {errors.get(model, '')}"
-        panels.append(_predicted_panel(title, study.gpus, joined, predicted_ms, ends))
-    present = set(joined["gpu"].unique())
-    gpus = [gpu for gpu in study.gpus if gpu in present]
-    return Figure(
-        id=f"{study.name}-predicted",
-        caption=(
-            "Predicted against measured time of the test problems' candidates; a perfect model "
-            "lies on the dotted line. An even sample of all points is drawn, errors use all."
-        ),
-        alt="Scatter plot: predicted against measured time of the model with the least error.",
-        panels=panels,
-        keys=[
-            Key(gpu, theme.colour(study.gpus.index(gpu)), theme.symbol(study.gpus.index(gpu)))
-            for gpu in gpus
-        ],
-        height=320,
-        limit=760,
-    )
-
-
-def _predicted_panel(
-    title: str, gpus: Sequence[str], joined: pd.DataFrame, predicted_ms: str, ends: list[float]
-) -> Panel:
-    """One model's predicted against measured times; ``ends``: shortest and longest time, ms."""
-    rows = joined[joined[predicted_ms].notna()]
-    rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
-    traces = [theme.rule(ends, ends, "dot")]
-    limit = max(40, 200 // max(1, rows["gpu"].nunique()))
-    for place, gpu in enumerate(gpus):
-        own = rows[rows["gpu"] == gpu]
-        if own.empty:
-            continue
-        own = own.iloc[theme.thinned(len(own), limit)]
-        traces.append(
-            theme.dots(
-                own["time_ms"],
-                own[predicted_ms],
-                name=gpu,
-                colour_=theme.colour(place),
-                shape=theme.symbol(place),
-                opacity=0.55,
-                template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
-            )
-        )
-    axes = (theme.log_axis(f"{name} time (ms)", ends) for name in ("measured", "predicted"))
-    return Panel(title, traces, theme.layout(*axes))

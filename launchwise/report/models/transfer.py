@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.splits import MOST_TRANSFER_FOLDS
-from launchwise.report import scores, theme, wording
-from launchwise.report.blocks import Block, Figure, Fold, Panel, Section, Text
-from launchwise.report.fields import field, percents, table_of
+from launchwise.report import scores, wording
+from launchwise.report.blocks import Block, Cell, Section, Text
+from launchwise.report.fields import by_gpu, field
 from launchwise.report.numbers import fractions, records, winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import row_numbers
@@ -35,46 +37,26 @@ def transferred(study: StudyData) -> Section | None:
         if len(pairs) > 2:
             said += f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
         found.append(Text(f"{said}."))
-    found += [Text(text) for text in _left_out(study)]
     found += [Text(text, "note") for text in _transfer_caveats(study)]
-    found.append(transfer_heat(study, pairs))
-    fields = [
-        field("best of", "source"),
-        field("used on", "target"),
-        field("problems", "problems", wording.count, "in common"),
-        field("mean loss", "loss", percents(2), "%"),
-        field("worst loss", "worst", wording.percent, "%"),
-        field("no time there", "impossible", wording.count, "problems"),
-    ]
-    caption = "Loss from using one GPU's best configuration on another"
-    found.append(Fold("Every pair", [table_of(caption, fields, pairs)]))
+    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
+    for pair in records(pairs):
+        known[pair["target"]][pair["source"]] = pair
+    fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
+    caption = (
+        "Loss in percent (geometric mean) where the best configurations of one GPU are used on "
+        "another"
+    )
+    found.append(by_gpu(caption, "", fields, known))
     return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
 
 
-def _left_out(study: StudyData) -> list[str]:
-    found = []
-    for split, asked in study.settings.splits.items():
-        name = scores.leader(study, split, scores.ALL_GPUS)
-        if asked.kind != "leave_one_gpu_out" or name is None:
-            continue
-        got = scores.score_of(study, split, scores.ALL_GPUS, name)
-        found.append(
-            f"Split “{split}” leaves {_held_out(study)}: the answering model, "
-            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
-            f"and improves {wording.percent(got['improved'])} % of the problems."
-        )
-    return found
-
-
-def _held_out(study: StudyData) -> str:
-    """What a transfer split leaves out of training; as :func:`left_out_together` does."""
-    if study.cards == 1:
-        return "each GPU out of training in turn"
-    slices = any(study.profiles[gpu].is_slice for gpu in study.gpus)
-    each = "each card with its slices" if slices else "each card"
-    if study.cards <= MOST_TRANSFER_FOLDS:
-        return f"{each} out of training in turn"
-    return f"{each} out of training, in {MOST_TRANSFER_FOLDS} groups of cards"
+def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
+    if (pair := pairs.get(source)) is None:
+        return Cell("")
+    worst = f"{wording.percent(pair['worst'])} at worst"
+    lacking = f", {wording.plural(pair['impossible'], 'problem')} without a time"
+    detail = f"{worst}{lacking if pair['impossible'] else ''}"
+    return Cell(wording.percent(pair["loss"], 2), detail=detail)
 
 
 def _transfer_caveats(study: StudyData) -> list[str]:
@@ -98,40 +80,6 @@ def _transfer_caveats(study: StudyData) -> list[str]:
             f"{wording.listed(dropped)}."
         )
     return found
-
-
-def transfer_heat(study: StudyData, pairs: pd.DataFrame) -> Figure:
-    """Loss from using one GPU's best configuration on another, as a matrix."""
-    grid = pairs.pivot(index="source", columns="target", values="loss").reindex(
-        index=study.gpus, columns=study.gpus
-    )
-    values = 100 * grid.to_numpy(dtype=float)
-    texts = [["" if not np.isfinite(value) else f"{value:.1f}" for value in row] for row in values]
-    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
-    trace = theme.heat(
-        study.gpus,
-        study.gpus,
-        values.tolist(),
-        low=0.0,
-        high=round(max(top, 1.0), 4),
-        scale=theme.BAD_IS_DARK,
-        template="best of %{y} used on %{x}: %{z:.2f} % slower",
-        texts=texts,
-    )
-    x = theme.axis("used on", type="category", showgrid=False)
-    y = theme.axis("best of", type="category", autorange="reversed", showgrid=False)
-    return Figure(
-        id=f"{study.name}-transfer",
-        caption=(
-            "Loss in percent (geometric mean) when the best configurations of the row's GPU are "
-            "used on the column's GPU."
-        ),
-        alt="Heat map: percent lost by using one GPU's best configuration on another.",
-        panels=[Panel("", [trace], theme.layout(x, y))],
-        height=110 + 40 * len(study.gpus),
-        width=320,
-        limit=180 + 110 * len(study.gpus),
-    )
 
 
 def losses_by_transfer(study: StudyData) -> pd.DataFrame:

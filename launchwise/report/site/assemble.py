@@ -9,33 +9,23 @@ from functools import cached_property
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.gpus.profile import GpuProfile
-from launchwise.report import blind_tests, wording
-from launchwise.report.answer import (
-    fixed_choice,
-    in_pairs,
-    landscape,
-    occupancy,
-    sizes,
-    study_answer,
-    tunables,
-)
+from launchwise.report import scores, wording
+from launchwise.report.answer import hardware, in_pairs, landscape, sizes, study_answer, tunables
 from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.front import index_page
 from launchwise.report.front.index_page import named_gpus
 from launchwise.report.gpus import gpu_attributes, gpu_comparison
-from launchwise.report.gpus.datasheet_only import Spread, described, spread
-from launchwise.report.health import health_section, invariants, provenance
+from launchwise.report.gpus.gpu_attributes import Spread, spread
+from launchwise.report.health import health_section, invariants
 from launchwise.report.models import (
-    headline,
     learning_curves,
     model_tables,
     outliers,
     predicted_times,
+    published_times,
     transfer,
 )
-from launchwise.report.publication import published_times
-from launchwise.report.publication.elements import elements
-from launchwise.report.site.own_sections import own_sections
+from launchwise.report.site.own_sections import elements, own_sections
 from launchwise.report.site.stand_ins import MissingStudy, made
 from launchwise.report.study import Run, StudyData
 
@@ -64,6 +54,12 @@ class Report:
         found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
         found |= {study.name: [_first_page(study, [])] for study in self.studies}
         return found | {each.name: [each.page] for each in self.missing}
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Sections that other pages lead to, to their pages."""
+        found = {name: HEALTH[0] for name in ("verdicts", "invariants")}
+        return found | {f"{name}-answer": own[0].path for name, own in self.outline.items() if name}
 
     @property
     def profiles(self) -> dict[str, GpuProfile]:
@@ -122,7 +118,7 @@ def _whose(report: Report) -> str:
     if own:
         of = [wording.plural(slices, "slice")] if slices else []
         said.append(f"Measured here: {named_gpus([*cards, *of])}.")
-    if tested := blind_tests.only_tested(report.studies):
+    if tested := scores.only_tested(report.studies):
         said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")
@@ -150,7 +146,7 @@ def health_page(report: Report) -> Page:
     found = _present(
         made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
         made("invariants", "Contradictions", invariants.section, studies, report.cards),
-        provenance.provenance(run, studies),
+        health_section.provenance(run, studies),
     )
     lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
@@ -175,7 +171,7 @@ MOST_GPUS = 24
 """Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
 
 
-def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
+def of_study(every: StudyData) -> list[Page]:
     """A study's pages, the first of them the one that other pages lead to."""
     study = every
     if len(every.gpus) > MOST_GPUS:
@@ -190,10 +186,6 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
         left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
         answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
     learnt = _all_made(study, LEARNT)
-    if (
-        unmeasured := made(f"{study.name}-unmeasured", UNMEASURED, described, study, apart)
-    ) is not None:
-        answer.append(unmeasured)
     beside = _all_made(
         study, {"published-times": ("Published times", published_times.published_times)}
     )
@@ -223,20 +215,17 @@ ANSWERS = {
     "answer": ("Answer", study_answer.answer),
     "landscape": ("All configurations of one problem", landscape.landscape),
     "choices": ("One fixed configuration per kind of problem", study_answer.choices),
-    "fixed": ("One fixed configuration for all problems", fixed_choice.section),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", in_pairs.gains_in_pairs),
-    "designs": ("What choosing everything at once gains", in_pairs.gains_over_parts),
-    "peers": ("Comparison with libraries", in_pairs.gains_over_libraries),
     "tiles": ("Best configuration against size", sizes.tiles),
-    "occupancy": ("Occupancy", occupancy.occupancy),
+    "occupancy": ("Occupancy", hardware.occupancy),
     "gpus": ("The GPUs compared", sizes.compared),
 }
 """Sections of a study's first page: end of the id to the title that stands where one fails, and
 what makes it."""
 
 LEARNT = {
-    "goals": ("Headline figures", headline.goals),
+    "goals": ("Headline figures", model_tables.goals),
     "models": ("Models and baselines", model_tables.tables_of),
     "curves": ("Quality against number of measurements", learning_curves.learning_curves),
     "predicted": ("Predicted against measured time", predicted_times.predictions),
@@ -244,8 +233,6 @@ LEARNT = {
     "transfer": ("Transfer between GPUs", transfer.transferred),
 }
 """Sections of the page of models, in the same way."""
-
-UNMEASURED = "Datasheet-only GPUs"
 
 
 def _all_made(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -27,7 +26,7 @@ from launchwise.report.blocks import (
     Section,
     Table,
 )
-from launchwise.report.theme import INK
+from launchwise.report.theme import BLUE, INK, ORANGE, SKY
 from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"
@@ -70,35 +69,17 @@ class Frame:
     name: str  # of its study, or of all of them; files that it saves are named after it
     citation: str  # of the report; empty for none
 
+    places: Mapping[str, str] = field(default_factory=dict)  # id of a section to its page
+
     def href(self, link: str, inside: Collection[str]) -> str:
         """A link to a section, from this page, which holds those ``inside``.
 
-        Ways to other pages are filled in by :func:`with_ways`, once all pages are known.
         What does not begin with ``#`` is the path of a page, below the folder.
         """
         if not link.startswith("#"):
             return f"{self.root}{link}"
-        name = link[1:]
-        if name in inside:
-            return link
-        return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
-
-
-OPEN, CLOSE = "\x02", "\x03"
-"""Around a way that is not known yet: characters that no other text of a page holds."""
-
-
-def with_ways(text: str, places: Mapping[str, str]) -> str:
-    """A page that was rendered without knowing the others, with ways to their sections.
-
-    ``places``: id of a section on any page to that page, below the folder.
-    """
-
-    def way(found: re.Match[str]) -> str:
-        root, name = found.groups()
-        return f"{root}{places[name]}#{name}" if name in places else f"#{name}"
-
-    return re.sub(f"{OPEN}([^{OPEN}]*){OPEN}([^{CLOSE}]*){CLOSE}", way, text)
+        page = "" if link[1:] in inside else self.places.get(link[1:], "")
+        return f"{self.root if page else ''}{page}{link}"
 
 
 def render(
@@ -127,10 +108,10 @@ def render(
     ValueError
         When two sections have one id: a link would find the first of them only.
     """
-    _check_ids(sections)
+    check_ids(sections)
     drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
     any_finder = any(isinstance(block, Finder) for block in every_block(sections))
-    ids = {each.id for each in every_section(sections)}
+    ids = {each.id for each in sections}
     href = partial(frame.href, inside=ids) if frame else _same
     return _template().render(
         title=title,
@@ -140,7 +121,7 @@ def render(
         frame=frame,
         figures=figures,
         panel_id=panel_id,
-        ink=INK,
+        **{"ink": INK, "sky": SKY, "blue": BLUE, "orange": ORANGE},
         most_rows=MOST_ROWS,
         count=count,
         pairs=lambda names: [(name, name) for name in names],
@@ -190,14 +171,8 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
         elif isinstance(block, Landscape):
-            data[block.id] = {
-                name: getattr(block, name)
-                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
-            } | {
-                "plot": f"plot-{block.figure}-0",
-                "most": block.most_points,
-                "root": frame.root if frame else "",
-            }
+            plot, root = f"plot-{block.figure}-0", frame.root if frame else ""
+            data[block.id] = {**block.data, "gpu": block.gpu, "plot": plot, "root": root}
         elif isinstance(block, Lookup):
             data[block.id] = {
                 "answers": block.answers,
@@ -271,15 +246,16 @@ def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
 
 def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:
     """Raise what :func:`render` would raise of these sections on a page with ``others``."""
-    _check_ids([*sections, *others])
+    check_ids([*sections, *others])
     render("", "", sections, figures=False)
     for block in every_block(sections):
         if isinstance(block, Figure):
             embedded([[panel.data, panel.layout] for panel in block.panels])
 
 
-def _check_ids(sections: Sequence[Section]) -> None:
-    ids = [section.id for section in every_section(sections)]
+def check_ids(sections: Sequence[Section]) -> None:
+    """Raise a ValueError if two sections have one id."""
+    ids = [section.id for section in sections]
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
 
@@ -289,16 +265,9 @@ def panel_id(figure: Figure, place: int) -> str:
     return f"plot-{figure.id}-{place}"
 
 
-def every_section(sections: Sequence[Section]) -> Iterator[Section]:
-    """Every section with its children, in order."""
-    for section in sections:
-        yield section
-        yield from every_section(section.children)
-
-
 def every_block(sections: Sequence[Section]) -> Iterator[Block]:
     """Every block of the page, those in folds included, in order."""
-    for section in every_section(sections):
+    for section in sections:
         yield from _inside(section.blocks)
 
 

@@ -15,9 +15,9 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_sealed_json, write_text
 from launchwise.learning.answers import MEASURED
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Notice, Page, Section, Text
+from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.fields import field, table_of
-from launchwise.report.site.rendering import every_section, render
+from launchwise.report.site.rendering import render
 
 log = logging.getLogger("launchwise")
 
@@ -79,12 +79,12 @@ def made(
         return Section(name, title, [Text(text, FAILED)])
 
 
-def failed(pages: Sequence[Page]) -> Iterator[Section]:
-    """Sections of pages that could not be made."""
+def failed(pages: Sequence[Page]) -> Iterator[tuple[Section, str]]:
+    """Sections of pages that could not be made, and the path of the page of each."""
     for page in pages:
-        for section in every_section(page.sections):
+        for section in page.sections:
             if any(isinstance(block, Text) and block.role == FAILED for block in section.blocks):
-                yield section
+                yield section, page.path
 
 
 def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[Notice]:
@@ -135,8 +135,8 @@ def _first_answers(study: str, answers: Sequence[Mapping[str, Any]]) -> Section:
         field("problem", lambda each: assigned(each["problem"])),
         field("configuration", _words),
         field("basis", lambda each: "measured" if each["basis"] == MEASURED else "expected"),
-        field("time", "time_ms", _short, "ms", number=True),
-        field("speed-up", "gain", _short, "× usual choice", number=True),
+        field("time", "time_ms", wording.number, "ms"),
+        field("speed-up", "gain", wording.number, "× usual choice"),
     ]
     count = f"{len(own)} of {len(answers)} answers are for it"
     caption = f"What to launch on {gpu}; {count}"
@@ -147,7 +147,3 @@ def _words(answer: Mapping[str, Any]) -> str:
     """The variant first: JSON sorts names."""
     variant, rest = answer["configuration"]["variant"], dict(answer["configuration"])
     return f"{variant} {assigned({name: rest[name] for name in rest if name != 'variant'})}".strip()
-
-
-def _short(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.3g}"

@@ -1,16 +1,17 @@
 """The report's folder as text, every study in a process of its own.
 
 A study's pages are rendered where they are made: handing their tables over takes longer than that.
-Ways to pages of other studies are filled in at the end.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -19,10 +20,11 @@ from launchwise.base.literals import csv_table
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_bytes
 from launchwise.report import scores
-from launchwise.report.answer import landscape_rows
+from launchwise.report.answer import landscape
 from launchwise.report.blocks import Page, Section
 from launchwise.report.front import finder
 from launchwise.report.gpus import gpu_comparison
+from launchwise.report.health import health_section
 from launchwise.report.numbers import single_best
 from launchwise.report.site import assemble
 from launchwise.report.site.assemble import Report
@@ -30,11 +32,10 @@ from launchwise.report.site.rendering import (
     Frame,
     Link,
     assets,
+    check_ids,
     embedded,
-    every_section,
     packed,
     render,
-    with_ways,
 )
 from launchwise.report.site.stand_ins import failed, notices
 from launchwise.report.study import StudyData
@@ -50,11 +51,9 @@ CONFIGURATIONS = "{study}.configurations.csv"
 class Part:
     """Output of one process."""
 
-    texts: dict[str, str] = field(default_factory=dict)  # path to text, ways not filled in
-    ids: dict[str, str] = field(default_factory=dict)  # section to the path of its page
-    broken: list[Section] = field(default_factory=list)  # sections that could not be made
+    texts: dict[str, str] = field(default_factory=dict)  # by path below the folder
+    broken: list[tuple[Section, str]] = field(default_factory=list)  # that fail, with their page
     rows: list[dict[str, Any]] = field(default_factory=list)  # in the table of all GPUs
-    front: Page | None = None  # rendered by the last step
 
 
 def folder(report: Report, processes: int) -> dict[str, str]:
@@ -63,84 +62,60 @@ def folder(report: Report, processes: int) -> dict[str, str]:
     Raises
     ------
     ValueError
-        When two pages have one path, or two sections one id.
+        When two files have one path, or two sections of a study one id.
     """
-    studies, missing = report.studies, report.missing
-    pages = [page for own in report.outline.values() for page in own]
 
     def made(study: StudyData | None) -> Part:
         return _overview(report) if study is None else _of_study(study, report)
 
     # The largest first: the last one to begin should be short.
-    ordered = sorted(studies, key=lambda study: -sum(map(len, study.sweeps.values())))
+    ordered = sorted(report.studies, key=lambda study: -sum(map(len, study.sweeps.values())))
     parts = in_parallel(made, [*ordered, None], processes)
-    front = next(part.front for part in parts if part.front is not None)
-    if broken := [section for part in parts for section in part.broken]:
-        front = assemble.front_page(report, notices(missing, broken))
-    order = [study.name for study in studies]
-    rows = sorted(
-        (row for part in parts for row in part.rows), key=lambda row: order.index(row["study"])
-    )
-    lacking = Part({gpu_comparison.TABLE: gpu_comparison.csv_text(rows, report.prices)})
-    for page in [front, *(each.page for each in missing)]:
-        add(lacking, page, pages, report.run.citation)
-    for each in missing:
-        lacking.texts |= _tables(each.name, None)
-    return joined([lacking, *parts])
-
-
-def add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
-    """Add a page, which leads to ``pages``, to a part."""
-    part.texts[page.path] = html(page, pages, citation)
-    part.ids |= {section.id: page.path for section in every_section(page.sections)}
-
-
-def _of_study(study: StudyData, report: Report) -> Part:
-    own = assemble.of_study(study, report.apart)
-    pages = [
-        page
-        for name, others in report.outline.items()
-        for page in (own if name == study.name else others)
-    ]
-    cards, apart = report.cards, report.apart
-    rows = gpu_comparison.csv_rows(study, cards, report.prices, apart)
-    part = Part(broken=list(failed(own)), rows=rows)
-    for page in own:
-        add(part, page, pages, report.run.citation)
-    part.texts |= scripts(
-        {study.name: finder.data(study)} if study.answers else {},
-        {study.name: gpu_comparison.data(study, apart, cards)},
-        {(study.name, gpu): landscape_rows.data(study, gpu) for gpu in study.gpus},
-    )
-    part.texts |= _tables(study.name, study)
-    return part
-
-
-def _overview(report: Report) -> Part:
-    """Pages and files of the whole report, the front page's sections included."""
-    pages = [page for own in report.outline.values() for page in own]
-    part = Part(front=assemble.front_page(report, notices(report.missing, [])))
-    for page in (assemble.gpus_page(report), assemble.health_page(report)):
-        add(part, page, pages, report.run.citation)
-    part.texts |= assets()
-    return part
-
-
-def joined(parts: Sequence[Part]) -> dict[str, str]:
-    """Every file of the parts, pages with ways to each other; see :func:`folder`."""
     texts: dict[str, str] = {}
-    places: dict[str, str] = {}
     for part in parts:
         if twice := sorted(part.texts.keys() & texts):
             raise ValueError(f"pages share a path: {', '.join(twice)}")
-        if twice := sorted(part.ids.keys() & places):
-            raise ValueError(f"sections share an id: {', '.join(twice)}")
         texts |= part.texts
-        places |= part.ids
-    return {
-        path: with_ways(text, places) if path.endswith(".html") else text
-        for path, text in sorted(texts.items())
-    }
+    for each in report.missing:
+        texts |= {each.page.path: html(each.page, report), **_tables(each.name, None)}
+    if broken := [each for part in parts for each in part.broken]:
+        front = assemble.front_page(report, notices(report.missing, [one for one, _ in broken]))
+        places = {section.id: path for section, path in broken}
+        texts[front.path] = html(front, report, places=places)
+    order = [study.name for study in report.studies]
+    rows = [row for part in parts for row in part.rows]
+    rows.sort(key=lambda row: order.index(row["study"]))
+    texts[gpu_comparison.TABLE] = gpu_comparison.csv_text(rows, report.prices)
+    return dict(sorted(texts.items()))
+
+
+def _of_study(study: StudyData, report: Report) -> Part:
+    own = assemble.of_study(study)
+    check_ids([section for page in own for section in page.sections])
+    texts = {page.path: html(page, report, own) for page in own} | _tables(study.name, study)
+    if study.answers:
+        texts |= answer_files(study.name, finder.data(study))
+    compared = gpu_comparison.data(study, report.apart, report.cards)
+    path = COMPARISON.format(study=study.name)
+    texts[path] = _script("launchwiseComparisons", study.name, compared)
+    for gpu in study.gpus:
+        path = landscape.FILE.format(study=study.name, gpu=gpu)
+        drawn = packed(embedded(landscape.data(study, gpu)), FAST)
+        texts[path] = _script("launchwiseRows", f"{study.name}/{gpu}", drawn)
+    records = json.dumps(study.models, indent=1, sort_keys=True)
+    texts[health_section.MODELS.format(study=study.name)] = f"{records}\n"
+    rows = gpu_comparison.csv_rows(study, report.cards, report.prices, report.apart)
+    return Part(texts, list(failed(own)), rows)
+
+
+def _overview(report: Report) -> Part:
+    """Pages and files of the whole report."""
+    pages = (
+        assemble.front_page(report, notices(report.missing, [])),
+        assemble.gpus_page(report),
+        assemble.health_page(report),
+    )
+    return Part({page.path: html(page, report) for page in pages} | assets())
 
 
 def _tables(name: str, study: StudyData | None) -> dict[str, str]:
@@ -173,40 +148,36 @@ OVERVIEW = "overview"
 """Name of pages that are about all studies."""
 
 
-def html(page: Page, pages: Sequence[Page], citation: str) -> str:
-    """One page as text, without ways to other pages (:func:`.rendering.with_ways`).
+def html(
+    page: Page,
+    report: Report,
+    own: Sequence[Page] = (),
+    places: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """One page as text.
 
-    Of ``pages``, which it leads to, those of other studies have their first alone.
+    ``own`` are all pages of its study, ``places`` pages of further sections that it leads to.
     """
-    frame = _frame(page, pages, citation)
+    pages = [
+        one
+        for name, others in report.outline.items()
+        for one in (own if own and name == page.study else others)
+    ]
+    inside = {section.id: one.path for one in own for section in one.sections}
+    frame = _frame(page, pages, {**report.places, **inside, **places}, report.run.citation)
     return render(page.title, page.lead, page.sections, frame=frame, doi=page.doi)
 
 
-def scripts(
-    answers: Mapping[str, Any], comparisons: Mapping[str, Any], rows: Mapping[tuple[str, str], Any]
-) -> dict[str, str]:
-    """Data files of the pages' scripts: path below the folder to text.
-
-    Of each study, or study and GPU, what the functions ``data`` return: of ``finder``,
-    ``gpu_comparison`` and ``landscape_rows``.
-    """
-    found: dict[str, str] = {}
-    for study, value in answers.items():
-        head = {name: part for name, part in value.items() if name != "entries"}
-        found[DATA.format(study=study)] = _script("launchwiseAnswers", study, head)
-        of_gpu: dict[str, list[Any]] = {gpu: [] for gpu in value["gpus"]}
-        for entry in value["entries"]:
-            of_gpu[value["gpus"][entry[0]]].append(entry)
-        for gpu, entries in of_gpu.items():
-            path = ENTRIES.format(study=study, gpu=gpu)
-            name = f"{study}/{gpu}"
-            found[path] = _script("launchwiseEntries", name, packed(embedded(entries), FAST))
-    for study, value in comparisons.items():
-        path = COMPARISON.format(study=study)
-        found[path] = _script("launchwiseComparisons", study, value)
-    for (study, gpu), value in rows.items():
-        path = landscape_rows.FILE.format(study=study, gpu=gpu)
-        found[path] = _script("launchwiseRows", f"{study}/{gpu}", packed(embedded(value), FAST))
+def answer_files(study: str, data: Mapping[str, Any]) -> dict[str, str]:
+    """Files of the lookup: path to text; ``data`` as :func:`.finder.data` gives it."""
+    head = {name: part for name, part in data.items() if name != "entries"}
+    found = {DATA.format(study=study): _script("launchwiseAnswers", study, head)}
+    of_gpu: dict[str, list[Any]] = {gpu: [] for gpu in data["gpus"]}
+    for entry in data["entries"]:
+        of_gpu[data["gpus"][entry[0]]].append(entry)
+    for gpu, entries in of_gpu.items():
+        name, text = f"{study}/{gpu}", packed(embedded(entries), FAST)
+        found[ENTRIES.format(study=study, gpu=gpu)] = _script("launchwiseEntries", name, text)
     return found
 
 
@@ -214,7 +185,7 @@ def _script(name: str, study: str, value: Any) -> str:
     return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
 
 
-def _frame(page: Page, pages: Sequence[Page], citation: str) -> Frame:
+def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], citation: str) -> Frame:
     first = {each.study: each for each in reversed(pages) if each.study}
     own = [each for each in pages if each.study and each.study == page.study]
     return Frame(
@@ -227,6 +198,7 @@ def _frame(page: Page, pages: Sequence[Page], citation: str) -> Frame:
         parts=[_link(page, each, each.name) for each in own],
         name=page.study or OVERVIEW,
         citation=citation,
+        places=places,
     )
 
 

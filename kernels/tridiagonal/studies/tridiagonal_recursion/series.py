@@ -23,9 +23,9 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
-from launchwise.report.figures import kinds_of
 from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
+from launchwise.report.theme import kinds_of
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in

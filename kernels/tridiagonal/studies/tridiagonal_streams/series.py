@@ -15,9 +15,9 @@ from launchwise.learning.splits import asked_about
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Text
 from launchwise.report.fields import decimals, field, table_of
-from launchwise.report.figures import kinds_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.spec import Spec

@@ -13,8 +13,8 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Panel
 from launchwise.report.fields import decimals, field, lines, table_of
-from launchwise.report.figures import kinds_of
 from launchwise.report.study import StudyData
+from launchwise.report.theme import kinds_of
 
 from ..host_runs import fixed_losses, host_runs, repeated
 from .series import CHOICE, SIZE, SubsystemSeries

@@ -17,9 +17,9 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, significant, table_of
-from launchwise.report.figures import kinds_of
 from launchwise.report.measure_again import anew_settings
 from launchwise.report.study import StudyData
+from launchwise.report.theme import kinds_of
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, observed_optima, with_a_choice

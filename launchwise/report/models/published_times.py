@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,25 +11,15 @@ import pandas as pd
 
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.run_times import FILE, RunTimes, Series
-from launchwise.gpus.machine import Machine
 from launchwise.learning.merit import geometric_mean
-from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Cell, Fold, Section, Table, Text
-from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
+from launchwise.report.blocks import Block, Bullets, Fold, Section, Table, Text
+from launchwise.report.fields import decimals, field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
-from launchwise.workloads.cost import Transfer
 
 PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
 """Kinds of the table, the most informed first, to their titles."""
-
-ASSUMED = {
-    "transfers": "the copy rate of the paper's host is assumed",
-    "host": "the speed of the paper's host is assumed",
-    "launches": "the launch overhead is that of the reference GPU's host",
-}
-"""Parts of the cost model that no datasheet of a card tells, to what stands in for them."""
 
 FEWEST_FOR_RHO = 4
 """Fewest times whose rank correlation is shown."""
@@ -51,99 +40,49 @@ HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One predictor held against some published times."""
-
-    predictor: str
-    rows: pd.DataFrame  # of published_times_schema, one predictor's
-
-    @property
-    def ratio(self) -> np.ndarray:
-        """Predicted divided by published time: float64, shape (rows,)."""
-        return (self.rows["predicted_ms"] / self.rows["published_ms"]).to_numpy(dtype=float)
-
-    @property
-    def factor(self) -> float:
-        """Geometric mean of :attr:`ratio`."""
-        return geometric_mean(self.ratio)
-
-    @property
-    def is_absolute(self) -> bool:
-        """Whether the source says how many runs each time covers."""
-        return bool((self.rows["runs"] > 0).all())
-
-    @property
-    def median_percent(self) -> float:
-        """Median of |predicted / published - 1|, %; NaN where the number of runs is unknown."""
-        return 100 * float(np.median(abs(self.ratio - 1))) if self.is_absolute else float("nan")
-
-    @property
-    def rho(self) -> float:
-        """Spearman's rank correlation; NaN of fewer than :data:`FEWEST_FOR_RHO` times."""
-        if len(self.rows) < FEWEST_FOR_RHO:
-            return float("nan")
-        whole = np.zeros(len(self.rows), dtype=np.int64)
-        ranks = [
-            group_ranks(whole, self.rows[name].to_numpy(dtype=float))
-            for name in ("predicted_ms", "published_ms")
-        ]
-        return float(correlations(whole, *ranks)[0])
-
-    @property
-    def median_around_percent(self) -> float:
-        """Median of |ratio / factor - 1|, %."""
-        return 100 * float(np.median(abs(self.ratio / self.factor - 1)))
-
-    @property
-    def apart(self) -> np.ndarray:
-        """:attr:`ratio` / :attr:`factor`; NaN for fewer than :data:`FEWEST_FOR_FACTOR` times."""
-        known = len(self.rows) >= FEWEST_FOR_FACTOR
-        return self.ratio / self.factor if known else np.array([np.nan])
-
-    @property
-    def title(self) -> str:
-        """The predictor, for people."""
-        return PREDICTORS[self.predictor]
-
-    @property
-    def worst(self) -> pd.Series:
-        """The row farthest from its published time, after the factor if runs are unknown."""
-        apart = self.ratio if self.is_absolute else self.ratio / self.factor
-        return self.rows.iloc[int(np.argmax(abs(np.log(apart))))]
-
-
 FIGURES = [
-    field("times", lambda one: len(one.rows), wording.count, "published"),
-    field("median error", "median_percent", decimals(1), "%"),
+    field("predictor", "predictor"),
+    field("times", "times", wording.count, "published"),
+    field("median error", "median", decimals(1), "%"),
     field("predicted / published", "factor", wording.number, "×, geometric mean"),
     field("rho", "rho", wording.fixed, "rank correlation"),
     *grouped(
         "error after a common factor",
-        field("median", lambda one: 100 * np.median(abs(one.apart - 1)), decimals(1), "%"),
-        field("least", lambda one: one.apart.min(), decimals(2), "×"),
-        field("greatest", lambda one: one.apart.max(), decimals(2), "×"),
+        field("median", "median_around", decimals(1), "%"),
+        field("least", "least", decimals(2), "×"),
+        field("greatest", "greatest", decimals(2), "×"),
     ),
 ]
 
 
-def _figures(caption: str, titles: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    """A table of :data:`FIGURES`; rows end in what is judged, the first of a group names it."""
-    of = [replace(one, value=partial(_of_last, one)) for one in FIGURES]
-    predictor = field("predictor", lambda row: row[-1].title)
-    return table_of(caption, [*map(field, titles, range(len(titles))), predictor, *of], rows)
+def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Figures of each predictor that has rows of published times: keys as in :data:`FIGURES`.
 
-
-def _of_last(one: Field, row: tuple[Any, ...]) -> Cell:
-    return one.cell(row[-1])
-
-
-def judged(rows: pd.DataFrame) -> Iterator[Judged]:
-    """Each predictor that has rows."""
-    for name in PREDICTORS:
+    NaN stands where the number of runs is unknown, or where there are too few times. ``error`` is
+    the median of the errors, after the common factor where the number of runs is unknown.
+    """
+    for name, title in PREDICTORS.items():
         own = rows[rows["predictor"] == name]
-        if len(own):
-            yield Judged(name, own.reset_index(drop=True))
+        if own.empty:
+            continue
+        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+        factor, known = geometric_mean(ratio), bool((own["runs"] > 0).all())
+        around = ratio / factor if len(own) >= FEWEST_FOR_FACTOR else np.array([np.nan])
+        rho = np.nan
+        if len(own) >= FEWEST_FOR_RHO:
+            rho = float(own["predicted_ms"].corr(own["published_ms"], method="spearman"))
+        yield {
+            "predictor": title,
+            "times": len(own),
+            "median": 100 * float(np.median(abs(ratio - 1))) if known else np.nan,
+            "factor": factor,
+            "rho": rho,
+            "median_around": 100 * float(np.median(abs(around - 1))),
+            "least": float(around.min()),
+            "greatest": float(around.max()),
+            "known": known,
+            "error": 100 * float(np.median(abs(ratio / (1 if known else factor) - 1))),
+        }
 
 
 @remembered
@@ -162,16 +101,11 @@ def parts(study: StudyData) -> dict[str, pd.DataFrame]:
 
 def overall(studies: Sequence[StudyData]) -> list[Block]:
     """Every study's predictors against published times; nothing where there are none."""
-    rows: list[tuple[Any, ...]] = []
-    worst = []
+    rows: list[dict[str, Any]] = []
     for study in studies:
         for name, times in parts(study).items():
-            named: tuple[str, ...] = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
-            for one in judged(times):
-                rows.append((*named, one))
-                if any(named):
-                    worst.append((f"Worst of {study.name}, {name}:", _worst(study, one)))
-                named = "", "", ""
+            named = study.name, name, wording.listed(dict.fromkeys(times["gpu"]))
+            rows += _named_once(("study", "of", "gpus"), named, judged(times))
     if not rows:
         return []
     every = pd.concat([times for study in studies for times in parts(study).values()])
@@ -182,26 +116,30 @@ def overall(studies: Sequence[StudyData]) -> list[Block]:
         f"{' '.join(_said(studies))}"
     )
     caption = "Predictions against published run times, per study"
-    found = _figures(caption, ("study", "times of", "GPUs"), rows)
-    return [Text(lead, "lead"), found, Text(HOW), Bullets(worst)]
+    of = [field("study", "study"), field("times of", "of"), field("GPUs", "gpus")]
+    return [Text(lead, "lead"), table_of(caption, [*of, *FIGURES], rows), Text(HOW)]
+
+
+def _named_once(
+    keys: Sequence[str], names: Sequence[str], rows: Iterable[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Rows of one group, whose names stand in the first of them."""
+    for place, row in enumerate(rows):
+        yield {**row, **(dict.fromkeys(keys, "") if place else dict(zip(keys, names, strict=True)))}
 
 
 def _said(studies: Sequence[StudyData]) -> Iterator[str]:
     """Median errors of whole runs by predictor, least to most of the studies."""
-    known: dict[str, list[float]] = {}
-    around: dict[str, list[float]] = {}
+    found: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
     for study in studies:
         for name, times in parts(study).items():
             for one in judged(times) if name != PHASES else ():
-                medians, median = (known, one.median_percent)
-                if not one.is_absolute:
-                    medians, median = (around, one.median_around_percent)
-                medians.setdefault(one.title, []).append(median)
-    for begin, medians in (
-        ("Median error of whole runs", known),
-        ("Where the number of runs is unknown, after one common factor", around),
+                found[one["known"]].setdefault(one["predictor"], []).append(one["error"])
+    for begin, known in (
+        ("Median error of whole runs", True),
+        ("Where the number of runs is unknown, after one common factor", False),
     ):
-        if medians:
+        if medians := found[known]:
             told = [f"{title} {_span(values)} %" for title, values in medians.items()]
             count = wording.plural(max(map(len, medians.values())), "study", "studies")
             yield f"{begin}: {wording.listed(told)} ({count})."
@@ -212,22 +150,6 @@ def _span(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _worst(study: StudyData, one: Judged) -> str:
-    row = dict(one.worst)
-    ratio = row["predicted_ms"] / row["published_ms"] / (1 if one.is_absolute else one.factor)
-    after = "" if one.is_absolute else " after the common factor"
-    said = (
-        f"{one.title} {wording.number(ratio)} × the published "
-        f"{wording.number(row['published_ms'])} ms{after}: {row['series']}, {row['gpu']}, "
-        f"{wording.problem(row, study.problem_columns)}"
-    )
-    if row["phases"]:
-        return f"{said}."
-    bound = str(row["bound_by"])
-    reason = f"; {ASSUMED[bound]}" if bound in ASSUMED else ""
-    return f"{said}. The cost model takes {bound} for its limit{reason}."
-
-
 def published_times(study: StudyData) -> Section | None:
     """Every published time of a study's paper beside its predictions; None without any."""
     found = parts(study)
@@ -236,13 +158,14 @@ def published_times(study: StudyData) -> Section | None:
     every = pd.concat(found.values())
     series = validated(RunTimes, read_yaml(study.folder / FILE), study.folder / FILE).series
     rows = [
-        ("" if place else title, one)
+        row
         for title in dict.fromkeys(one.title for one in series)
-        for place, one in enumerate(judged(every[every["series"] == title]))
+        for row in _named_once(["series"], [title], judged(every[every["series"] == title]))
     ]
     caption = "Predictions against published run times, per series"
-    blocks: list[Block] = [_figures(caption, ["series"], rows), Text(HOW)]
-    notes = [*_notes(series), *_left_out(study), *_most_runs(every), *_copy_rates(study, every)]
+    table = table_of(caption, [field("series", "series"), *FIGURES], rows)
+    blocks: list[Block] = [table, Text(HOW)]
+    notes = [*_notes(series), *_left_out(study), *_most_runs(every)]
     blocks += [Bullets(notes)] if notes else []
     blocks.append(Fold("Every published time", [_times(study, every)]))
     title = "Predictions against published run times"
@@ -277,24 +200,6 @@ def _most_runs(every: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"as many (row {row['row']}, {row['gpu']}). With so many, the slowest of the others "
             f"takes {wording.number(most.max() / most.min())} times its roofline.",
         )
-
-
-def _copy_rates(study: StudyData, every: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Copy rates that published times of copies alone imply, beside the assumed ones."""
-    phases = study.spec.cost.phases() if study.spec.cost else {}
-    for title in dict.fromkeys(every.loc[every["phases"] != "", "series"]):
-        rows = every[every["series"] == title]
-        longest = dict(rows.iloc[int(rows["published_ms"].argmax())])
-        copy, gpu = phases.get(longest["phases"]), longest["gpu"]
-        if isinstance(copy, Transfer) and gpu in study.described:
-            rate = getattr(Machine.of(study.described[gpu]), f"to_{copy.to}_gbs")
-            implied = rate * longest["predicted_ms"] / longest["published_ms"]
-            time = wording.number(longest["published_ms"])
-            yield (
-                f"{title}:",
-                f"the longest of these copies ({time} ms) ran at {wording.number(implied)} GB/s; "
-                f"the cost model assumes {wording.number(rate)} GB/s.",
-            )
 
 
 def _times(study: StudyData, every: pd.DataFrame) -> Table:

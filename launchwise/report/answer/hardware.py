@@ -1,0 +1,298 @@
+"""What the hardware allows: the roofline, and counters of the fastest configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.vectors import Columns
+from launchwise.experiment.study import Counters
+from launchwise.gpus.machine import Machine
+from launchwise.learning.rooflines import arithmetic_types
+from launchwise.learning.row_arrays import arrays
+from launchwise.report import theme, wording
+from launchwise.report.blocks import MISSING, Block, Figure, Fold, Key, Panel, Section, Table, Text
+from launchwise.report.fields import Field, field, percents, table_of
+from launchwise.report.numbers import winners
+from launchwise.report.study import StudyData, remembered
+from launchwise.report.theme import kinds_of, size_layout
+from launchwise.workloads.metrics import COUNTERS
+
+NEAR = 0.1
+"""A study of which no problem reaches this share of a ceiling is bound by something else."""
+
+MOST_CARDS = 8
+"""Most GPUs in the figure; the first ones are shown."""
+
+
+@remembered
+def points(study: StudyData) -> pd.DataFrame:
+    """Position of each problem's fastest configuration in the roofline.
+
+    Returns
+    -------
+    DataFrame
+        Rows of :func:`launchwise.report.numbers.winners` with ``precision``, ``intensity`` (FLOP of
+        the problem divided by its least bytes), ``gflops`` (FLOP of the problem divided by the best
+        time, 1e9 per second) and ``share``: of the lower of the copy bandwidth's and the FLOP's
+        ceiling of the problem's type.
+    """
+    best = winners(study)
+    columns = Columns(study.spec.derived, arrays(best, study.spec, study.spec.problem_columns))
+    flop = columns.value(study.spec.work.flop).astype(float)
+    moved_bytes = columns.value(study.spec.work.bytes).astype(float)
+    limit_ms = best[["bytes_ms", "flop_ms"]].max(axis=1)
+    return best.assign(
+        precision=columns.value(study.spec.work.precision),
+        intensity=flop / moved_bytes,
+        gflops=flop / best["best_ms"] / 1e6,
+        share=limit_ms / best["best_ms"],
+    )
+
+
+def roofline(study: StudyData) -> Figure | None:
+    """A panel per whole card; None for a study that neither memory nor arithmetic bounds."""
+    found = points(study)
+    found = found[(found["intensity"] > 0) & np.isfinite(found["intensity"])]
+    if found.empty or found["share"].max() < NEAR:
+        return None
+    precisions = sorted(set(map(str, found["precision"])))
+    panels = [
+        _card(study, gpu, found, precisions)
+        for gpu in study.whole[:MOST_CARDS]
+        if (found["gpu"] == gpu).any()
+    ]
+    if not panels:
+        return None
+    ceilings = sorted(arithmetic_types(study.spec, found["precision"].to_numpy()))
+    return Figure(
+        id=f"{study.name}-roofline",
+        caption=(
+            "Roofline: rate of the fastest configuration of each problem against FLOP per byte of "
+            "the problem (every array once). Sloping line: copy bandwidth; level lines: "
+            "arithmetic rates. Points above the sloping line run from the L2 cache."
+        ),
+        alt="Roofline: rate against FLOP per byte, one point per problem, ceilings as lines.",
+        panels=panels,
+        keys=[
+            *(
+                Key(f"problems in {name}", theme.colour(place), theme.symbol(place))
+                for place, name in enumerate(precisions)
+            ),
+            Key("copy bandwidth", theme.INK, "solid"),
+            *(
+                Key(f"{name} ceiling", theme.INK, theme.dash(1 + place))
+                for place, name in enumerate(ceilings)
+            ),
+        ],
+        height=320,
+        width=420,
+        limit=0 if len(panels) > 1 else 760,
+    )
+
+
+def _card(study: StudyData, gpu: str, found: pd.DataFrame, precisions: list[str]) -> Panel:
+    profile = study.profiles[gpu]
+    machine = Machine.of(profile)
+    own = found[found["gpu"] == gpu]
+    types = sorted(arithmetic_types(study.spec, found["precision"].to_numpy()))
+    rates = {name: float(getattr(machine, name)) for name in types}
+    copy_gbs = profile.ceilings.copy_bandwidth_gbs
+    # From left of every point to right of the last ridge.
+    low = 0.5 * float(own["intensity"].min())
+    high = 2 * max(float(own["intensity"].max()), *(rate / copy_gbs for rate in rates.values()))
+    top = max(rates.values()) / copy_gbs
+    slope, name = [low * copy_gbs, top * copy_gbs], "copy bandwidth"
+    traces = [theme.rule([low, top], slope, "solid", 1.4, name=name)]
+    for place, (name, rate) in enumerate(rates.items()):
+        ends, dash = [rate / copy_gbs, high], theme.dash(1 + place)
+        traces.append(theme.rule(ends, [rate, rate], dash, 1.4, name=f"{name} ceiling"))
+    for place, name in enumerate(precisions):
+        of_type = own[own["precision"] == name]
+        if of_type.empty:
+            continue
+        hover = [
+            f"{wording.problem(row, study.problem_columns)}<br>{row['configuration']}<br>"
+            f"{wording.percent(row['share'], 0)} % of the roofline"
+            for row in of_type.to_dict("records")
+        ]
+        traces.append(
+            theme.dots(
+                of_type["intensity"],
+                of_type["gflops"],
+                name=name,
+                colour_=theme.colour(place),
+                shape=theme.symbol(place),
+                size=6,
+                hover=hover,
+                template="%{text}<br>%{x:.3~g} FLOP per byte, %{y:.4~g} GFLOP/s",
+            )
+        )
+    y = [*own["gflops"], *rates.values(), low * copy_gbs]
+    x = theme.log_axis("FLOP per byte", [low, high])
+    return Panel(gpu, traces, theme.layout(x, theme.log_axis("GFLOP/s", y)))
+
+
+SHARES = {"achieved": "achieved_occupancy", "theoretical": "occupancy"}
+
+Largest = Mapping[str, pd.DataFrame]
+"""GPU to its counters: of each kernel of a run the launch that counts (:func:`outermost`)."""
+
+
+def occupancy(study: StudyData) -> Section | None:
+    """The section; None where no counters were read, or the settings do not say by what."""
+    asked = study.settings.counters
+    if not study.counters or asked is None:
+        return None
+    by = asked.by
+    largest = {
+        gpu: outermost(counters, study.spec.key_columns) for gpu, counters in study.counters.items()
+    }
+    blocks: list[Block] = [
+        Text(
+            f"For {_problems(asked)} and each value of {wording.listed(by)}, the fastest "
+            "configuration was run once more under Nsight Compute. Theoretical occupancy is what "
+            "registers, shared memory and block size leave room for; achieved is the mean share of "
+            "warps that were active on SMs at work. Of a kernel that runs at several levels, "
+            "the largest launch is shown."
+        ),
+        *(_table(study, gpu, rows, by) for gpu, rows in largest.items()),
+        *folded(_figure(study, largest, by)),
+    ]
+    return Section(f"{study.name}-occupancy", "Occupancy", blocks)
+
+
+def _problems(asked: Counters) -> str:
+    if not asked.among:
+        return "every problem"
+    values = wording.listed(
+        f"{name} = {wording.listed(map(str, each))}" for name, each in asked.among.items()
+    )
+    return f"problems with {values}"
+
+
+def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Of each kernel of a run (columns ``key``) the launch with the largest grid.
+
+    Kernels of one block are left out.
+    """
+    order = counters.sort_values("grid_blocks", kind="stable")
+    found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
+    several = found.groupby("kernel")["grid_blocks"].transform("max") > 1
+    return found[several]
+
+
+def _title(named: dict[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in named.items())
+
+
+MOST_PANELS = 12
+"""Panels of a figure that stands open: more are pages of small plots."""
+
+
+def folded(figure: Figure) -> list[Block]:
+    """The figure; in a fold where it has more than :data:`MOST_PANELS` panels."""
+    if len(figure.panels) <= MOST_PANELS:
+        return [figure]
+    return [Fold(f"Occupancy against size ({len(figure.panels)} plots)", [figure])]
+
+
+def _figure(study: StudyData, largest: Largest, by: list[str]) -> Figure:
+    every = pd.concat(largest.values())[by].drop_duplicates().sort_values(by)
+    places = {
+        values: place for place, values in enumerate(every.itertuples(index=False, name=None))
+    }
+    panels = [
+        _panel(study, own, by, places, ", ".join(filter(None, (gpu, kind, str(kernel)))))
+        for gpu, counters in largest.items()
+        for kind, rows in kinds_of(study, counters)
+        for kernel, own in rows.groupby("kernel", sort=True)
+    ]
+    return Figure(
+        id=f"{study.name}-occupancy-figure",
+        caption=(
+            "Occupancy of the largest launch of each kernel against size: achieved (strong) and "
+            "theoretical (faint). Where the grid is smaller than the GPU, few warps are active, "
+            "whatever the block could hold."
+        ),
+        alt="Lines: achieved and theoretical occupancy against size, one pair per value.",
+        panels=panels,
+        keys=theme.keys(_title(dict(zip(by, values, strict=True))) for values in places),
+    )
+
+
+def _panel(
+    study: StudyData,
+    rows: pd.DataFrame,
+    by: list[str],
+    places: dict[tuple[object, ...], int],
+    title: str,
+) -> Panel:
+    """``places``: values of ``by`` to the place of their line, the same in every panel."""
+    traces = []
+    for values, own in rows.sort_values(study.size).groupby(by, sort=True):
+        named = _title(dict(zip(by, values, strict=True)))
+        for what, column in SHARES.items():
+            trace = theme.line(
+                own[study.size],
+                100 * own[column],
+                name=f"{named}, {what}",
+                place=places[values],
+                template=f"{study.size}=%{{x}}: %{{y:.0f}} %",
+                markers=what == "achieved",
+            )
+            traces.append(trace if what == "achieved" else {**trace, "opacity": 0.35})
+    y = theme.axis("occupancy (%)", range=[0, 105])
+    return Panel(title, traces, theme.layout(size_layout(study, rows), y))
+
+
+SHOWN = {each.name: each.shown for each in COUNTERS if each.shown is not None}
+"""Column of the counters to how the table shows it."""
+
+PEAKS = tuple(each.name for each in COUNTERS if each.bounds)
+"""Columns of the counters that are shares of the card's peaks."""
+
+
+def _table(study: StudyData, gpu: str, largest: pd.DataFrame, by: list[str]) -> Table:
+    """What bounds each kernel on a GPU, by kind of problem and values of the tunables ``by``."""
+    held = [name for name in SHOWN if name in largest and largest[name].notna().any()]
+    names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
+    rows = [
+        {"problem": kind, **dict(zip(names, values, strict=True)), **_medians(own[held])}
+        for kind, own_kind in kinds_of(study, largest)
+        for values, own in own_kind.groupby(names, sort=True)
+    ]
+    several = sum(name in PEAKS for name in held) > 1
+    fields = [
+        field("problem", "problem"),
+        *(field(name, name) for name in names),
+        *(_shown(name) for name in held),
+        *([field("bound by", "nearest", _bound_by, number=False)] if several else []),
+    ]
+    caption = (
+        f"{gpu}: the fastest configuration, median over sizes; throughput in percent of the card's "
+        "peak. What is nearest to its peak bounds the kernel; where nothing comes near, warps wait "
+        "for one another or for latencies."
+    )
+    return table_of(caption, fields, rows)
+
+
+def _medians(rows: pd.DataFrame) -> dict[str, Any]:
+    """Median of each column, and the one that is nearest to its peak; None without any."""
+    medians = rows.median()
+    shares = medians[[name for name in medians.index if name in PEAKS]]
+    # A card may lack every counter of a kernel.
+    return {**medians, "nearest": str(shares.idxmax()) if shares.notna().any() else None}
+
+
+def _shown(name: str) -> Field:
+    how = SHOWN[name]
+    shown = percents(0) if how.factor == 100 else wording.number
+    return field(how.title, name, shown, how.unit, best=lambda row: row["nearest"] == name)
+
+
+def _bound_by(nearest: str | None) -> str:
+    return MISSING if nearest is None else SHOWN[nearest].title
