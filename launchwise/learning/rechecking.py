@@ -203,7 +203,7 @@ def _table(found: Sequence[Mapping[str, Any]], spec: Spec) -> pd.DataFrame:
     """Verdicts as a table, also where there is none."""
     schema = recheck_schema(spec)
     table = pd.DataFrame(found, columns=list(schema.columns))
-    real = [name for name, one in schema.columns.items() if str(one.dtype) == "float64"]
+    real = [name for name, one in schema.columns.items() if one.kind == "float64"]
     table[real] = table[real].astype(float)
     return table.sort_values(spec.problem_columns, ignore_index=True)
 

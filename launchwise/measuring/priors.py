@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
@@ -56,7 +55,7 @@ def write_prior(
         from_problem = dict(zip(spec.problem_columns, near, strict=True)) if near else None
         taken.append({"problem": problem, "from": from_problem, "gpus": list(found)})
     schema = prior_schema(spec)
-    table = pd.concat(pieces, ignore_index=True) if pieces else _empty(schema)
+    table = pd.concat(pieces, ignore_index=True) if pieces else schema.empty()
     write_table(path, table[list(schema.columns)], schema, {"priors": taken})
     return sum(each["from"] not in (None, each["problem"]) for each in taken)
 
@@ -76,12 +75,6 @@ def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.Da
         for values, part in groups
         if part["time_ms"].notna().any()
     }
-
-
-def _empty(schema: pa.DataFrameSchema) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: pd.Series(dtype=str(column.dtype)) for name, column in schema.columns.items()}
-    )
 
 
 def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:

@@ -82,13 +82,12 @@ def rows_to_table(
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.rows import of_formulas, of_repeats
 
-    declared = measurement_schema(spec).columns
-    columns = list(declared)
+    schema = measurement_schema(spec)
+    if not rows:
+        return schema.empty()  # Other shards may have done everything.
+    columns = list(schema.columns)
     # A journal may be older than a metric.
     table = pd.DataFrame([{**NEUTRAL, **row} for row in rows], columns=columns)
-    if table.empty:
-        # An empty table has no values to infer types from: other shards may have done everything.
-        return table.astype({name: str(each.dtype) for name, each in declared.items()})
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
     real += [*spec.stage_columns, *spec.findings]
     table[real] = table[real].astype(float)

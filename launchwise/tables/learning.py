@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.tables.columns import (
+    POSITIVE,
     configuration_schema,
     metric_columns,
     problem_schema,
@@ -18,31 +18,31 @@ from launchwise.tables.columns import (
     value_column,
     whole_column,
 )
+from launchwise.tables.schema import Column, Schema, at_least, at_most, one_of
 from launchwise.tables.times import GAIN_LIMITS, PAIRS, SWEEP
 from launchwise.workloads.metrics import MEASURED, named
 from launchwise.workloads.spec import Spec
 
 
-def removed_schema(spec: Spec) -> pa.DataFrameSchema:
+def removed_schema(spec: Spec) -> Schema:
     """Schema of filtered rows: keys, time, bounds of the Tukey filter (ms) and its scope."""
-    return pa.DataFrameSchema(
+    return Schema(
+        "removed",
         {
             "split": text_column(),
             "fold": text_column(),
-            "scope": text_column(checks=pa.Check.isin(["problem", "global"])),
+            "scope": text_column(one_of(["problem", "global"])),
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "time_ms": real_column(pa.Check.gt(0)),
+            "time_ms": real_column(POSITIVE),
             "lower_ms": real_column(),
             "upper_ms": real_column(),
         },
-        strict=True,
-        name="removed",
     )
 
 
-def training_schema(spec: Spec) -> pa.DataFrameSchema:
+def training_schema(spec: Spec) -> Schema:
     """Schema of training rows: measured rows that pass the Tukey filter of a fold, each once.
 
     ``folds`` names the folds that learn from a row, as ``split/fold`` with blanks between them (see
@@ -50,26 +50,26 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     of them: models may learn of it. ``status`` tells times from those of ``slow`` rows, which are
     the shorter of two launches and no more (of rows before that rule, their first launch).
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "training",
         {
             "folds": text_column(),
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
             "status": value_column(MEASURED),
-            "time_ms": real_column(pa.Check.gt(0)),
+            "time_ms": real_column(POSITIVE),
             **metric_columns(named("registers", "spill_bytes")),
             **stage_schema(spec),
         },
         unique=spec.key_columns,
-        strict=True,
-        name="training",
     )
 
 
-def candidates_schema(spec: Spec) -> pa.DataFrameSchema:
+def candidates_schema(spec: Spec) -> Schema:
     """Schema of test candidates: a row per (split, fold, GPU, test problem, configuration)."""
-    return pa.DataFrameSchema(
+    return Schema(
+        "candidates",
         {
             "split": text_column(),
             "fold": text_column(),
@@ -78,8 +78,6 @@ def candidates_schema(spec: Spec) -> pa.DataFrameSchema:
             **configuration_schema(spec),
         },
         unique=["split", "fold", *spec.key_columns],
-        strict=True,
-        name="candidates",
     )
 
 
@@ -87,7 +85,7 @@ SAID = ("rank", "predicted_ms", "loss", "expected_gain", "spread")
 """Columns of what a method says of candidates."""
 
 
-def said_schema() -> pa.DataFrameSchema:
+def said_schema() -> Schema:
     """Schema of what one method says of test candidates, row by row those of their table.
 
     ``rank`` is the place among the candidates of a case, from 1; 0 beyond those that are kept.
@@ -96,16 +94,15 @@ def said_schema() -> pa.DataFrameSchema:
     expected time of what is usual over that of the row, ``spread`` the deviation of its logarithm
     among the members of an answering method; both are empty for other methods.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "said of candidates",
         {
             "rank": whole_column(),
-            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
+            "predicted_ms": real_column(POSITIVE, nullable=True),
             "loss": real_column(nullable=True),
-            "expected_gain": real_column(pa.Check.gt(0), nullable=True),
-            "spread": real_column(pa.Check.ge(0), nullable=True),
+            "expected_gain": real_column(POSITIVE, nullable=True),
+            "spread": real_column(at_least(0), nullable=True),
         },
-        strict=True,
-        name="said of candidates",
     )
 
 
@@ -113,9 +110,9 @@ GAINS = ("expected_gain", "least_gain", "most_gain")
 """Columns of an expected gain over what is usual: itself, and the limits of its interval."""
 
 
-def _gains_schema() -> dict[str, pa.Column]:
+def _gains_schema() -> dict[str, Column]:
     """Columns of an expected gain over what is usual."""
-    return {name: real_column(pa.Check.gt(0), nullable=True) for name in GAINS}
+    return {name: real_column(POSITIVE, nullable=True) for name in GAINS}
 
 
 def predicted_column(model: str) -> str:
@@ -123,7 +120,7 @@ def predicted_column(model: str) -> str:
     return f"{model}_ms"
 
 
-def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
+def evaluation_schema(spec: Spec) -> Schema:
     """Schema of the evaluation: one row per (model, split, fold, GPU, test problem).
 
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
@@ -134,50 +131,50 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     ``best_of_20`` are the fraction that measuring so many recommendations reaches. Of the problem,
     ``configurations`` have a measured time; ``needle_index`` of them are within 5 % of the best.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "evaluation",
         {
             "study": text_column(),
             "model": text_column(),
-            "role": text_column(checks=pa.Check.isin(["model", "baseline", "oracle"])),
+            "role": text_column(one_of(["model", "baseline", "oracle"])),
             "split": text_column(),
             "fold": text_column(),
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
             "status": text_column(),
-            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
+            "predicted_ms": real_column(POSITIVE, nullable=True),
             **_gains_schema(),
-            "time_ms": real_column(pa.Check.gt(0), nullable=True),
+            "time_ms": real_column(POSITIVE, nullable=True),
             "basis": text_column(),
-            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
-            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
-            "is_usual": pa.Column(bool),
-            "best_ms": real_column(pa.Check.gt(0)),
+            "baseline_ms": real_column(POSITIVE, nullable=True),
+            "usual_ms": real_column(POSITIVE, nullable=True),
+            "is_usual": Column("bool"),
+            "best_ms": real_column(POSITIVE),
             "configurations": whole_column(1),
             "needle_index": whole_column(1),
             "improvement": real_column(nullable=True),
             "gain": real_column(nullable=True),
             "fraction": real_column(nullable=True),
-            "best_of_5": real_column(pa.Check.ge(0), nullable=True),
-            "best_of_20": real_column(pa.Check.ge(0), nullable=True),
-            "improved_runs": real_column(pa.Check.ge(0), nullable=True),
+            "best_of_5": real_column(at_least(0), nullable=True),
+            "best_of_20": real_column(at_least(0), nullable=True),
+            "improved_runs": real_column(at_least(0), nullable=True),
             "spearman": real_column(nullable=True),
             "absolute_percentage_error": real_column(nullable=True),
         },
         unique=["model", "split", "fold", "gpu", *spec.problem_columns],
-        strict=True,
-        name="evaluation",
     )
 
 
-def curves_schema() -> pa.DataFrameSchema:
+def curves_schema() -> Schema:
     """Schema of learning curves: one row per (split, GPU, model, number of measurements).
 
     ``fraction`` is the geometric mean over test problems of best time over the best of the first
     ``measured`` recommendations, ``fraction_p5`` its 5th percentile; the GPU ``all`` is all of them
     together, the model ``random`` the mean over all orders.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "learning curves",
         {
             "study": text_column(),
             "split": text_column(),
@@ -185,41 +182,38 @@ def curves_schema() -> pa.DataFrameSchema:
             "model": text_column(),
             "measured": whole_column(1),
             "problems": whole_column(1),
-            "fraction": real_column(pa.Check.in_range(0, 1 + 1e-9)),
-            "fraction_p5": real_column(pa.Check.in_range(0, 1 + 1e-9)),
+            "fraction": real_column(at_least(0), at_most(1 + 1e-9)),
+            "fraction_p5": real_column(at_least(0), at_most(1 + 1e-9)),
         },
         unique=["split", "gpu", "model", "measured"],
-        strict=True,
-        name="learning curves",
     )
 
 
-def fastest_measured_schema(spec: Spec) -> pa.DataFrameSchema:
+def fastest_measured_schema(spec: Spec) -> Schema:
     """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
 
     ``rank`` is the place among all measured candidates by judged time, from 1; the usual choice and
     the baseline are there whatever their rank. Times, limits and ``basis`` are those of
     :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep.
     """
-    limit = real_column(pa.Check.gt(0), nullable=True)
-    return pa.DataFrameSchema(
+    limit = real_column(POSITIVE, nullable=True)
+    return Schema(
+        "fastest measured",
         {
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
             "rank": whole_column(1),
-            "time_ms": real_column(pa.Check.gt(0)),
+            "time_ms": real_column(POSITIVE),
             "time_low_ms": limit,
             "time_high_ms": limit,
-            "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP])),
+            "basis": text_column(one_of([PAIRS, SWEEP])),
             **dict.fromkeys(GAIN_LIMITS, limit),
-            "is_usual": pa.Column(bool),
-            "is_baseline": pa.Column(bool),
-            "blind": pa.Column(bool),
+            "is_usual": Column("bool"),
+            "is_baseline": Column("bool"),
+            "blind": Column("bool"),
         },
         unique=spec.key_columns,
-        strict=True,
-        name="fastest measured",
     )
 
 

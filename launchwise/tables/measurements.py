@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.tables.columns import (
     POSITIVE,
+    TIMED_ROWS,
     configuration_schema,
     finding_schema,
     metric_columns,
@@ -14,9 +14,9 @@ from launchwise.tables.columns import (
     real_column,
     stage_schema,
     text_column,
-    timed_check,
     whole_column,
 )
+from launchwise.tables.schema import Demand, Schema, equal_to
 from launchwise.workloads.metrics import (
     CIRCUMSTANCES,
     COUNTERS,
@@ -28,22 +28,24 @@ from launchwise.workloads.metrics import (
 )
 from launchwise.workloads.spec import Spec
 
+REPEATS = Demand(
+    "must be the length of times_ms",
+    lambda table: table["times_ms"].map(len) == table["repeats"],
+    "repeats",
+)
 
-def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
+
+def measurement_schema(spec: Spec) -> Schema:
     """Schema of a sweep: one row per (GPU, problem, configuration).
 
     Its columns are those of :data:`launchwise.workloads.metrics.SWEEP`, of problem and
     configuration, of the workload's stages and of its findings.
     """
-    repeats = pa.Check(
-        lambda table: table["times_ms"].map(len) == table["repeats"],
-        name="repeats",
-        error="must be the length of times_ms",
-    )
-    return pa.DataFrameSchema(
+    return Schema(
+        "measurements",
         {
             **metric_columns(KEYS),
-            "workload": text_column(checks=pa.Check.eq(spec.workload)),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
             **metric_columns(RESULTS),
@@ -51,15 +53,13 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             **finding_schema(spec),
             **metric_columns((*CIRCUMSTANCES, *ORIGIN)),
         },
-        checks=[timed_check(), repeats, _fitting_statuses(spec)],
+        demands=[TIMED_ROWS, REPEATS, _fitting_statuses(spec)],
         unique=spec.key_columns,
-        strict=True,
-        name="measurements",
     )
 
 
-def _fitting_statuses(spec: Spec) -> pa.Check:
-    """Check that rows have status ``unverified`` exactly where the variant is not verified."""
+def _fitting_statuses(spec: Spec) -> Demand:
+    """Rows have status ``unverified`` exactly where the variant is not verified."""
     unverified = [name for name, variant in spec.variants.items() if not variant.verified]
 
     def fits(table: pd.DataFrame) -> pd.Series:
@@ -67,17 +67,18 @@ def _fitting_statuses(spec: Spec) -> pa.Check:
         judged = table["status"].isin([*MEASURED, "wrong"])
         return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
 
-    error = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
-    return pa.Check(fits, name="status", error=error)
+    words = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
+    return Demand(words, fits, "status")
 
 
-def counters_schema(spec: Spec) -> pa.DataFrameSchema:
+def counters_schema(spec: Spec) -> Schema:
     """Schema of hardware counters: one row per launch of a (GPU, problem, configuration).
 
     ``position`` counts the launches of a run from 0; what was counted of each is declared in
     :data:`launchwise.workloads.metrics.COUNTERS`.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "counters",
         {
             "gpu": text_column(),
             **problem_schema(spec),
@@ -90,19 +91,18 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
             **metric_columns(COUNTERS),
         },
         unique=[*spec.key_columns, "position"],
-        strict=True,
-        name="counters",
     )
 
 
-def prior_schema(spec: Spec) -> pa.DataFrameSchema:
+def prior_schema(spec: Spec) -> Schema:
     """Schema of a sweep's priors: one row per (problem, other GPU, configuration).
 
     The problem is the one that is to be measured; ``time_ms`` was measured on ``gpu``, of this
     problem or of the nearest one (the file's facts say which). It is empty where the configuration
     failed.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "priors",
         {
             "gpu": text_column(),
             **problem_schema(spec),
@@ -110,6 +110,4 @@ def prior_schema(spec: Spec) -> pa.DataFrameSchema:
             "time_ms": real_column(POSITIVE, nullable=True),
         },
         unique=spec.key_columns,
-        strict=True,
-        name="priors",
     )

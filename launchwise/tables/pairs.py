@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import pandas as pd
-import pandera.pandas as pa
 
-from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
 from launchwise.tables.columns import (
+    POSITIVE,
     configuration_schema,
     metric_columns,
     problem_schema,
     ratio_columns,
+    real_column,
+    text_column,
+    whole_column,
 )
+from launchwise.tables.schema import CLOCKS, Column, Demand, Schema, equal_to, one_of
 from launchwise.workloads.metrics import ORIGIN, STATUSES
 from launchwise.workloads.spec import Spec
 
@@ -53,37 +54,28 @@ def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Serie
     return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW
 
 
-def _are_clocks(row: Any) -> bool:
-    clocks = np.asarray(row, dtype=float)
-    return clocks.ndim == 1 and bool(np.all(np.isfinite(clocks) & (clocks >= 0)))
+ROUNDS = {
+    "times_ms": Column("object"),
+    "clocks_mhz": Column("object", [CLOCKS]),
+    "rounds": whole_column(),
+    "thrown": whole_column(),
+}
+"""Columns of the rounds of one row."""
+
+ONE_CLOCK_PER_TIME = Demand(
+    "must have one value per value of times_ms",
+    lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
+    "clocks_mhz",
+)
 
 
-def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
-    """Columns of the rounds of one row, and a check of a table that has them."""
-    columns = {
-        "times_ms": pa.Column(object),
-        "clocks_mhz": pa.Column(
-            object,
-            checks=pa.Check(lambda column: column.map(_are_clocks), error=CLOCKS),
-        ),
-        "rounds": pa.Column("int64", checks=pa.Check.ge(0)),
-        "thrown": pa.Column("int64", checks=pa.Check.ge(0)),
-    }
-    check = pa.Check(
-        lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
-        name="clocks_mhz",
-        error=ONE_PER_TIME,
-    )
-    return columns, check
-
-
-def circumstances() -> dict[str, pa.Column]:
+def circumstances() -> dict[str, Column]:
     """Columns that say how and where a row was measured."""
-    texts = {name: pa.Column(str) for name in ("timer", "l2", "throttle")}
+    texts = {name: text_column() for name in ("timer", "l2", "throttle")}
     return {**texts, **metric_columns(each for each in ORIGIN if each.name != "seed")}
 
 
-def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
+def pairs_schema(spec: Spec) -> Schema:
     """Schema of paired times: one row per (GPU, problem, configuration).
 
     ``roles`` says why it takes part (joined by ``+``; empty for what was usual once, see
@@ -97,26 +89,24 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
     no pair is left, intervals where less than six are left.
     """
-    columns, check = clocks_of_rounds()
-    return pa.DataFrameSchema(
+    return Schema(
+        "pairs",
         {
-            "gpu": pa.Column(str),
-            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "roles": pa.Column(str),
-            "status": pa.Column(str, checks=pa.Check.isin(STATUSES)),
-            "reason": pa.Column(str),
-            "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
-            "sweep_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
-            **columns,
+            "roles": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            "sweep_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
             **ratio_columns(RATIOS),
             **circumstances(),
         },
-        checks=[check],
+        demands=[ONE_CLOCK_PER_TIME],
         unique=spec.key_columns,
-        strict=True,
-        name="pairs",
     )
 
 
@@ -124,7 +114,7 @@ SPEEDUPS = ("speedup", "usual_speedup")
 """Columns of ratios: time of the library over that of the fastest, and of the usual choice."""
 
 
-def peers_schema(spec: Spec) -> pa.DataFrameSchema:
+def peers_schema(spec: Spec) -> Schema:
     """Schema of libraries in pairs: one row per (GPU, problem, library).
 
     ``speedup`` is the library's time over that of the sweep's fastest configuration,
@@ -132,25 +122,23 @@ def peers_schema(spec: Spec) -> pa.DataFrameSchema:
     other columns are those of :func:`launchwise.tables.pairs.pairs_schema`. ``version`` names the
     library.
     """
-    columns, check = clocks_of_rounds()
-    return pa.DataFrameSchema(
+    return Schema(
+        "peers",
         {
-            "gpu": pa.Column(str),
-            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
-            "peer": pa.Column(str),
-            "version": pa.Column(str),
-            "status": pa.Column(str, checks=pa.Check.isin(STATUSES)),
-            "reason": pa.Column(str),
-            "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
-            **columns,
+            "peer": text_column(),
+            "version": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
             **ratio_columns(SPEEDUPS),
             **circumstances(),
         },
-        checks=[check],
+        demands=[ONE_CLOCK_PER_TIME],
         unique=["gpu", *spec.problem_columns, "peer"],
-        strict=True,
-        name="peers",
     )
 
 
@@ -160,7 +148,7 @@ VERDICTS = ("stale", "unknown", "holds", "better")
 RECHECK_ORIGIN = ("card", "driver", "toolkit")
 
 
-def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
+def recheck_schema(spec: Spec) -> Schema:
     """Schema of verdicts: one row per (GPU, problem), with the recommended configuration.
 
     ``gain`` is the time of the default over that of the recommendation, measured in pairs, with the
@@ -170,21 +158,20 @@ def recheck_schema(spec: Spec) -> pa.DataFrameSchema:
     (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
     now, ``known_card`` and so on those of the earlier row; empty where there is none.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "recheck",
         {
-            "gpu": pa.Column(str),
-            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "verdict": pa.Column(str, checks=pa.Check.isin(VERDICTS)),
-            "reason": pa.Column(str),
-            "default": pa.Column(str, checks=pa.Check.isin(["usual", "baseline"])),
+            "verdict": text_column(one_of(VERDICTS)),
+            "reason": text_column(),
+            "default": text_column(one_of(["usual", "baseline"])),
             **ratio_columns(["gain", "known_gain"]),
-            "known_by": pa.Column(str),
-            **{name: pa.Column(str) for name in RECHECK_ORIGIN},
-            **{f"known_{name}": pa.Column(str) for name in RECHECK_ORIGIN},
+            "known_by": text_column(),
+            **{name: text_column() for name in RECHECK_ORIGIN},
+            **{f"known_{name}": text_column() for name in RECHECK_ORIGIN},
         },
         unique=["gpu", *spec.problem_columns],
-        strict=True,
-        name="recheck",
     )

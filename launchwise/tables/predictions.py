@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pandera.pandas as pa
-
-from launchwise.tables.arrow_checks import ROOFLINE
 from launchwise.tables.columns import (
     POSITIVE,
     configuration_schema,
@@ -13,10 +10,11 @@ from launchwise.tables.columns import (
     text_column,
     whole_column,
 )
+from launchwise.tables.schema import Demand, Schema, at_least
 from launchwise.workloads.spec import Spec
 
 
-def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
+def unmeasured_schema(spec: Spec) -> Schema:
     """Schema of predictions for datasheet-only GPUs: one row per (predictor, GPU, problem).
 
     ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
@@ -26,32 +24,29 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
     part of the cost model's estimate.
     """
     times = ("predicted_ms", "roofline_ms", "bytes_ms", "flop_ms")
-    return pa.DataFrameSchema(
+    return Schema(
+        "unmeasured",
         {
             "predictor": text_column(),
             "gpu": text_column(),
             **problem_schema(spec),
             "rank": whole_column(1),
             **configuration_schema(spec),
-            **{name: real_column(pa.Check.ge(0)) for name in times},
-            "baseline_ms": real_column(pa.Check.ge(0), nullable=True),
+            **{name: real_column(at_least(0)) for name in times},
+            "baseline_ms": real_column(at_least(0), nullable=True),
             "bound_by": text_column(),
         },
-        checks=[
-            pa.Check(
-                lambda table, name=name: ~(table[name] < table["roofline_ms"]),
-                name=name,
-                error=ROOFLINE,
-            )
-            for name in ("predicted_ms", "baseline_ms")
-        ],
+        demands=[_above_roofline("predicted_ms"), _above_roofline("baseline_ms")],
         unique=["predictor", "gpu", *spec.problem_columns, "rank"],
-        strict=True,
-        name="unmeasured",
     )
 
 
-def published_times_schema(spec: Spec) -> pa.DataFrameSchema:
+def _above_roofline(name: str) -> Demand:
+    words = "must not be below roofline_ms"
+    return Demand(words, lambda table: ~(table[name] < table["roofline_ms"]), name)
+
+
+def published_times_schema(spec: Spec) -> Schema:
     """Schema of predictions beside published run times: one row per (time, GPU, predictor).
 
     ``series`` and ``row`` name the published time, ``phases`` what it covers (joined by ``+``;
@@ -60,7 +55,8 @@ def published_times_schema(spec: Spec) -> pa.DataFrameSchema:
     where their number is unknown, with the configuration of the row; ``bound_by`` is the largest
     part of the cost model's estimate of it.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "published times",
         {
             "series": text_column(),
             "row": whole_column(2),
@@ -76,6 +72,4 @@ def published_times_schema(spec: Spec) -> pa.DataFrameSchema:
             "source": text_column(),
         },
         unique=["series", "row", "predictor", "gpu"],
-        strict=True,
-        name="published times",
     )

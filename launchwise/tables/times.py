@@ -11,21 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import LEAST_ROUNDS, rank_of_limit
-from launchwise.tables.arrow_checks import WITHIN_LIMITS
 from launchwise.tables.columns import (
     POSITIVE,
+    TIMED_ROWS,
     configuration_schema,
     problem_schema,
     real_column,
     text_column,
-    timed_check,
     whole_column,
 )
 from launchwise.tables.pairs import RATIOS
+from launchwise.tables.schema import Column, Demand, Schema, at_least, equal_to, one_of
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
@@ -49,7 +48,7 @@ JUDGED_FROM = ("workload", "status", "time_ms", "times_ms", "sm_clock_mhz", "car
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
 
 
-def times_schema(spec: Spec) -> pa.DataFrameSchema:
+def times_schema(spec: Spec) -> Schema:
     """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
 
     ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
@@ -64,40 +63,39 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
     """
     limit = real_column(POSITIVE, nullable=True)
-    reasoned = pa.Check(
+    reasoned = Demand(
+        "must be given exactly where time_ms is",
         lambda table: table["time_ms"].notna() == (table["basis"] != ""),
-        name="basis",
-        error="must be given exactly where time_ms is",
+        "basis",
     )
-    within = pa.Check(
+    within = Demand(
+        "must lie between time_low_ms and time_high_ms",
         lambda table: (
             ~(table["time_ms"] < table["time_low_ms"]) & ~(table["time_ms"] > table["time_high_ms"])
         ),
-        name="time_ms",
-        error=WITHIN_LIMITS,
+        "time_ms",
     )
-    return pa.DataFrameSchema(
+    return Schema(
+        "judged times",
         {
             "gpu": text_column(),
-            "workload": text_column(checks=pa.Check.eq(spec.workload)),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "status": text_column(checks=pa.Check.isin(STATUSES)),
+            "status": text_column(one_of(STATUSES)),
             "time_ms": limit,
             "time_low_ms": limit,
             "time_high_ms": limit,
             "sweep_ms": limit,
-            "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP, ""])),
+            "basis": text_column(one_of([PAIRS, SWEEP, ""])),
             **dict.fromkeys(GAIN_LIMITS, limit),
-            "blind": pa.Column(bool),
-            "sm_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
+            "blind": Column("bool"),
+            "sm_clock_mhz": real_column(at_least(0), nullable=True),
             "card": text_column(),
             "sweep_row": whole_column(),
         },
-        checks=[timed_check(), reasoned, within],
+        demands=[TIMED_ROWS, reasoned, within],
         unique=[*spec.key_columns, "blind"],
-        strict=True,
-        name="judged times",
     )
 
 

@@ -16,6 +16,7 @@ from launchwise.experiment.method import PEER, Confirmation, Contest, Role, peer
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
 from launchwise.measuring.shard import Shard
 from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.schema import Schema
 
 
 def pairs_table(
@@ -46,7 +47,7 @@ def pairs_table(
         for contest in contests
         for row in _rows_of(contest, rounds_of(contest, notes), how)
     ]
-    return _table(shard, rows, pairs_schema(spec).columns, spec.key_columns)
+    return _table(shard, rows, pairs_schema(spec), spec.key_columns)
 
 
 def peers_table(
@@ -66,17 +67,17 @@ def peers_table(
         for row in _rows_of_peers(contest, rounds_of(contest, notes), how)
     ]
     key = ["gpu", *spec.problem_columns, PEER]
-    return _table(shard, rows, peers_schema(spec).columns, key)
+    return _table(shard, rows, peers_schema(spec), key)
 
 
 def _table(
-    shard: Shard, rows: list[dict[str, Any]], columns: Mapping[str, Any], key: list[str]
+    shard: Shard, rows: list[dict[str, Any]], schema: Schema, key: list[str]
 ) -> pd.DataFrame:
+    if not rows:
+        return schema.empty()
+    columns = schema.columns
     table = pd.DataFrame([{**shard.labels, **row} for row in rows], columns=list(columns))
-    if table.empty:
-        # An empty table has no values to infer types from.
-        return table.astype({name: str(column.dtype) for name, column in columns.items()})
-    real = [name for name, column in columns.items() if str(column.dtype) == "float64"]
+    real = [name for name, column in columns.items() if column.kind == "float64"]
     table[real] = table[real].astype(float)
     for name in ("times_ms", "clocks_mhz"):
         table[name] = table[name].map(lambda values: np.asarray(values, dtype=float))
