@@ -1,8 +1,7 @@
-"""The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
+"""The ``compile`` stage: every build of a workload for one architecture, by nvcc.
 
-Without PyCUDA or a driver (a login node), nvcc is called with the same options. Sources in C are
-compiled by Clang (:mod:`launchwise.measuring.openmp`), and those in Python by Triton
-(:mod:`launchwise.measuring.triton_compiler`); without it they are left out.
+Sources in C are compiled by Clang (:mod:`launchwise.measuring.openmp`), and those in Python by
+Triton (:mod:`launchwise.measuring.triton_compiler`); without it they are left out.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,8 +64,8 @@ def compile_bundle(
 class Compiler:
     """Compiles groups of builds of one workload for one architecture, each with one run of nvcc.
 
-    A context manager: PyCUDA hands on what ptxas says of registers as warnings, which are only
-    heard inside the ``with`` block. :meth:`compile` may be called from several threads.
+    A context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
+    called from several threads.
 
     Raises
     ------
@@ -81,8 +79,8 @@ class Compiler:
         self.arch = arch
         self.toolkit = nvcc_release()
         self.fingerprint = fingerprint(folder, self.toolkit)
-        self._catching = warnings.catch_warnings(record=True)
-        self._said: list[warnings.WarningMessage] = []
+        self._said: list[str] = []
+        """What nvcc said of units that it compiled."""
         self._succeeded: set[str] = set()
         """Sources of which a build compiled."""
         self.left_out: dict[str, str] = {}
@@ -95,14 +93,9 @@ class Compiler:
         """Sources that compile outside a namespace only."""
 
     def __enter__(self) -> Compiler:
-        heard = self._catching.__enter__()
-        assert heard is not None  # record=True
-        self._said = heard
-        warnings.simplefilter("always")
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._catching.__exit__(*error)
         self._scratch.cleanup()
 
     def compile(self, group: list[Build]) -> Compiled:
@@ -212,19 +205,21 @@ class Compiler:
         as_it_is = as_it_is or any(build.source in self._as_it_is for build in group)
         unit = self._units.text(group, as_it_is)
         folders = self._units.folders(group)
+        options = self.spec.compiler_options
         try:
-            return compile_unit(unit, self.folder, self.arch, folders, self.spec.compiler_options)
+            cubin, said = compile_unit(unit, self.folder, self.arch, folders, options)
         except UserError as error:
             asked = [kernel for build in group for kernel in build.kernels]
             more = of_another_build(error.message, asked)
             raise UserError(error.where, error.key, error.message + more) from error
+        self._said.append(said)
+        return cubin
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""
         together = [each for part in compiled for each in part.cubins]
         refused = {key: said for part in compiled for key, said in part.refused.items()}
-        resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
-        taken = _by_build(resources)
+        taken = _by_build(parse_resources("\n".join(self._said)))
         names = [f"{number}.cubin" for number in range(len(together))]
         apart = [each for part in compiled for each in part.apart]
         named = {each.constant for each in self.spec.arguments.values() if each.constant}
@@ -267,8 +262,8 @@ def compile_unit(
     arch: str,
     folders: Iterable[Path] | None = None,
     given: Sequence[str] = (),
-) -> bytes:
-    """Cubin of one translation unit.
+) -> tuple[bytes, str]:
+    """Cubin of one translation unit, and what nvcc said of it.
 
     Parameters
     ----------
@@ -286,17 +281,12 @@ def compile_unit(
     replaced = {each[:2] for each in given if each[:2] in ("-s", "-O")}
     usual = [each for each in FLAGS if each[:2] not in replaced]
     options = [*usual, *given, "-arch", arch, *(f"-I{place}" for place in searched)]
-    try:
-        # PyCUDA's error, with what nvcc said, lives in the driver module.
-        import pycuda.driver  # noqa: F401
-        from pycuda.compiler import compile_plain
-    except ImportError:
-        return _by_nvcc(unit, options, folder, arch)
-    try:
-        return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
-    except Exception as error:
-        said = getattr(error, "stderr", None) or ""
-        raise UserError(folder, arch, refusal(said, error, folder)) from error
+    with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
+        status, said = _nvcc(unit, options, Path(scratch))
+        if status:
+            error = subprocess.CalledProcessError(status, "nvcc")
+            raise UserError(folder, arch, refusal(said, error, folder))
+        return Path(scratch, "kernel.cubin").read_bytes(), said
 
 
 def nvcc_release() -> str:
@@ -314,18 +304,6 @@ def nvcc_release() -> str:
     if found is None:
         raise UserError("compile", "nvcc", f"does not report its release: {said.stderr}")
     return found.group(1)
-
-
-def _by_nvcc(unit: str, options: list[str], folder: Path, arch: str) -> bytes:
-    """:func:`compile_unit` on a machine that has a toolkit, but not PyCUDA."""
-    with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
-        status, said = _nvcc(unit, options, Path(scratch))
-        if status:
-            error = subprocess.CalledProcessError(status, "nvcc")
-            raise UserError(folder, arch, refusal(said, error, folder))
-        # As PyCUDA hands on what ptxas says.
-        warnings.warn(said, stacklevel=2)
-        return Path(scratch, "kernel.cubin").read_bytes()
 
 
 def _nvcc(unit: str, options: list[str], scratch: Path) -> tuple[int, str]:
