@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.places import GPU_EXTRA
 
 POLL_S = 0.5
 
@@ -41,18 +43,37 @@ class Card:
         return hashlib.sha256(self.uuid.encode()).hexdigest()[:16]
 
 
+class NoNvml(Exception):
+    """NVML, the driver or the card does not answer; the message says which."""
+
+
+def nvml() -> Any:
+    """NVML's module, initialised.
+
+    Raises
+    ------
+    NoNvml
+        When it is not installed, or the driver does not answer.
+    """
+    try:
+        import pynvml
+    except ImportError as error:
+        raise NoNvml(f"nvidia-ml-py cannot be imported: {GPU_EXTRA} installs it") from error
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise NoNvml(f"the NVIDIA driver does not respond: {error}") from error
+    return pynvml
+
+
 def cards() -> list[Card]:
     """Cards that this process may use (CUDA_VISIBLE_DEVICES is respected), by PCI order.
 
     Empty where there is no driver or NVML is not installed.
     """
     try:
-        import pynvml
-    except ImportError:
-        return []
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
+        pynvml = nvml()
+    except NoNvml:
         return []
     try:
         driver = _text(pynvml.nvmlSystemGetDriverVersion())

@@ -11,7 +11,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import GPU_EXTRA
-from launchwise.measuring.cards import Card, cards, in_words, selects
+from launchwise.measuring.cards import Card, NoNvml, cards, in_words, nvml, selects
 from launchwise.measuring.compile import nvcc_release
 
 _IMPORTS = """
@@ -65,14 +65,9 @@ def _no_card(present: list[Card], wanted: str) -> str:
     if present:
         return f"no matching GPU: wanted {wanted}, found {in_words(present)}"
     try:
-        import pynvml
-    except ImportError:
-        return f"nvidia-ml-py cannot be imported: {GPU_EXTRA} installs it"
-    try:
-        pynvml.nvmlInit()
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        return f"the NVIDIA driver does not respond: {error}"
+        nvml()
+    except NoNvml as error:
+        return str(error)
     return "no GPU is visible to this job (CUDA_VISIBLE_DEVICES?)"
 
 
