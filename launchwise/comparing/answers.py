@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 import pandas as pd
 
@@ -11,24 +9,14 @@ from launchwise.comparing.rows import OK, Rule, ratio_intervals
 from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.workloads.spec import Spec
 
-
-class Verdict(StrEnum):
-    """Whether an answer still holds; see :data:`VERDICTS`."""
-
-    kept = "kept"
-    close = "close"
-    unclear = "unclear"
-    stale = "stale"
-    unmeasured = "unmeasured"
-
-
-VERDICTS: dict[Verdict, str] = {
-    Verdict.kept: "the same configuration is the fastest",
-    Verdict.close: "another is the fastest, by no more than the threshold",
-    Verdict.unclear: "another is faster by more than the threshold, but the interval holds 1",
-    Verdict.stale: "another is faster by more than the threshold, or the old best has no time now",
-    Verdict.unmeasured: "NEW lacks the row of the old best",
+VERDICTS: dict[str, str] = {
+    "kept": "the same configuration is the fastest",
+    "close": "another is the fastest, by no more than the threshold",
+    "unclear": "another is faster by more than the threshold, but the interval holds 1",
+    "stale": "another is faster by more than the threshold, or the old best has no time now",
+    "unmeasured": "NEW lacks the row of the old best",
 }
+"""Whether an answer still holds, in words."""
 
 NONE = -1
 """Index of no row."""
@@ -69,16 +57,16 @@ def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     )
     found["ratio"], found["ratio_low"], found["ratio_high"] = limits
     cases = [
-        (old == new, Verdict.kept),
-        (status.isna().to_numpy(), Verdict.unmeasured),
-        (~timed, Verdict.stale),
-        (~rule.differ(limits[0]), Verdict.close),
-        (limits[1] > 1, Verdict.stale),
+        (old == new, "kept"),
+        (status.isna().to_numpy(), "unmeasured"),
+        (~timed, "stale"),
+        (~rule.differ(limits[0]), "close"),
+        (limits[1] > 1, "stale"),
     ]
     found["verdict"] = np.select(
         [np.asarray(mask, dtype=bool) for mask, _ in cases],
-        [str(verdict) for _, verdict in cases],
-        default=str(Verdict.unclear),
+        [verdict for _, verdict in cases],
+        default="unclear",
     )
     return found
 

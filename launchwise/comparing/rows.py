@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -88,37 +87,22 @@ OK = "ok"
 """Status of rows with several launches and a verified result."""
 
 
-class Outcome(StrEnum):
-    """Outcome of a row; see :data:`MEANINGS`."""
-
-    same = "same"
-    slower = "slower"
-    faster = "faster"
-    noise = "noise"
-    unproven = "unproven"
-    stopped = "stopped"
-    broken = "broken"
-    mended = "mended"
-    changed = "changed"
-    new = "new"
-    gone = "gone"
-
-
-MEANINGS: dict[Outcome, str] = {
-    Outcome.same: "medians within the threshold, or the same failure",
-    Outcome.slower: "median longer by more than the threshold, and the interval above 1",
-    Outcome.faster: "median shorter by more than the threshold, and the interval below 1",
-    Outcome.noise: "medians differ by more than the threshold, but the interval holds 1",
-    Outcome.unproven: (
+OUTCOMES: dict[str, str] = {
+    "same": "medians within the threshold, or the same failure",
+    "slower": "median longer by more than the threshold, and the interval above 1",
+    "faster": "median shorter by more than the threshold, and the interval below 1",
+    "noise": "medians differ by more than the threshold, but the interval holds 1",
+    "unproven": (
         f"medians differ by more than the threshold, with fewer than {LEAST_REPEATS} repeats"
     ),
-    Outcome.stopped: "ok before, now stopped early: longer than each launch before",
-    Outcome.broken: "had a verified time, or a time, and has none now",
-    Outcome.mended: "had no time, or no verified one, and has one now",
-    Outcome.changed: "another status, neither broken nor mended",
-    Outcome.new: "only in NEW",
-    Outcome.gone: "only in OLD",
+    "stopped": "ok before, now stopped early: longer than each launch before",
+    "broken": "had a verified time, or a time, and has none now",
+    "mended": "had no time, or no verified one, and has one now",
+    "changed": "another status, neither broken nor mended",
+    "new": "only in NEW",
+    "gone": "only in OLD",
 }
+"""Outcome of a row to what it means."""
 
 COMPARED = ("status", "time_ms", "times_ms", "first_ms", "reason")
 CONDITIONS = (
@@ -146,7 +130,7 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
         Sorted by key: the columns of problem and configuration; :data:`COMPARED` and
         :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
         ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
-        (:class:`Outcome`).
+        (:data:`OUTCOMES`).
     """
     keys = [*spec.problem_columns, *spec.tunable_columns]
     sides = [
@@ -178,19 +162,19 @@ def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
     slower = (ratio > 1) & (rows["ratio_low"] > 1).to_numpy()
     faster = (ratio < 1) & (rows["ratio_high"] < 1).to_numpy()
     cases = [
-        (rows["found"] == "right_only", Outcome.new),
-        (rows["found"] == "left_only", Outcome.gone),
-        (after < before, Outcome.broken),
-        (after > before, Outcome.mended),
-        (_stopped(rows, rule), Outcome.stopped),
-        (~same_status, Outcome.changed),
-        (~apart, Outcome.same),
-        (~proven, Outcome.unproven),
-        (slower, Outcome.slower),
-        (faster, Outcome.faster),
+        (rows["found"] == "right_only", "new"),
+        (rows["found"] == "left_only", "gone"),
+        (after < before, "broken"),
+        (after > before, "mended"),
+        (_stopped(rows, rule), "stopped"),
+        (~same_status, "changed"),
+        (~apart, "same"),
+        (~proven, "unproven"),
+        (slower, "slower"),
+        (faster, "faster"),
     ]
     masks = [np.asarray(mask, dtype=bool) for mask, _ in cases]
-    return np.select(masks, [str(outcome) for _, outcome in cases], default=str(Outcome.noise))
+    return np.select(masks, [outcome for _, outcome in cases], default="noise")
 
 
 def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:

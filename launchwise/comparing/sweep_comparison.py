@@ -13,7 +13,7 @@ import pandas as pd
 from launchwise.base.errors import UserError, unknown
 from launchwise.comparing.answers import VERDICTS, best_answers
 from launchwise.comparing.conditions import Difference, differences, remeasured
-from launchwise.comparing.rows import MEANINGS, Rule, matched
+from launchwise.comparing.rows import OUTCOMES, Rule, matched
 from launchwise.comparing.sides import Key, Side
 from launchwise.workloads.spec import Spec
 
@@ -43,13 +43,13 @@ class SweepComparison:
     def outcomes(self) -> dict[str, int]:
         """Rows per outcome, zeros included."""
         counts = self.rows["outcome"].value_counts()
-        return {str(each): int(counts.get(str(each), 0)) for each in MEANINGS}
+        return {each: int(counts.get(each, 0)) for each in OUTCOMES}
 
     @cached_property
     def verdicts(self) -> dict[str, int]:
         """Problems per verdict on their best configuration, zeros included."""
         counts = self.answers["verdict"].value_counts()
-        return {str(each): int(counts.get(str(each), 0)) for each in VERDICTS}
+        return {each: int(counts.get(each, 0)) for each in VERDICTS}
 
     @cached_property
     def matched(self) -> int:
@@ -91,12 +91,12 @@ class Comparison:
     @property
     def outcomes(self) -> dict[str, int]:
         """Rows per outcome over all sweeps."""
-        return {str(each): sum(one.outcomes[each] for one in self.sweeps) for each in MEANINGS}
+        return {each: sum(one.outcomes[each] for one in self.sweeps) for each in OUTCOMES}
 
     @property
     def verdicts(self) -> dict[str, int]:
         """Problems per verdict over all sweeps."""
-        return {str(each): sum(one.verdicts[each] for one in self.sweeps) for each in VERDICTS}
+        return {each: sum(one.verdicts[each] for one in self.sweeps) for each in VERDICTS}
 
 
 def compared(

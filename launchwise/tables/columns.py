@@ -85,6 +85,11 @@ def configuration_schema(spec: Spec) -> dict[str, Column]:
     return {"variant": value_column(list(spec.variants)), **tunables}
 
 
+def key_schema(spec: Spec) -> dict[str, Column]:
+    """Columns that name a row: GPU, problem, configuration."""
+    return {"gpu": text_column(), **problem_schema(spec), **configuration_schema(spec)}
+
+
 TIMED_ROWS = Demand(
     "must be given exactly where status is ok, slow or unverified",
     lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),

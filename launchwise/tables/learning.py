@@ -9,9 +9,8 @@ import pandas as pd
 
 from launchwise.tables.columns import (
     POSITIVE,
-    configuration_schema,
+    key_schema,
     metric_columns,
-    problem_schema,
     real_column,
     stage_schema,
     text_column,
@@ -32,9 +31,7 @@ def removed_schema(spec: Spec) -> Schema:
             "split": text_column(),
             "fold": text_column(),
             "scope": text_column(one_of(["problem", "global"])),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "time_ms": real_column(POSITIVE),
             "lower_ms": real_column(),
             "upper_ms": real_column(),
@@ -54,9 +51,7 @@ def training_schema(spec: Spec) -> Schema:
         "training",
         {
             "folds": text_column(),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "status": value_column(MEASURED),
             "time_ms": real_column(POSITIVE),
             **metric_columns(named("registers", "spill_bytes")),
@@ -73,9 +68,7 @@ def candidates_schema(spec: Spec) -> Schema:
         {
             "split": text_column(),
             "fold": text_column(),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
         },
         unique=["split", "fold", *spec.key_columns],
     )
@@ -139,9 +132,7 @@ def evaluation_schema(spec: Spec) -> Schema:
             "role": text_column(one_of(["model", "baseline", "oracle"])),
             "split": text_column(),
             "fold": text_column(),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "status": text_column(),
             "predicted_ms": real_column(POSITIVE, nullable=True),
             **_gains_schema(),
@@ -200,9 +191,7 @@ def fastest_measured_schema(spec: Spec) -> Schema:
     return Schema(
         "fastest measured",
         {
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "rank": whole_column(1),
             "time_ms": real_column(POSITIVE),
             "time_low_ms": limit,

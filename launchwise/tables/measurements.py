@@ -9,6 +9,7 @@ from launchwise.tables.columns import (
     TIMED_ROWS,
     configuration_schema,
     finding_schema,
+    key_schema,
     metric_columns,
     problem_schema,
     real_column,
@@ -80,9 +81,7 @@ def counters_schema(spec: Spec) -> Schema:
     return Schema(
         "counters",
         {
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "position": whole_column(),
             "launches": whole_column(1),
             "kernel": text_column(),
@@ -104,9 +103,7 @@ def prior_schema(spec: Spec) -> Schema:
     return Schema(
         "priors",
         {
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "time_ms": real_column(POSITIVE, nullable=True),
         },
         unique=spec.key_columns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from launchwise.tables.columns import (
     POSITIVE,
     configuration_schema,
+    key_schema,
     problem_schema,
     real_column,
     text_column,
@@ -63,9 +64,7 @@ def published_times_schema(spec: Spec) -> Schema:
             "phases": text_column(),
             "runs": whole_column(),
             "predictor": text_column(),
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "published_ms": real_column(POSITIVE),
             "predicted_ms": real_column(POSITIVE),
             "bound_by": text_column(),

@@ -345,8 +345,6 @@ def load() -> None:
     # To Linux, a thread has a priority of its own.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-    import pandera.backends.pandas.builtin_checks  # noqa: F401
-
     import launchwise.measuring.extension
     import launchwise.measuring.visit
     import launchwise.report.sweep_page  # noqa: F401
