@@ -1,23 +1,31 @@
-"""Schemas of what is measured: sweeps, hardware counters, priors."""
+"""Schemas of what is measured: sweeps, counters, priors, and times taken in turn (pairs)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from launchwise.tables.columns import (
+from launchwise.tables.schema import (
+    CLOCKS,
     POSITIVE,
     TIMED_ROWS,
+    Column,
+    Demand,
+    Schema,
     configuration_schema,
+    equal_to,
     finding_schema,
     key_schema,
     metric_columns,
+    one_of,
     problem_schema,
+    ratio_columns,
     real_column,
     stage_schema,
     text_column,
     whole_column,
 )
-from launchwise.tables.schema import Demand, Schema, equal_to
 from launchwise.workloads.metrics import (
     CIRCUMSTANCES,
     COUNTERS,
@@ -25,6 +33,7 @@ from launchwise.workloads.metrics import (
     MEASURED,
     ORIGIN,
     RESULTS,
+    STATUSES,
     UNVERIFIED,
 )
 from launchwise.workloads.spec import Spec
@@ -107,4 +116,160 @@ def prior_schema(spec: Spec) -> Schema:
             "time_ms": real_column(POSITIVE, nullable=True),
         },
         unique=spec.key_columns,
+    )
+
+
+RATIOS = ("gain", "improvement")
+"""Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""
+
+
+NARROW = 0.01
+"""Half the width of a gain's 95 % interval, relative to the gain, up to which a gain is known."""
+
+
+def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
+    """Whether each row has a role: bool."""
+    return pairs["roles"].isin(
+        [text for text in pairs["roles"].unique() if role in text.split("+")]
+    )
+
+
+def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.DataFrame:
+    """The row of largest gain of each problem, the largest gains first."""
+    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+    order = known.sort_values("gain", ascending=False, kind="stable")
+    return order.drop_duplicates(list(problem_columns))
+
+
+def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
+    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row.
+
+    As :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest
+    is the usual choice are left out: its gain over itself is 1.
+    """
+    best = fastest_in_pairs(pairs, problem_columns)
+    other = best[~with_role(best, "usual")]
+    # NaN without an interval.
+    return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW
+
+
+ROUNDS = {
+    "times_ms": Column("object"),
+    "clocks_mhz": Column("object", [CLOCKS]),
+    "rounds": whole_column(),
+    "thrown": whole_column(),
+}
+"""Columns of the rounds of one row."""
+
+ONE_CLOCK_PER_TIME = Demand(
+    "must have one value per value of times_ms",
+    lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
+    "clocks_mhz",
+)
+
+
+def circumstances() -> dict[str, Column]:
+    """Columns that say how and where a row was measured."""
+    texts = {name: text_column() for name in ("timer", "l2", "throttle")}
+    return {**texts, **metric_columns(each for each in ORIGIN if each.name != "seed")}
+
+
+def pairs_schema(spec: Spec) -> Schema:
+    """Schema of paired times: one row per (GPU, problem, configuration).
+
+    ``roles`` says why it takes part (joined by ``+``; empty for what was usual once, see
+    :mod:`launchwise.measuring.pairs.present_usual`), ``sweep_ms`` what it took in the sweep.
+    ``times_ms`` and ``clocks_mhz`` hold one value per round, in the same order for all
+    configurations of a problem: the median of its launches in that round, and the SM clock
+    meanwhile (0: unknown). ``time_ms`` is the median over rounds in which neither heat nor a weak
+    supply of power held the card back, or over all if there is none. ``gain`` is the time of the
+    usual choice (of the baseline, where that is not there) over its own, ``improvement`` that of
+    the baseline, each with the limits of its 95 % interval, from the pairs of such rounds whose
+    clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
+    no pair is left, intervals where less than six are left.
+    """
+    return Schema(
+        "pairs",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "roles": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            "sweep_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
+            **ratio_columns(RATIOS),
+            **circumstances(),
+        },
+        demands=[ONE_CLOCK_PER_TIME],
+        unique=spec.key_columns,
+    )
+
+
+SPEEDUPS = ("speedup", "usual_speedup")
+"""Columns of ratios: time of the library over that of the fastest, and of the usual choice."""
+
+
+def peers_schema(spec: Spec) -> Schema:
+    """Schema of libraries in pairs: one row per (GPU, problem, library).
+
+    ``speedup`` is the library's time over that of the sweep's fastest configuration,
+    ``usual_speedup`` over that of the usual choice, each with the limits of its 95 % interval; the
+    other columns are those of :func:`pairs_schema`. ``version`` names the library.
+    """
+    return Schema(
+        "peers",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            "peer": text_column(),
+            "version": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
+            **ratio_columns(SPEEDUPS),
+            **circumstances(),
+        },
+        demands=[ONE_CLOCK_PER_TIME],
+        unique=["gpu", *spec.problem_columns, "peer"],
+    )
+
+
+VERDICTS = ("stale", "unknown", "holds", "better")
+"""Order of verdicts, the most urgent first."""
+
+RECHECK_ORIGIN = ("card", "driver", "toolkit")
+
+
+def recheck_schema(spec: Spec) -> Schema:
+    """Schema of verdicts: one row per (GPU, problem), with the recommended configuration.
+
+    ``gain`` is the time of the default over that of the recommendation, measured in pairs, with the
+    limits of its 95 % interval; ``default`` says what the default was: ``usual``, or ``baseline``
+    where the usual choice is recommended. ``known_gain`` and its limits are what was known before,
+    ``known_by`` from where: ``pairs``, or the basis of the answer
+    (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
+    now, ``known_card`` and so on those of the earlier row; empty where there is none.
+    """
+    return Schema(
+        "recheck",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "verdict": text_column(one_of(VERDICTS)),
+            "reason": text_column(),
+            "default": text_column(one_of(["usual", "baseline"])),
+            **ratio_columns(["gain", "known_gain"]),
+            "known_by": text_column(),
+            **{name: text_column() for name in RECHECK_ORIGIN},
+            **{f"known_{name}": text_column() for name in RECHECK_ORIGIN},
+        },
+        unique=["gpu", *spec.problem_columns],
     )

@@ -14,17 +14,22 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import LEAST_ROUNDS, rank_of_limit
-from launchwise.tables.columns import (
+from launchwise.tables.measurements import RATIOS
+from launchwise.tables.schema import (
     POSITIVE,
     TIMED_ROWS,
+    Column,
+    Demand,
+    Schema,
+    at_least,
     configuration_schema,
+    equal_to,
+    one_of,
     problem_schema,
     real_column,
     text_column,
     whole_column,
 )
-from launchwise.tables.pairs import RATIOS
-from launchwise.tables.schema import Column, Demand, Schema, at_least, equal_to, one_of
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 

@@ -20,7 +20,7 @@ from launchwise.learning.predicting import (
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
-from launchwise.tables.predictions import unmeasured_schema
+from launchwise.tables.learning import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.described_gpus import described_gpus, gpus_in_hosts

@@ -19,7 +19,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec

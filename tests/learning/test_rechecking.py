@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.rechecking import Gain, verdict, verdicts
-from launchwise.tables.pairs import recheck_schema
+from launchwise.tables.measurements import recheck_schema
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import Spec
 

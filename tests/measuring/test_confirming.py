@@ -25,7 +25,7 @@ from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.workloads.space import baseline, configurations
 from tests.measuring.conftest import QUICK
 from tests.support.stencil import change_sessions

@@ -22,8 +22,7 @@ from launchwise.tables.learning import (
     removed_schema,
     training_schema,
 )
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import files_of

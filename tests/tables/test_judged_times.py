@@ -16,8 +16,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import RATIOS, pairs_schema
+from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
 from launchwise.tables.times import (
     JUDGED,
     by_sweep,

@@ -25,8 +25,7 @@ from launchwise.tables.learning import (
     said_schema,
     training_schema,
 )
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame

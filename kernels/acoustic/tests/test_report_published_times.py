@@ -20,7 +20,7 @@ from launchwise.report.models.published_times import (
     published_times,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import study

@@ -34,7 +34,7 @@ def beside_usual(
     Parameters
     ----------
     pairs
-        As :func:`launchwise.tables.pairs.pairs_schema` declares it.
+        As :func:`launchwise.tables.measurements.pairs_schema` declares it.
     clock_tolerance
         Relative difference of SM clocks above which a pair is discarded.
     """
@@ -62,7 +62,7 @@ def peers_beside_usual(
     Parameters
     ----------
     peers
-        As :func:`launchwise.tables.pairs.peers_schema` declares it.
+        As :func:`launchwise.tables.measurements.peers_schema` declares it.
     pairs
         Configurations of the same rounds, as they were measured.
     """

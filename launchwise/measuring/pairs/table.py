@@ -15,7 +15,7 @@ from launchwise.base.provenance import now
 from launchwise.experiment.method import PEER, Confirmation, Contest, Role, peer_of
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
 from launchwise.measuring.shard import Shard
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.tables.schema import Schema
 
 
@@ -39,7 +39,7 @@ def pairs_table(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.pairs.pairs_schema` declares it, sorted by key.
+        As :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key.
     """
     spec = shard.spec
     rows = [
@@ -53,7 +53,7 @@ def pairs_table(
 def peers_table(
     shard: Shard, contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]]
 ) -> pd.DataFrame:
-    """Paired times of every library, as :func:`launchwise.tables.pairs.peers_schema` declares it.
+    """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`).
 
     Parameters
     ----------

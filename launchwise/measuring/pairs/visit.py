@@ -30,8 +30,7 @@ from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload

@@ -24,12 +24,16 @@ from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
     of_split,
+    published_times_schema,
     removed_schema,
     training_schema,
 )
-from launchwise.tables.measurements import counters_schema, measurement_schema
-from launchwise.tables.pairs import pairs_schema, peers_schema
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.measurements import (
+    counters_schema,
+    measurement_schema,
+    pairs_schema,
+    peers_schema,
+)
 from launchwise.tables.schema import Schema
 from launchwise.tables.times import times_schema, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec
