@@ -9,9 +9,13 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.literals import csv_table
-from launchwise.comparing.answers import NONE
 from launchwise.comparing.rows import CONDITIONS
-from launchwise.comparing.sweep_comparison import SHIFT_PERCENTILES, Comparison, SweepComparison
+from launchwise.comparing.sweep_comparison import (
+    NONE,
+    SHIFT_PERCENTILES,
+    Comparison,
+    SweepComparison,
+)
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec
 

@@ -15,21 +15,26 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
-from launchwise.cuda.graphs import CapturedGraph, CaptureRefused, Graphs
-from launchwise.cuda.libraries import Libraries
-from launchwise.cuda.memory import CudaBuffer, CudaGlobal, CudaMemory, failed
+from launchwise.cuda.memory import (
+    CapturedGraph,
+    CaptureRefused,
+    CudaBuffer,
+    CudaGlobal,
+    CudaMemory,
+    Graphs,
+    Libraries,
+    failed,
+)
 from launchwise.cuda.parameters import (
+    STATIC_LIMIT,
     ParameterMismatch,
+    bound_function,
     check_sizes,
+    enter_slice,
     natural_places,
+    occupancy,
     packed,
     parameter_places,
-)
-from launchwise.cuda.slices import (
-    STATIC_LIMIT,
-    bound_function,
-    enter_slice,
-    occupancy,
     resident_blocks,
 )
 from launchwise.gpus.profile import CORES_PER_SM

@@ -16,6 +16,7 @@ from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME
 from launchwise.importing.sweep import (
+    TO_MS,
     ForeignSweep,
     Row,
     as_time,
@@ -25,7 +26,6 @@ from launchwise.importing.sweep import (
     row_of,
     sweep_of,
 )
-from launchwise.importing.time_names import TO_MS
 from launchwise.workloads.parts import Value
 
 

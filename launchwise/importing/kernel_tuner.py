@@ -22,20 +22,23 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.importing.files import Repeated, no_format
 from launchwise.importing.sweep import (
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
     as_time,
     as_times,
     as_value,
+    is_time_name,
     mean,
     notes_on_unit,
     problem_of,
     row_of,
     sweep_of,
+    time_among,
+    unit_in_name,
 )
 from launchwise.importing.t1 import Space
-from launchwise.importing.time_names import TO_MS, is_time_name, time_among, unit_in_name
 
 TIME = "time"
 ERROR = "__error__"

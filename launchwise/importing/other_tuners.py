@@ -21,6 +21,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.importing.sweep import (
     ONE_TIME,
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
@@ -29,8 +30,8 @@ from launchwise.importing.sweep import (
     notes_on_unit,
     row_of,
     sweep_of,
+    time_unit,
 )
-from launchwise.importing.time_names import TO_MS, time_unit
 from launchwise.workloads.parts import Value
 
 KTT_HEAD = ("TimeUnit", "KttVersion", "ComputeApi", "Platform", "Device")

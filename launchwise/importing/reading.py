@@ -19,10 +19,15 @@ from launchwise.importing.files import (
 )
 from launchwise.importing.kernel_tuner import is_cache, rows_in, sweep_of_cache, sweep_of_rows
 from launchwise.importing.other_tuners import is_ktt, is_triton, sweep_of_ktt, sweep_of_triton
-from launchwise.importing.sweep import ForeignSweep
+from launchwise.importing.sweep import (
+    ForeignSweep,
+    is_overhead,
+    is_time_name,
+    time_among,
+    unit_in_name,
+)
 from launchwise.importing.t1 import Space, is_t1
 from launchwise.importing.t4 import is_t4, sweep_of_t4
-from launchwise.importing.time_names import is_overhead, is_time_name, time_among, unit_in_name
 
 READERS: list[tuple[Callable[[object], bool], Callable[[Any, str | Path], ForeignSweep]]] = [
     (is_cache, sweep_of_cache),

@@ -16,28 +16,26 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.importing.sweep import (
     NO_TIME_STATED,
+    SPELLED,
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
     as_time,
     as_times,
     failure_status,
+    is_overhead,
+    is_time_name,
     mean,
     notes_on_unit,
     problem_of,
     row_of,
     sweep_of,
-)
-from launchwise.importing.t1 import Space
-from launchwise.importing.time_names import (
-    SPELLED,
-    TO_MS,
-    is_overhead,
-    is_time_name,
     time_among,
     time_unit,
     unit_in_name,
 )
+from launchwise.importing.t1 import Space
 
 SCHEMA_VERSION = "1.0.0"
 

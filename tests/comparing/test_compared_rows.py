@@ -11,9 +11,8 @@ from compared import SPEC, made_up, redrawn, steady, with_times
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from launchwise.comparing.answers import best_answers
-from launchwise.comparing.conditions import differences
-from launchwise.comparing.rows import Rule, matched
+from launchwise.comparing.rows import Rule, differences, matched
+from launchwise.comparing.sweep_comparison import best_answers
 
 SWEEP = made_up()
 

@@ -11,13 +11,12 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
-from launchwise.comparing.answers import NONE
-from launchwise.comparing.conditions import Difference
-from launchwise.comparing.rows import Rule
+from launchwise.comparing.rows import Difference, Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import (
     COMMAND,
     DEFAULT,
+    NONE,
     Comparison,
     Complaint,
     SweepComparison,

@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.comparing.answers import NONE
-from launchwise.comparing.conditions import Difference
-from launchwise.comparing.sweep_comparison import Comparison, SweepComparison
+from launchwise.comparing.rows import Difference
+from launchwise.comparing.sweep_comparison import NONE, Comparison, SweepComparison
 from launchwise.report import wording
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
