@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ from typing import Any
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
@@ -30,13 +30,97 @@ from launchwise.measuring.measure import (
     Say,
     TimingDevice,
     measure_energy,
+    times_ms,
     unless_fatal,
 )
 from launchwise.measuring.pairs.rounds import measure_pairs
-from launchwise.measuring.reference_kernel import Control, Watched
 from launchwise.measuring.timing import Rest
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Problem and configuration of the reference kernel."""
+
+    problem: Problem
+    configuration: Configuration
+    # Whether it was measured and verified before.
+    known: bool = False
+    # Its first time on this card, ms; None if not measured yet.
+    reference_ms: float | None = None
+
+
+class Control:
+    """Measures the reference kernel at intervals and reports its time relative to the first one.
+
+    It runs only after it has been verified as a row of its own, where a failure or crash shows. It
+    is disabled if its buffers do not fit beside those of the sweep.
+    """
+
+    def __init__(self, context: ProblemContext, watched: Watched) -> None:
+        self._context = context
+        self._watched = watched
+        self._reference_ms = watched.reference_ms
+        self._run: LayoutRun | None = None
+        self._given_up = False
+        self._measured_at = 0.0
+        self._rows = 0
+        if watched.known:
+            self._measure()
+
+    def after(self, problem: Problem, configuration: Configuration, row: dict[str, Any]) -> None:
+        """Called after every row."""
+        self._rows += 1
+        if self._run is not None:
+            if time.monotonic() - self._measured_at >= self._context.method.control_s:
+                self._measure()
+        elif row["status"] == "ok" and not self._given_up:
+            mine = (self._watched.problem, self._watched.configuration)
+            if (problem, configuration) == mine:
+                self._measure()
+
+    def settle(self) -> None:
+        """Measure once more if rows followed the last measurement."""
+        if self._run is not None and self._rows:
+            self._measure()
+
+    def close(self) -> None:
+        """Release the buffers."""
+        self.settle()
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    def _measure(self) -> None:
+        context, configuration = self._context, self._watched.configuration
+        try:
+            if self._run is None:
+                self._run = LayoutRun(context, context.workload.layout(configuration))
+                self._run.warm_up(configuration)
+        except OutOfMemory:
+            self._given_up = True
+            return
+        with unless_fatal():
+            work = self._run.session.launch(configuration)
+            # Some runs unused: what was measured before has left its mark on the caches.
+            once = statistics.median(times_ms(context.device, work, 3))
+            times, _ = context.time(self._run.session, work, once)
+            found = statistics.median(times.times_ms)
+            if self._reference_ms is None:
+                self._reference_ms = found
+            context.say(
+                {
+                    "event": "control",
+                    "problem": context.problem,
+                    "configuration": configuration,
+                    "time_ms": found,
+                    "ratio": found / self._reference_ms,
+                }
+            )
+        self._measured_at = time.monotonic()
+        self._rows = 0
+
 
 EXPLORERS: dict[str, Any] = {
     "random": RandomDraws,

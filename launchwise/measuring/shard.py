@@ -18,7 +18,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.kernel_bundles import Parts
+from launchwise.measuring.job import Parts
 from launchwise.workloads.near_problems import Prior
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec

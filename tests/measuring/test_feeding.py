@@ -12,8 +12,8 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.kernel_bundles import Alongside, Part
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.loading import load_workload

@@ -26,7 +26,7 @@ def load() -> None:
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
     import launchwise.measuring.extension
-    import launchwise.measuring.visit
+    import launchwise.measuring.sweep
     import launchwise.report.sweep_page  # noqa: F401
 
 
@@ -55,7 +55,7 @@ def write_tables(
     """
     from launchwise.measuring.extension import gather
     from launchwise.measuring.journal import counted_rows, read_journal, read_notes
-    from launchwise.measuring.visit import Measured, write_shard
+    from launchwise.measuring.sweep import Measured, write_shard
     from launchwise.report.sweep_page import write_answers
 
     assert spec.folder is not None
