@@ -155,18 +155,12 @@ class Compiler:
 
     def _compile_triton(self, builds: list[Build]) -> Compiled:
         try:
-            release, made = triton_compiler.compile_builds(self.folder, builds, self.arch)
+            release, compiled = triton_compiler.compile_builds(self.folder, builds, self.arch)
         except triton_compiler.TritonMissing as missing:
             self.left_out |= dict.fromkeys((build.source for build in builds), str(missing))
             return Compiled([], {build.key: str(missing) for build in builds})
         self.compilers["triton"] = release
-        apart = []
-        for each in made:
-            if each.entry is not None:
-                member = f"{each.build.key}.cubin"
-                kernels = {each.build.kernels[0]: {"cubin": member, **each.entry}}
-                apart.append(Apart(each.build, member, each.cubin, kernels))
-        return Compiled([], {each.build.key: each.refused for each in made if each.refused}, apart)
+        return compiled
 
     def _is_alone(self, build: Build) -> bool:
         return build.source in self._as_it_is or self._units.must_be_alone(build)

@@ -64,6 +64,12 @@ class RandomDraws:
     known
         Earlier outcomes: the rows of a journal, in order. Those of variants that are not
         verified come from a sweep of everything and do not count.
+    prior
+        For each other GPU its configurations and times of this problem or of one that is near (see
+        :mod:`launchwise.measuring.priors`): :class:`TransferExplorer` begins with them.
+    stop_below_percent
+        It ends once the chance that a candidate is left that is faster than the best by more than
+        this, in percent, is at most a tenth; None: not before the budget.
     """
 
     def __init__(
@@ -75,7 +81,11 @@ class RandomDraws:
         seed: int,
         guesses: Iterable[Configuration] = (),
         known: Iterable[Told] = (),
+        prior: Iterable[Iterable[Told]] = (),
+        stop_below_percent: float | None = None,
     ) -> None:
+        self._prior = prior
+        self._stop_below_percent = stop_below_percent
         self._spec = spec.recommendable
         self._draws = Draws(self._spec, problem, gpu_facts, seed)
         self._budget = budget
@@ -283,34 +293,7 @@ class TransferExplorer(RandomDraws):
     The candidates are the feasible configurations of the problem. Where there are more than
     :data:`SAMPLED_CANDIDATES`, they are a random sample, what other GPUs measured and is feasible
     here, and the neighbours of the fastest rows. When all are measured, random draws follow.
-
-    Parameters
-    ----------
-    spec, problem, gpu_facts, budget, seed, guesses, known
-        See :class:`RandomDraws`.
-    prior
-        For each other GPU its configurations and times of this problem or of one that is near (see
-        :mod:`launchwise.measuring.priors`). Without any the process starts from nothing.
-    stop_below_percent
-        The search ends once the chance that a candidate is left that is faster than the best by
-        more than this, in percent, is at most a tenth; None: not before the budget.
     """
-
-    def __init__(
-        self,
-        spec: Spec,
-        problem: Problem,
-        gpu_facts: Mapping[str, Any] | None,
-        budget: int,
-        seed: int,
-        guesses: Iterable[Configuration] = (),
-        known: Iterable[Told] = (),
-        prior: Iterable[Iterable[Told]] = (),
-        stop_below_percent: float | None = None,
-    ) -> None:
-        self._prior = prior
-        self._stop_below_percent = stop_below_percent
-        super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
 
     def _prepare(self) -> None:
         from launchwise.search.transfer_search import TransferSearch

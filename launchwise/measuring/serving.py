@@ -294,7 +294,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
         context.seed,
         how["guesses"],
         [(configuration, time_ms) for configuration, time_ms in how["known"]],
-        **({"prior": prior} if prior else {}),
+        prior,
         **how.get("options", {}),
     )
     runs = OpenLayouts(context)

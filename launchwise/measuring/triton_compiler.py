@@ -15,28 +15,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.storage import user_cache, why_not_written
 from launchwise.measuring import triton_child
+from launchwise.measuring.bundle import Apart, Compiled
 from launchwise.workloads.builds import Build
 from launchwise.workloads.triton_functions import INSTALL, MISSING
 
 CACHE = "TRITON_CACHE_DIR"
 """Variable of Triton with the folder of its cache; the user's own value stays."""
-
-
-@dataclass(frozen=True)
-class TritonBuild:
-    """Outcome of a build: a cubin with its entry in the index of a bundle, or a refusal."""
-
-    build: Build
-    cubin: bytes = b""
-    entry: Mapping[str, Any] | None = None
-    refused: str = ""
 
 
 class TritonMissing(Exception):
@@ -68,7 +58,7 @@ def left_out(builds: Iterable[Build]) -> dict[str, str]:
     return {}
 
 
-def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, list[TritonBuild]]:
+def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, Compiled]:
     """Compile builds of Triton for an architecture, such as ``sm_90``, one after the other.
 
     A build that ends the process twice (LLVM aborts) is refused, and the next ones go on in
@@ -76,20 +66,21 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, l
 
     Returns
     -------
-    The release of Triton, and the outcome of each build.
+    The release of Triton, and the outcome.
 
     Raises
     ------
     TritonMissing
         With what to install.
     """
-    installed, outcomes = "", list[TritonBuild]()
-    ended = ""
     if importlib.util.find_spec("triton") is None:
         raise TritonMissing(MISSING)
+    installed, ended = "", ""
+    refused: dict[str, str] = {}
+    apart: list[Apart] = []
+    remaining = list(builds)
     with tempfile.TemporaryDirectory(prefix="launchwise-triton-") as name:
-        while len(outcomes) < len(builds):
-            remaining = builds[len(outcomes) :]
+        while remaining:
             asked = {
                 "folder": str(folder.resolve()),
                 "arch": arch,
@@ -99,14 +90,19 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, l
             answers, last = _answers(asked)
             installed = _release(answers, last)
             for build, answer in zip(remaining, answers[1:], strict=False):
-                outcomes.append(_outcome(build, answer, Path(name)))
-            if len(answers) <= len(remaining):
-                died = remaining[len(answers) - 1]
-                if ended == died.key:
-                    refused = f"triton failed: {died.source}: its process ended: {last}"
-                    outcomes.append(TritonBuild(died, refused=refused))
-                ended = died.key
-    return installed, outcomes
+                if "refused" in answer:
+                    refused[build.key] = answer["refused"]
+                    continue
+                member = f"{build.key}.cubin"
+                kernels = {build.kernels[0]: {"cubin": member, **answer["kernel"]}}
+                apart.append(Apart(build, member, Path(name, member).read_bytes(), kernels))
+            remaining = remaining[len(answers) - 1 :]
+            if remaining and remaining[0].key == ended:
+                died = remaining.pop(0)
+                refused[ended] = f"triton failed: {died.source}: its process ended: {last}"
+            elif remaining:
+                ended = remaining[0].key
+    return installed, Compiled([], refused, apart)
 
 
 def _release(answers: list[dict[str, Any]], last: str) -> str:
@@ -120,13 +116,6 @@ def _asked(build: Build) -> dict[str, Any]:
     (kernel,) = build.kernels
     known = {"key": build.key, "source": build.source, "kernel": kernel}
     return {**known, "defines": dict(build.defines)}
-
-
-def _outcome(build: Build, answer: Mapping[str, Any], scratch: Path) -> TritonBuild:
-    if "refused" in answer:
-        return TritonBuild(build, refused=answer["refused"])
-    cubin = (scratch / f"{build.key}.cubin").read_bytes()
-    return TritonBuild(build, cubin, answer["kernel"])
 
 
 def _kept(scratch: str) -> Path:
