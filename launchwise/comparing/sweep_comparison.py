@@ -200,10 +200,8 @@ def compared(
     only
         Workloads that are compared; all where it is empty.
 
-    Raises
-    ------
-    UserError
-        When no sweep is in both, a name is in neither, or a file does not fit its workload.
+    Raises UserError when no sweep is in both, a name is in neither, or a file does not fit its
+    workload.
     """
     gpus = gpus or {}
     _check_names(old, new, gpus, only)

@@ -59,10 +59,7 @@ class Profiling(Protocol):
 def run(job: Mapping[str, Any], device: Device, profiling: Profiling) -> list[list[dict[str, Any]]]:
     """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads.
 
-    Raises
-    ------
-    UserError
-        When a configuration of a verified variant computes something wrong.
+    Raises UserError when a configuration of a verified variant computes something wrong.
     """
     folder = Path(job["folder"])
     workload = load_workload(folder, load_spec(folder))

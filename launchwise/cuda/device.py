@@ -63,10 +63,7 @@ class CudaDevice(CudaMemory):
     Implements :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's
     default stream, in order.
 
-    Raises
-    ------
-    UserError
-        When there is no device, or it cannot be sliced.
+    Raises UserError when there is no device, or it cannot be sliced.
     """
 
     guards_buffers = False

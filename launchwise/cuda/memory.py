@@ -189,10 +189,7 @@ class Graphs:
     def replay(self, queue: Callable[[Any], None], repeats: int) -> list[float]:
         """Milliseconds of each of ``repeats`` replays of what ``queue`` launches on a stream.
 
-        Raises
-        ------
-        CaptureRefused
-            When the launches cannot be captured.
+        Raises CaptureRefused when the launches cannot be captured.
         """
         handle = self._driver.CUstream(self.stream.handle)
         executable = self._captured(queue, handle)
@@ -214,10 +211,7 @@ class Graphs:
     def capture(self, queue: Callable[[], None], streams: Sequence[Any]) -> CapturedGraph:
         """Capture what ``queue`` puts on ``streams``, copies included, as one graph.
 
-        Raises
-        ------
-        CaptureRefused
-            When it cannot be captured.
+        Raises CaptureRefused when it cannot be captured.
         """
 
         def forked(own: Any) -> None:
@@ -270,10 +264,8 @@ class Libraries:
     def call(self, launch: Launch, bundle: Bundle, function: Kernel) -> None:
         """Call a function of a bundle, after everything that is queued, and wait for its end.
 
-        Raises
-        ------
-        LaunchFailed
-            When it cannot be loaded here, or when its work or what came before fails.
+        Raises LaunchFailed when it cannot be loaded here, or when its work or what came before
+        fails.
         """
         if not self._whole_card:
             message = "OpenMP runs in the primary context: on the whole card, not on a slice of it"
@@ -291,10 +283,8 @@ class Libraries:
 def loaded(content: bytes, name: str) -> ctypes.CDLL:
     """The library with this content.
 
-    Raises
-    ------
-    LaunchFailed
-        When it, or LLVM's libraries that it needs, cannot be loaded, or these see no GPU.
+    Raises LaunchFailed when it, or LLVM's libraries that it needs, cannot be loaded, or these see
+    no GPU.
     """
     with tempfile.TemporaryDirectory(prefix="launchwise-openmp-") as scratch:
         # It stays in memory; the file is needed no longer than this.

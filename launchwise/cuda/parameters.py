@@ -52,10 +52,7 @@ def natural_places(arguments: Sequence[Any]) -> list[tuple[int, int]]:
 def check_sizes(arguments: Sequence[Any], places: Sequence[tuple[int, int]]) -> None:
     """Compare number and sizes of arguments with a kernel's parameters.
 
-    Raises
-    ------
-    ParameterMismatch
-        With the first argument that does not fit, counted from 1.
+    Raises ParameterMismatch with the first argument that does not fit, counted from 1.
     """
     if len(arguments) != len(places):
         raise ParameterMismatch(f"{len(arguments)} arguments, it has {len(places)} parameters")
@@ -120,10 +117,7 @@ def encode_tensor_map(
     -------
     uint8, shape (128,).
 
-    Raises
-    ------
-    TensorMapRefused
-        With what the driver says.
+    Raises TensorMapRefused with what the driver says.
     """
     from cuda.bindings import driver
 
@@ -161,10 +155,7 @@ WARP = 32
 def enter_slice(sms: int) -> int:
     """Make a green context of about ``sms`` SMs current; returns its number of SMs.
 
-    Raises
-    ------
-    UserError
-        When driver or card cannot do that.
+    Raises UserError when driver or card cannot do that.
     """
     from cuda.bindings import driver
 

@@ -26,10 +26,7 @@ _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|g
 def read_device_names(path: str | Path | None = None) -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card.
 
-    Raises
-    ------
-    UserError
-        When the file is no such table.
+    Raises UserError when the file is no such table.
     """
     return {simplified(device): card for device, card in _device_names(path)}
 
@@ -37,10 +34,7 @@ def read_device_names(path: str | Path | None = None) -> dict[str, str]:
 def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
     """Card to what drivers call its devices.
 
-    Raises
-    ------
-    UserError
-        When the file is no such table.
+    Raises UserError when the file is no such table.
     """
     found: dict[str, list[str]] = {}
     for device, card in _device_names(path):

@@ -70,10 +70,7 @@ def import_sweeps(
         ``flop``, ``title``, ``source``, ``licence``: see
         :class:`launchwise.importing.members.Options`, also for those above.
 
-    Raises
-    ------
-    UserError
-        One line: the file or argument, and what is wrong.
+    Raises UserError, one line: the file or argument, and what is wrong.
     """
     if not NAME.fullmatch(name):
         raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
@@ -114,10 +111,7 @@ def export_sweep(
     problem
         ``NAME=VALUE`` each; needed where the sweep has more than one problem.
 
-    Raises
-    ------
-    UserError
-        When the problem is not in the sweep, or is not named and there are several.
+    Raises UserError when the problem is not in the sweep, or is not named and there are several.
     """
     if format_ not in WRITERS:
         allowed = ", ".join(WRITERS)

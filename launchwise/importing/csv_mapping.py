@@ -67,10 +67,7 @@ class Mapped(Strict, title="columns of a CSV file"):
 def read_mapping(path: str | Path) -> Mapped:
     """Mapping in a YAML file.
 
-    Raises
-    ------
-    UserError
-        One line: the key, and what is allowed.
+    Raises UserError, one line: the key, and what is allowed.
     """
     return validated(Mapped, read_yaml(path), path)
 
@@ -87,11 +84,9 @@ def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[
     text
         Content of the file if it has been read.
 
-    Raises
-    ------
-    UserError
-        When the file is no CSV, lacks a column that ``mapped`` names, or has a row of more or fewer
-        fields than its first line; when a time is written in a way that ``mapped`` does not say.
+    Raises UserError when the file is no CSV, lacks a column that ``mapped`` names, or has a row of
+    more or fewer fields than its first line; when a time is written in a way that ``mapped`` does
+    not say.
     """
     text = read_text(path) if text is None else text
     if mapped.time is None and not mapped.repeats:

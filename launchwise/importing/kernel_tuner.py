@@ -131,10 +131,7 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
     objective
         Key where the words of a failure may stand, beside :data:`TIME` and :data:`ERROR`.
 
-    Raises
-    ------
-    UserError
-        When it is no entry, or a tunable's value stands nowhere.
+    Raises UserError when it is no entry, or a tunable's value stands nowhere.
     """
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
@@ -217,10 +214,7 @@ def sweep_of_rows(
     space
         T1 of the kernel: then its tunables are taken.
 
-    Raises
-    ------
-    UserError
-        When no key is a tunable, or a row lacks one.
+    Raises UserError when no key is a tunable, or a row lacks one.
     """
     time_key = next(filter(None, map(_time_key, rows)))
     unit = unit_in_name(time_key) or "ms"

@@ -159,10 +159,7 @@ def is_triton(content: object) -> bool:
 def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
     """Sweep in a file of Triton: the configurations of one key. It states no device.
 
-    Raises
-    ------
-    UserError
-        When an entry is no pair of a configuration and its timing.
+    Raises UserError when an entry is no pair of a configuration and its timing.
     """
     pairs = [_pair(each, number, path) for number, each in enumerate(content[CONFIGS])]
     names = _tunables([given for given, _ in pairs])

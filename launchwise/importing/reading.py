@@ -58,10 +58,7 @@ def read_sweeps(
     most
         Most bytes that are unpacked.
 
-    Raises
-    ------
-    UserError
-        When the file cannot be read, or is of no known format.
+    Raises UserError when the file cannot be read, or is of no known format.
     """
     members = read_members(path, most)
     if len(members) == 1 and not members[0][0]:
@@ -150,10 +147,7 @@ def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
 
     None of them where it is one JSON text.
 
-    Raises
-    ------
-    UserError
-        With the line that is damaged, where those before it are complete.
+    Raises UserError with the line that is damaged, where those before it are complete.
     """
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):

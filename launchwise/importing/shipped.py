@@ -62,11 +62,8 @@ def import_shipped(
     replace
         Whether to write over a ``usual.yaml`` that this function did not write.
 
-    Raises
-    ------
-    UserError
-        When a file is named or filled otherwise than the mapping says, files are of several
-        devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
+    Raises UserError when a file is named or filled otherwise than the mapping says, files are of
+    several devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
     """
     found = shipped_choices(files, spec, read_config_files(mapping_file, spec), variant)
     target = folder / USUAL_FILE

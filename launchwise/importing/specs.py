@@ -146,10 +146,7 @@ def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
     """Insist that an expression is a number for each problem of the files.
 
-    Raises
-    ------
-    UserError
-        With the problem for which it is none.
+    Raises UserError with the problem for which it is none.
     """
     known = problems[0]
     try:

@@ -193,10 +193,7 @@ def sweep_of(
     listed
         Tunable to the values that the file or the space states; those that only rows have follow.
 
-    Raises
-    ------
-    UserError
-        When a row has other tunables.
+    Raises UserError when a row has other tunables.
     """
     known = list(names) or list(rows[0].configuration if rows else ())
     for number, row in enumerate(rows):

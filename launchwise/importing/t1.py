@@ -92,10 +92,7 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
 def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
     """Space in a T1 file of at most ``most`` bytes, unpacked.
 
-    Raises
-    ------
-    UserError
-        When it is no T1, or a list of values is none that can be read.
+    Raises UserError when it is no T1, or a list of values is none that can be read.
     """
     content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
@@ -106,10 +103,7 @@ def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
 def readable_condition(text: str, tunables: Mapping[str, Any]) -> str:
     """``text``, Python or C, as an expression of launchwise over ``tunables``.
 
-    Raises
-    ------
-    ValueError
-        When it is none: why.
+    Raises ValueError when it is none: why.
     """
     plain = text.replace("&&", " and ").replace("||", " or ")
     plain = re.sub(r"\s+", " ", re.sub(r"!(?!=)", " not ", plain)).strip()

@@ -100,10 +100,8 @@ def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> b
 def project_gpus(gpus: Iterable[str]) -> Entries:
     """Entries of those GPUs in the project's settings; none where there is no such file.
 
-    Raises
-    ------
-    UserError
-        When the project measures one of them itself: its rows would be replaced by imported ones.
+    Raises UserError when the project measures one of them itself: its rows would be replaced by
+    imported ones.
     """
     if not Path(PROJECT_SETTINGS).is_file():
         return {}
@@ -234,10 +232,8 @@ def write_workload(
         Folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
         ``config.yaml`` has those of the GPU.
 
-    Raises
-    ------
-    UserError
-        When a file cannot be read, lacks what nothing else states, or does not fit the others.
+    Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
+    others.
     """
     asked, target = options or Options(), Path(folder) / name
     if any(target.glob("*.cu")):

@@ -66,10 +66,7 @@ class Kernel:
 class Bundle:
     """An open cubin bundle.
 
-    Raises
-    ------
-    UserError
-        When the file is missing, truncated or no bundle.
+    Raises UserError when the file is missing, truncated or no bundle.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -126,10 +123,7 @@ class Bundle:
     def kernel(self, build: Build, name: str) -> Kernel:
         """The kernel ``name`` of ``build``.
 
-        Raises
-        ------
-        UserError
-            When the bundle does not hold it: the bundle is older than the question.
+        Raises UserError when the bundle does not hold it: the bundle is older than the question.
         """
         try:
             return Kernel(**self.index["builds"][build.key][name])

@@ -50,10 +50,7 @@ class NoNvml(Exception):
 def nvml() -> Any:
     """NVML's module, initialised.
 
-    Raises
-    ------
-    NoNvml
-        When it is not installed, or the driver does not answer.
+    Raises NoNvml when it is not installed, or the driver does not answer.
     """
     try:
         import pynvml
@@ -124,10 +121,7 @@ def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
 def arch_here(device: str | None, present: list[Card]) -> str:
     """Architecture of the cards whose names hold ``device``; of all where that is None.
 
-    Raises
-    ------
-    ValueError
-        When there is no such card, or there are several kinds.
+    Raises ValueError when there is no such card, or there are several kinds.
     """
     named = [card for card in present if device is None or device in card.device_name]
     found = sorted({(card.arch, card.device_name) for card in named})
@@ -169,10 +163,7 @@ def free_card(
     present
         Cards of this machine where they are known (:func:`cards`).
 
-    Raises
-    ------
-    UserError
-        When no card of this machine fits.
+    Raises UserError when no card of this machine fits.
     """
     from filelock import FileLock, Timeout
 

@@ -42,10 +42,8 @@ def compile_bundle(
     Builds that a compiler refuses are listed in the bundle with its message, and so are sources
     whose compiler is missing; a warning tells of these.
 
-    Raises
-    ------
-    UserError
-        When nvcc is missing, or all builds of a source are refused: the first message is shown.
+    Raises UserError when nvcc is missing, or all builds of a source are refused: the first message
+    is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
@@ -67,10 +65,7 @@ class Compiler:
     A context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
     called from several threads.
 
-    Raises
-    ------
-    UserError
-        When nvcc is missing.
+    Raises UserError when nvcc is missing.
     """
 
     def __init__(self, folder: Path, spec: Spec, arch: str) -> None:
@@ -106,11 +101,8 @@ class Compiler:
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
 
-        Raises
-        ------
-        UserError
-            With what nvcc said, when it says the same of the first and the last build of a source
-            before it has taken any of it: then the source is wrong, not a configuration.
+        Raises UserError with what nvcc said, when it says the same of the first and the last build
+        of a source before it has taken any of it: then the source is wrong, not a configuration.
         """
         offloading = [build for build in group if build.offloads]
         triton = [build for build in group if build.is_triton]
@@ -266,10 +258,7 @@ def compile_unit(
     given
         Options of the workload; a standard or level of optimisation replaces the usual one.
 
-    Raises
-    ------
-    UserError
-        With nvcc's first error.
+    Raises UserError with nvcc's first error.
     """
     searched = include_folders(folder) if folders is None else folders
     replaced = {each[:2] for each in given if each[:2] in ("-s", "-O")}
@@ -286,10 +275,7 @@ def compile_unit(
 def nvcc_release() -> str:
     """Release of the nvcc on the path, such as ``13.0``.
 
-    Raises
-    ------
-    UserError
-        When there is none.
+    Raises UserError when there is none.
     """
     if shutil.which("nvcc") is None:
         raise UserError("compile", "nvcc", "is not on the PATH: install the CUDA toolkit")

@@ -67,10 +67,8 @@ def read_counters(
         For every configuration its launches in order: symbol, kernel, grid_blocks, block_threads
         and :data:`launchwise.workloads.metrics.COUNTERS`.
 
-    Raises
-    ------
-    UserError
-        When Nsight Compute is missing, may not read counters or saw other launches than were made.
+    Raises UserError when Nsight Compute is missing, may not read counters or saw other launches
+    than were made.
     """
     with tempfile.TemporaryDirectory() as folder:
         asked, made, seen = (Path(folder, name) for name in ("job.json", "made.json", "seen.csv"))

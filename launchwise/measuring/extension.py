@@ -109,10 +109,7 @@ class Extension:
 
         Another version shifts times by 2 to 3 %.
 
-        Raises
-        ------
-        UserError
-            Naming the column, what the rows have and what this machine has.
+        Raises UserError, naming the column, what the rows have and what this machine has.
         """
         for name in ("gpu", *ONE_WAY):
             if strange := sorted(set(self.kept[name]) - {labels[name]}):
@@ -138,11 +135,8 @@ def read_extension(
         Rows that are measured again: those with one of the given values in every given column of
         one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
 
-    Raises
-    ------
-    UserError
-        When the kernels or the host code of rows that shall stay have changed: says how many rows
-        of which variants.
+    Raises UserError when the kernels or the host code of rows that shall stay have changed: says
+    how many rows of which variants.
     """
     table, facts = read_table(path, measurement_schema(spec)), read_facts(path)
     states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
@@ -310,10 +304,7 @@ def gather(
     method
         How the rows in ``shards`` were measured.
 
-    Raises
-    ------
-    UserError
-        When a table cannot be read, or rows differ in driver, toolkit or back-end.
+    Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
     """
     spec = load_spec(folder)
     schema = measurement_schema(spec)

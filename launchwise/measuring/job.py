@@ -56,10 +56,7 @@ class Parts(Protocol):
     def ready(self) -> Iterator[Part]:
         """Every part; waits for those that are not compiled yet.
 
-        Raises
-        ------
-        UserError
-            When one cannot be compiled.
+        Raises UserError when one cannot be compiled.
         """
 
 
@@ -147,10 +144,7 @@ class Alongside:
     def write(self, path: Path) -> None:
         """Write one bundle of all builds, if nvcc was started; waits for those in hand.
 
-        Raises
-        ------
-        UserError
-            When one cannot be compiled.
+        Raises UserError when one cannot be compiled.
         """
         if self._futures:
             for future in self._futures:
@@ -215,10 +209,7 @@ def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     left_out
         Sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
 
-    Raises
-    ------
-    UserError
-        When the baseline is among them: nothing could be compared with it.
+    Raises UserError when the baseline is among them: nothing could be compared with it.
     """
     missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
     if said := missing[str(spec.baseline["variant"])]:
@@ -285,10 +276,7 @@ def ready_job(
     bundle, builds, threads
         See :func:`job_kernels`.
 
-    Raises
-    ------
-    UserError
-        When no such card is there, or kernels cannot be compiled.
+    Raises UserError when no such card is there, or kernels cannot be compiled.
     """
     with (
         job_kernels(bundle, folder, spec, builds, profile.arch, threads) as kernels,

@@ -60,11 +60,8 @@ class Journal:
     earlier
         Other fingerprints whose rows count as well: of states that measured the same.
 
-    Raises
-    ------
-    UserError
-        When another process writes this journal (unless patient), the disk is full or the file
-        system knows no locks.
+    Raises UserError when another process writes this journal (unless patient), the disk is full or
+    the file system knows no locks.
     """
 
     def __init__(
@@ -151,10 +148,7 @@ class Journal:
     def append(self, row: dict[str, Any]) -> None:
         """Write one row; of two with one key, the one of the later attempt counts, or the first.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: nothing before is lost.
+        Raises UserError when the disk is full: nothing before is lost.
         """
         if not self._is_news(row):
             return
@@ -164,10 +158,7 @@ class Journal:
     def note(self, kind: str, **facts: Any) -> None:
         """Write an entry that is not a row, such as drift or seconds.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: nothing before is lost.
+        Raises UserError when the disk is full: nothing before is lost.
         """
         entry = {NOTE: kind, **facts}
         self._write(entry)
@@ -176,10 +167,7 @@ class Journal:
     def withdraw(self, row: dict[str, Any]) -> None:
         """Take a row back, as if it had not been measured.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: the row stands.
+        Raises UserError when the disk is full: the row stands.
         """
         names = {name: row[name] for name in self.key_columns}
         self._write({NOTE: WITHDRAWN, "names": names})

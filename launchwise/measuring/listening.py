@@ -72,10 +72,8 @@ def run_child(
     started
         A process that waits for its job; a new one when left out.
 
-    Raises
-    ------
-    UserError
-        When the process does not end, not even killed: the next one would hang on the same card.
+    Raises UserError when the process does not end, not even killed: the next one would hang on the
+    same card.
     """
     began = time.perf_counter()
     child = started or MeasuringProcess(shard.command, shard.environment)

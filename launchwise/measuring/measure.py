@@ -221,10 +221,7 @@ class ProblemContext:
 class LayoutRun:
     """One layout of a problem's buffers, and what is measured in it.
 
-    Raises
-    ------
-    OutOfMemory
-        When the buffers cannot be had.
+    Raises OutOfMemory when the buffers cannot be had.
     """
 
     def __init__(self, context: ProblemContext, layout: Any) -> None:
@@ -280,10 +277,7 @@ class LayoutRun:
         Columns of the measurement that do not name it: status, reason, times and resources, and
         when it was timed (``began``, ``ended``: monotonic seconds).
 
-        Raises
-        ------
-        LaunchFailed
-            Only when the context is lost.
+        Raises LaunchFailed only when the context is lost.
         """
         context, device = self._context, self.device
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}

@@ -82,10 +82,8 @@ class Clang:
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.
 
-        Raises
-        ------
-        UserError
-            With Clang's first errors, or where the source lacks a function of the build.
+        Raises UserError with Clang's first errors, or where the source lacks a function of the
+        build.
         """
         with tempfile.TemporaryDirectory(prefix="launchwise-clang-") as name:
             scratch = Path(name)
@@ -147,10 +145,7 @@ def _searched(folder: Path) -> list[str]:
 def clang_for(arch: str) -> Clang:
     """The Clang of this machine that offloads to ``arch``.
 
-    Raises
-    ------
-    CompilerMissing
-        With what to install.
+    Raises CompilerMissing with what to install.
     """
     found = (shutil.which(name) for name in ("clang", *(f"clang-{one}" for one in RELEASES)))
     path = next((one for one in found if one is not None), None)

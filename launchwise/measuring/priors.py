@@ -82,10 +82,7 @@ def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
 
     The function that is returned raises UserError for a problem that the file was not written for.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or is no prior of this workload.
+    Raises UserError when the file is missing or is no prior of this workload.
     """
     table = read_table(path, prior_schema(spec))
     asked = [each["problem"] for each in read_facts(path)["priors"]]
@@ -123,10 +120,7 @@ def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
 
     The function that is returned raises UserError for a problem that the file does not hold.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or holds no guesses.
+    Raises UserError when the file is missing or holds no guesses.
     """
     content: Any = read_json(path)
     try:

@@ -77,10 +77,7 @@ class MeasuringProcess:
         folder
             Folder of the workload that it will measure.
 
-        Raises
-        ------
-        UserError
-            When the device cannot be opened.
+        Raises UserError when the device cannot be opened.
         """
         # A process that has died says more than a broken pipe.
         with contextlib.suppress(BrokenPipeError):

@@ -90,10 +90,7 @@ def _refusals(arch: str, release: str) -> Iterator[str]:
 def _libraries() -> dict[str, str]:
     """Versions of the libraries that talk to the driver, imported in a process of their own.
 
-    Raises
-    ------
-    ValueError
-        When they cannot be imported, or the driver does not answer them.
+    Raises ValueError when they cannot be imported, or the driver does not answer them.
     """
     try:
         done = subprocess.run(
@@ -122,10 +119,7 @@ MEASURING = "launchwise/cuda/ceilings*"
 def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
     """Attributes and measured ceilings of a card that this process holds.
 
-    Raises
-    ------
-    UserError
-        With the last words of the process that measures.
+    Raises UserError with the last words of the process that measures.
     """
     job = {"name": name, "card": card.mark, "driver": card.driver, "slice_sms": slice_sms}
     done = subprocess.run(
@@ -147,10 +141,7 @@ def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile
 def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
     """:func:`measured_profile`, kept for this card, slice and driver in the user's cache.
 
-    Raises
-    ------
-    UserError
-        See :func:`measured_profile`.
+    Raises UserError: See :func:`measured_profile`.
     """
     means = digest_files(ROOT.glob(MEASURING))
     path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"

@@ -37,10 +37,7 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
     Another version shifts times by 2 to 3 %, which would look like a difference between
     configurations.
 
-    Raises
-    ------
-    UserError
-        Naming the column and what it holds.
+    Raises UserError, naming the column and what it holds.
     """
     for name in ONE_WAY:
         values = sorted(set(table[name]))

@@ -178,10 +178,8 @@ def serve(
         Peak rates of the device, which bound the run times of kernels; without them any
         problem may have short kernels.
 
-    Raises
-    ------
-    LaunchFailed
-        When the context is lost; the configuration at fault was announced by ``start``.
+    Raises LaunchFailed when the context is lost; the configuration at fault was announced by
+    ``start``.
     """
 
     def context(task: Task) -> ProblemContext:

@@ -169,10 +169,7 @@ class Claims:
     problems
         All of the sweep, in the order in which they are taken.
 
-    Raises
-    ------
-    UserError
-        When marks cannot be made there.
+    Raises UserError when marks cannot be made there.
     """
 
     def __init__(self, folder: Path, shard: str, shards: int, problems: list[Problem]) -> None:

@@ -164,10 +164,7 @@ class Predecessor(Strict):
 def predecessors(folder: Path) -> list[Predecessor]:
     """Entries of ``predecessors.yaml``; none without the file.
 
-    Raises
-    ------
-    UserError
-        When the file is not a list of predecessors.
+    Raises UserError when the file is not a list of predecessors.
     """
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
@@ -183,10 +180,7 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
 
     Those that ``predecessors.yaml`` lists with a digest and for all variants.
 
-    Raises
-    ------
-    UserError
-        When the file is not a list of predecessors.
+    Raises UserError when the file is not a list of predecessors.
     """
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
     return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]

@@ -74,13 +74,8 @@ def measure_shard(
     started
         A measuring process that waits for its job, for the first tasks.
 
-    Raises
-    ------
-    UserError
-        When measuring processes die again and again without a measurement, or kernels cannot be
-        compiled.
-    Interrupted
-        After SIGTERM or SIGINT, once the row in hand is written.
+    Raises UserError when measuring processes die again and again without a measurement, or kernels
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
     """
 
     def afterwards() -> list[dict[str, Any]]:
@@ -201,10 +196,7 @@ def visit(
     starts
         Gives a measuring process that waits for its job, if there is one.
 
-    Raises
-    ------
-    UserError, Interrupted
-        See :func:`launchwise.measuring.sweep.measure_shard`.
+    Raises UserError, Interrupted: See :func:`launchwise.measuring.sweep.measure_shard`.
     """
     shard = shard.with_something_to_measure()
     fingerprint = shard.fingerprint(profile, kernels.fingerprint)

@@ -66,10 +66,7 @@ def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
     symbols
         Entry functions of the module that holds the build; those of other builds do no harm.
 
-    Raises
-    ------
-    UserError
-        When several functions of the source have the name of a kernel.
+    Raises UserError when several functions of the source have the name of a kernel.
     """
     own = list(symbols)
     if not build.kernels:

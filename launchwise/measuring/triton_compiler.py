@@ -94,10 +94,7 @@ def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -
     scratch
         Folder that gets the cubin, ``<key of the build>.cubin``.
 
-    Raises
-    ------
-    Refused
-        With file and line where Triton names them.
+    Raises Refused with file and line where Triton names them.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -241,10 +238,7 @@ class TritonMissing(Exception):
 def release() -> str:
     """Release of the Triton that is installed.
 
-    Raises
-    ------
-    TritonMissing
-        With what to install.
+    Raises TritonMissing with what to install.
     """
     if importlib.util.find_spec("triton") is None:
         raise TritonMissing(MISSING)
@@ -272,10 +266,7 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, C
     -------
     The release of Triton, and the outcome.
 
-    Raises
-    ------
-    TritonMissing
-        With what to install.
+    Raises TritonMissing with what to install.
     """
     if importlib.util.find_spec("triton") is None:
         raise TritonMissing(MISSING)

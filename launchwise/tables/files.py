@@ -44,10 +44,8 @@ def write_table(
     facts
         JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
 
-    Raises
-    ------
-    UserError
-        When the table does not fit its schema (a mistake of a stage, named with column and rows).
+    Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
+    and rows).
     """
     table = table[[name for name in schema.columns if name in table.columns]]
     schema.insist(path, table)
@@ -84,10 +82,8 @@ def read_table(
     most_values
         Most values that the file may hold.
 
-    Raises
-    ------
-    UserError
-        One line: the file, the column, what is wrong. A truncated file is one of these.
+    Raises UserError, one line: the file, the column, what is wrong. A truncated file is one of
+    these.
     """
     note = _note(path)
     _insist_on_limits(path, most_values)
@@ -121,10 +117,7 @@ def _with_newer_columns(
 ) -> pyarrow.Table:
     """``table`` with the tunables and metrics that it lacks, at their neutral values.
 
-    Raises
-    ------
-    UserError
-        When a variant among its rows has such a tunable.
+    Raises UserError when a variant among its rows has such a tunable.
     """
     present = table.column_names
     lacking = {name: one.older for name, one in schema.columns.items() if name not in present}
@@ -153,10 +146,8 @@ def read_facts(path: str | Path) -> dict[str, Any]:
 def kind_of(path: str | Path) -> str:
     """Kind of a table: the name of its schema, such as ``measurements``.
 
-    Raises
-    ------
-    UserError
-        When the file is missing, truncated, not ours, or of another version of the schemas.
+    Raises UserError when the file is missing, truncated, not ours, or of another version of the
+    schemas.
     """
     return str(_note(path)["kind"])
 
@@ -164,10 +155,7 @@ def kind_of(path: str | Path) -> str:
 def columns_of(path: str | Path) -> list[str]:
     """Columns of a table.
 
-    Raises
-    ------
-    UserError
-        When the file is missing, truncated or not ours.
+    Raises UserError when the file is missing, truncated or not ours.
     """
     _note(path)
     return list(pyarrow.parquet.read_schema(path).names)

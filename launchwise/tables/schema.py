@@ -157,10 +157,8 @@ class Schema:
     def insist(self, where: str | Path, table: pd.DataFrame) -> None:
         """Check a whole table.
 
-        Raises
-        ------
-        UserError
-            One line: ``where``, the column, what it must be, and the first row that is not.
+        Raises UserError, one line: ``where``, the column, what it must be, and the first row that
+        is not.
         """
         present = list(map(str, table.columns))
         for name in self.columns:

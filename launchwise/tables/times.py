@@ -216,10 +216,7 @@ def with_judged_times(
     source
         File of ``times``, for messages.
 
-    Raises
-    ------
-    UserError
-        When ``times`` were judged of another sweep.
+    Raises UserError when ``times`` were judged of another sweep.
     """
     own = times[~times["blind"]]
     at = own["sweep_row"].to_numpy()

@@ -85,13 +85,8 @@ def confirm(
 ) -> None:
     """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
 
-    Raises
-    ------
-    UserError
-        When measuring processes die again and again without a result, or kernels cannot be
-        compiled.
-    Interrupted
-        After SIGTERM or SIGINT.
+    Raises UserError when measuring processes die again and again without a result, or kernels
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT.
     """
 
     def tasks() -> list[dict[str, Any]]:

@@ -99,10 +99,7 @@ def measure_pairs(
     replays
         Whether short launches may be replayed in graphs.
 
-    Raises
-    ------
-    LaunchFailed
-        Only when the context is lost.
+    Raises LaunchFailed only when the context is lost.
     """
     runs = OpenLayouts(context)
     home = next(each for each in configurations if peer_of(each) is None)
@@ -136,10 +133,7 @@ def measure_pairs(
 def _insist_on_stream(context: ProblemContext, work: LibraryRun, shortest_ms: float) -> None:
     """A library that works where no event sees it would seem to take no time.
 
-    Raises
-    ------
-    RuntimeError
-        When it takes much longer by the host's clock than by events.
+    Raises RuntimeError when it takes much longer by the host's clock than by events.
     """
     times = []
     for _ in range(3):

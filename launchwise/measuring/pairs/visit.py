@@ -236,10 +236,7 @@ def visit_contests(
     once
         Whether the journal is of one driver, toolkit and card.
 
-    Raises
-    ------
-    UserError, Interrupted
-        See :func:`launchwise.measuring.pairs.confirming.confirm`.
+    Raises UserError, Interrupted: See :func:`launchwise.measuring.pairs.confirming.confirm`.
     """
     # Which configurations take part is a matter of the contests.
     ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
@@ -286,10 +283,8 @@ def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
     """Contests of a file, their names in the order of the spec.
 
-    Raises
-    ------
-    UserError
-        When they are of another workload or GPU, or name what the workload does not have.
+    Raises UserError when they are of another workload or GPU, or name what the workload does not
+    have.
     """
     found = read_contests(path)
     if (found.workload, found.gpu) != (spec.workload, gpu):
