@@ -27,12 +27,7 @@ def ratio_intervals(
     three repeats allow: a rank test of 3 against 3 repeats never reaches 95 %, and Welch's interval
     is too narrow for 3 repeats against 25.
 
-    Parameters
-    ----------
-    old, new
-        Repeats of each row, ms (> 0), of any number.
-    confidence
-        Between 0 and 1.
+    ``old``, ``new``: repeats of each row, ms (> 0), of any number. ``confidence``: between 0 and 1.
 
     Returns
     -------
@@ -119,10 +114,8 @@ _WORTH = {status: 2 if status in MEASURED else int(status in TIMED) for status i
 def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Rows of two sweeps of one workload, one per problem and configuration of either.
 
-    Parameters
-    ----------
-    old, new
-        As :func:`launchwise.tables.measurements.measurement_schema` declares them, of one GPU each.
+    ``old``, ``new``: as :func:`launchwise.tables.measurements.measurement_schema` declares them, of
+    one GPU each.
 
     Returns
     -------

@@ -64,13 +64,9 @@ class Side:
 def opened(named: str, repository: Path) -> Iterator[Side]:
     """Sweeps that a word of the command line names; those of a commit exist within the block.
 
-    Parameters
-    ----------
-    named
-        ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one GPU, a
-        Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
-    repository
-        A folder inside the repository of commits.
+    ``named``: ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one
+    GPU, a Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
+    ``repository``: a folder inside the repository of commits.
 
     Raises UserError when it is missing, holds no sweep or two of one workload on one GPU, or a file
     cannot be read.
@@ -149,13 +145,9 @@ _FILE = "100"
 def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     """Write every Parquet file of a commit's folder below ``folder``, by its path in that one.
 
-    Parameters
-    ----------
-    named
-        ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the repository
-        and is :data:`RECORDED` when left out.
-    repository
-        A folder inside the repository.
+    ``named``: ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the
+    repository and is :data:`RECORDED` when left out. ``repository``: a folder inside the
+    repository.
 
     Raises UserError when git is not installed, there is no repository, commit or folder.
     """

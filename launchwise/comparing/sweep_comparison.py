@@ -41,10 +41,7 @@ NONE = -1
 def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Best configurations of OLD and NEW for each problem, by rows with status ``ok``.
 
-    Parameters
-    ----------
-    rows
-        From :func:`launchwise.comparing.rows.matched`, with their index.
+    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index.
 
     Returns
     -------

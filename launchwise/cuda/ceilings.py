@@ -36,12 +36,7 @@ def measured_ceilings(
 ) -> Ceilings:
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
 
-    Parameters
-    ----------
-    module
-        :func:`translation_unit`, loaded on the device.
-    refused
-        The driver's errors.
+    ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.
 
     Raises UserError when the device is lost on the way, as after an illegal address.
     """

@@ -124,12 +124,8 @@ def _parameters(content: Mapping[str, Any], cache: Mapping[str, Any]) -> list[st
 def _row(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
     """Row of one entry.
 
-    Parameters
-    ----------
-    key
-        Values of the tunables, joined by commas.
-    objective
-        Key where the words of a failure may stand, beside :data:`TIME` and :data:`ERROR`.
+    ``key``: values of the tunables, joined by commas. ``objective``: key where the words of a
+    failure may stand, beside :data:`TIME` and :data:`ERROR`.
 
     Raises UserError when it is no entry, or a tunable's value stands nowhere.
     """
@@ -207,12 +203,8 @@ def sweep_of_rows(
 ) -> ForeignSweep:
     """Sweep of the rows of a list of results (see :func:`rows_in`).
 
-    Parameters
-    ----------
-    environment
-        What Kernel Tuner returns beside the rows; empty where there is nothing.
-    space
-        T1 of the kernel: then its tunables are taken.
+    ``environment``: what Kernel Tuner returns beside the rows; empty where there is nothing.
+    ``space``: T1 of the kernel: then its tunables are taken.
 
     Raises UserError when no key is a tunable, or a row lacks one.
     """

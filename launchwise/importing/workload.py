@@ -57,12 +57,7 @@ Entries = Mapping[str, Mapping[str, Any]]
 def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> bool:
     """Write a study if there are two GPUs, or three sizes, to hold one out of training.
 
-    Parameters
-    ----------
-    target
-        Folder of the workload.
-    fit
-        GPUs with a card and without a flag.
+    ``target``: folder of the workload. ``fit``: GPUs with a card and without a flag.
 
     Returns
     -------

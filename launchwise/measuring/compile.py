@@ -251,12 +251,8 @@ def compile_unit(
 ) -> tuple[bytes, str]:
     """Cubin of one translation unit, and what nvcc said of it.
 
-    Parameters
-    ----------
-    folders
-        Where headers are searched; those of the workload in ``folder`` when left out.
-    given
-        Options of the workload; a standard or level of optimisation replaces the usual one.
+    ``folders``: where headers are searched; those of the workload in ``folder`` when left out.
+    ``given``: options of the workload; a standard or level of optimisation replaces the usual one.
 
     Raises UserError with nvcc's first error.
     """

@@ -33,10 +33,7 @@ CHILD = "launchwise.cuda.counted"
 def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
     """The fastest measured configuration of the problems for each combination of some tunables.
 
-    Parameters
-    ----------
-    rows
-        Measurements of one GPU that have a time.
+    ``rows``: measurements of one GPU that have a time.
 
     Returns
     -------
@@ -54,12 +51,8 @@ def read_counters(
 ) -> list[list[dict[str, Any]]]:
     """Run every configuration of ``job`` once under Nsight Compute.
 
-    Parameters
-    ----------
-    job
-        What :mod:`launchwise.cuda.counted` is told.
-    environment
-        Variables of the profiled process, beside those of this one.
+    ``job``: what :mod:`launchwise.cuda.counted` is told. ``environment``: variables of the profiled
+    process, beside those of this one.
 
     Returns
     -------

@@ -182,12 +182,8 @@ def extended(
     or failed unless it had itself. Recorded rows that no longer fit are left out, whether or not
     they were measured again.
 
-    Parameters
-    ----------
-    facts
-        Of the new rows: ``shards`` and ``states``.
-    method
-        How the new rows were measured (:class:`launchwise.experiment.method.Method`).
+    ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how the new rows were
+    measured (:class:`launchwise.experiment.method.Method`).
 
     Returns
     -------
@@ -239,10 +235,8 @@ def _is_recorded(extension: Extension, new: pd.DataFrame) -> bool:
 def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:
     """Ratios of the anchors per card that measured the new rows.
 
-    Parameters
-    ----------
-    drift
-        Relative difference that counts as one (see :class:`launchwise.experiment.method.Method`).
+    ``drift``: relative difference that counts as one (see
+    :class:`launchwise.experiment.method.Method`).
 
     Returns
     -------

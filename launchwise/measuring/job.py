@@ -204,10 +204,7 @@ def job_kernels(
 def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     """``spec`` without the variants whose compiler is missing; a warning names each.
 
-    Parameters
-    ----------
-    left_out
-        Sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
+    ``left_out``: sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
 
     Raises UserError when the baseline is among them: nothing could be compared with it.
     """
@@ -271,10 +268,7 @@ def ready_job(
 ) -> Iterator[Ready]:
     """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
 
-    Parameters
-    ----------
-    bundle, builds, threads
-        See :func:`job_kernels`.
+    ``bundle``, ``builds``, ``threads``: see :func:`job_kernels`.
 
     Raises UserError when no such card is there, or kernels cannot be compiled.
     """

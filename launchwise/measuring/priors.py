@@ -33,12 +33,9 @@ def write_prior(
 ) -> int:
     """Write other GPUs' rows of each problem, or of the nearest one.
 
-    Parameters
-    ----------
-    sweeps
-        Other GPU to its rows (see :func:`launchwise.tables.measurements.measurement_schema`).
-    problems
-        What is to be measured.
+    ``sweeps``: other GPU to its rows (see
+    :func:`launchwise.tables.measurements.measurement_schema`). ``problems``: what is to be
+    measured.
 
     Returns
     -------

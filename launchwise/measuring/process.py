@@ -72,10 +72,7 @@ class MeasuringProcess:
     def attributes(self, folder: Path, slice_sms: int | None) -> dict[str, Any]:
         """Attributes of the first visible device, or of its slice, which the process opens.
 
-        Parameters
-        ----------
-        folder
-            Folder of the workload that it will measure.
+        ``folder``: folder of the workload that it will measure.
 
         Raises UserError when the device cannot be opened.
         """

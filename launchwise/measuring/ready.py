@@ -33,12 +33,8 @@ PATIENCE_S = 120.0
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
     """Card, driver, toolkit and libraries of this machine, and the missing items.
 
-    Parameters
-    ----------
-    arch
-        Architecture of the GPU, such as ``sm_90``.
-    device
-        Part of its name, if that matters.
+    ``arch``: architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that
+    matters.
 
     Returns
     -------

@@ -63,11 +63,8 @@ def rows_to_table(
 ) -> pd.DataFrame:
     """Journal rows as a table of measurements.
 
-    Parameters
-    ----------
-    rows, notes
-        Of a journal. Of the notes, ``control`` holds the drift of the reference kernel around a
-        row, ``energy`` the energy per launch.
+    ``rows``, ``notes``: of a journal. Of the notes, ``control`` holds the drift of the reference
+    kernel around a row, ``energy`` the energy per launch.
 
     Returns
     -------

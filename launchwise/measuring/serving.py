@@ -170,13 +170,9 @@ def serve(
 ) -> None:
     """Measure every configuration of ``tasks`` in order and report a row for each.
 
-    Parameters
-    ----------
-    watched
-        The reference kernel, measured at intervals; none when left out.
-    fastest
-        Peak rates of the device, which bound the run times of kernels; without them any
-        problem may have short kernels.
+    ``watched``: the reference kernel, measured at intervals; none when left out. ``fastest``: peak
+    rates of the device, which bound the run times of kernels; without them any problem may have
+    short kernels.
 
     Raises LaunchFailed when the context is lost; the configuration at fault was announced by
     ``start``.

@@ -61,10 +61,8 @@ def demangled(symbol: str) -> str | None:
 def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
     """Kernel of a build to its symbol; those without one are missing.
 
-    Parameters
-    ----------
-    symbols
-        Entry functions of the module that holds the build; those of other builds do no harm.
+    ``symbols``: entry functions of the module that holds the build; those of other builds do no
+    harm.
 
     Raises UserError when several functions of the source have the name of a kernel.
     """

@@ -302,11 +302,8 @@ class Telemetry:
         between its changes, whose moments are known to a sampling period. Where a card has no
         counter: the integral of the sampled power.
 
-        Parameters
-        ----------
-        wait_s
-            The counter has to change once more after ``ended`` before the answer is known: how
-            long to wait for that, in seconds.
+        ``wait_s``: the counter has to change once more after ``ended`` before the answer is known:
+        how long to wait for that, in seconds.
 
         Returns
         -------

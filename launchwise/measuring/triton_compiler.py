@@ -89,10 +89,7 @@ def _missing() -> str:
 def compiled(folder: Path, build: Mapping[str, Any], arch: str, scratch: Path) -> dict[str, Any]:
     """Entry of a build in the index of a bundle, without its cubin, which is written beside it.
 
-    Parameters
-    ----------
-    scratch
-        Folder that gets the cubin, ``<key of the build>.cubin``.
+    ``scratch``: folder that gets the cubin, ``<key of the build>.cubin``.
 
     Raises Refused with file and line where Triton names them.
     """

@@ -39,10 +39,7 @@ def write_table(
 ) -> None:
     """Check ``table`` and write it atomically.
 
-    Parameters
-    ----------
-    facts
-        JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
+    ``facts``: JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
 
     Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
     and rows).

@@ -46,11 +46,8 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
 def mixed_radix(digits: Iterable[tuple[np.ndarray, int]], length: int) -> np.ndarray:
     """Numbers that are in the order of their digits, and equal where all of these are.
 
-    Parameters
-    ----------
-    digits
-        Each int64, shape (length,), from 0, with how many values it may have; the first counts
-        most.
+    ``digits``: each int64, shape (length,), from 0, with how many values it may have; the first
+    counts most.
 
     Returns
     -------
@@ -72,10 +69,7 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     Among equal times the first configuration in the order of its columns, whatever the order of
     ``rows``.
 
-    Parameters
-    ----------
-    rows
-        Configurations with ``time_ms``, none of them NaN.
+    ``rows``: configurations with ``time_ms``, none of them NaN.
 
     Returns
     -------

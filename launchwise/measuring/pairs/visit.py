@@ -53,13 +53,8 @@ def pairs_table(
 ) -> pd.DataFrame:
     """Paired times of every entrant.
 
-    Parameters
-    ----------
-    notes
-        Of the journal.
-    sweep_ms
-        Values of a problem and a configuration, in the order of the spec, to their time in the
-        sweep, ms; an entrant that the sweep lacks has none.
+    ``notes``: of the journal. ``sweep_ms``: values of a problem and a configuration, in the order
+    of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none.
 
     Returns
     -------
@@ -231,10 +226,7 @@ def visit_contests(
 ) -> Confirmed:
     """Run what the journal of some contests lacks.
 
-    Parameters
-    ----------
-    once
-        Whether the journal is of one driver, toolkit and card.
+    ``once``: whether the journal is of one driver, toolkit and card.
 
     Raises UserError, Interrupted: See :func:`launchwise.measuring.pairs.confirming.confirm`.
     """
