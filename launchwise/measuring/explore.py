@@ -13,6 +13,7 @@ import math
 import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from launchwise.experiment.method import STATED_PERCENT
@@ -42,60 +43,44 @@ GOOD_SHARE = 0.1
 """Variants are chosen by the best rows: this share of all rows, and at least this many."""
 
 
+@dataclass
 class RandomDraws:
     """Configurations drawn at random, each feasible one as likely as any other.
 
     The baseline is proposed first, then the guesses, then what was drawn. Variants that are not
     verified are never proposed: the budget is there to find the best, which they cannot be.
-
-    Parameters
-    ----------
-    spec, problem
-        What is measured.
-    gpu_facts
-        Facts of the GPU (see :data:`GPU_NAMES`); None: limits that any GPU may have.
-    budget
-        Rows of this problem in all, failed and ``known`` ones counted.
-    seed
-        The same seed and the same outcomes give the same proposals.
-    guesses
-        Configurations to measure, best first. Those that the spec does not have or that
-        the constraints refuse are left out.
-    known
-        Earlier outcomes: the rows of a journal, in order. Those of variants that are not
-        verified come from a sweep of everything and do not count.
-    prior
-        For each other GPU its configurations and times of this problem or of one that is near (see
-        :mod:`launchwise.measuring.priors`): :class:`TransferExplorer` begins with them.
-    stop_below_percent
-        It ends once the chance that a candidate is left that is faster than the best by more than
-        this, in percent, is at most a tenth; None: not before the budget.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        problem: Problem,
-        gpu_facts: Mapping[str, Any] | None,
-        budget: int,
-        seed: int,
-        guesses: Iterable[Configuration] = (),
-        known: Iterable[Told] = (),
-        prior: Iterable[Iterable[Told]] = (),
-        stop_below_percent: float | None = None,
-    ) -> None:
-        self._prior = prior
-        self._stop_below_percent = stop_below_percent
-        self._spec = spec.recommendable
-        self._draws = Draws(self._spec, problem, gpu_facts, seed)
-        self._budget = budget
-        self._seed = seed
+    spec: Spec
+    problem: Problem
+    # Facts of the GPU (see GPU_NAMES); None: limits that any GPU may have.
+    gpu_facts: Mapping[str, Any] | None
+    # Rows of this problem in all, failed and known ones counted.
+    budget: int
+    # The same seed and the same outcomes give the same proposals.
+    seed: int
+    # Configurations to measure, best first. Those that the spec does not have or that the
+    # constraints refuse are left out.
+    guesses: Iterable[Configuration] = ()
+    # Earlier outcomes: the rows of a journal, in order. Those of variants that are not verified
+    # come from a sweep of everything and do not count.
+    known: Iterable[Told] = ()
+    # For each other GPU its configurations and times of this problem or of one that is near (see
+    # launchwise.measuring.priors): TransferExplorer begins with them.
+    prior: Iterable[Iterable[Told]] = ()
+    # It ends once the chance that a candidate is left that is faster than the best by more than
+    # this, in percent, is at most a tenth; None: not before the budget.
+    stop_below_percent: float | None = None
+
+    def __post_init__(self) -> None:
+        self._spec = self.spec.recommendable
+        self._draws = Draws(self._spec, self.problem, self.gpu_facts, self.seed)
         self._told: set[Key] = set()
         self._pending: Configuration | None = None
-        self._first = [baseline(spec)]
-        self._first += [self._draws.whole(each) for each in guesses if self._draws.spans(each)]
+        spanned = (self._draws.whole(each) for each in self.guesses if self._draws.spans(each))
+        self._first = [baseline(self.spec), *spanned]
         self._prepare()
-        for configuration, time_ms in known:
+        for configuration, time_ms in self.known:
             if configuration["variant"] in self._spec.variants:
                 self.tell(configuration, time_ms)
 
@@ -104,7 +89,7 @@ class RandomDraws:
 
     def propose(self) -> Configuration | None:
         """Next configuration to measure; None when the budget is spent or nothing is left."""
-        if len(self._told) >= self._budget:
+        if len(self._told) >= self.budget:
             return None
         if self._pending is None:
             first = next((each for each in self._first if self._is_new(each)), None)
@@ -125,7 +110,7 @@ class RandomDraws:
 
     def _dice(self, purpose: str = "") -> random.Random:
         """Random state of the next proposal; it does not depend on draws before a kill."""
-        return random.Random(f"{self._seed} {len(self._told)} {purpose}")
+        return random.Random(f"{self.seed} {len(self._told)} {purpose}")
 
     def conclusion(self) -> dict[str, float]:
         """Nothing: random draws do not know."""
@@ -217,7 +202,7 @@ class TreeParzen(RandomDraws):
             warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
             return self._optuna.samplers.TPESampler(
                 # NumPy's seeds have 32 bits.
-                seed=(self._seed + len(self._told)) % 2**32,
+                seed=(self.seed + len(self._told)) % 2**32,
                 n_startup_trials=STARTUP_ROWS,
                 multivariate=True,
                 constant_liar=False,
@@ -298,10 +283,10 @@ class TransferExplorer(RandomDraws):
     def _prepare(self) -> None:
         from launchwise.search.transfer_search import TransferSearch
 
-        every = [self._losses_of(measured) for measured in self._prior]
+        every = [self._losses_of(measured) for measured in self.prior]
         self._losses = [losses for losses in every if losses]
         # A state of its own: the sample must be the same whatever is told.
-        state = random.Random(f"{self._seed}")
+        state = random.Random(f"{self.seed}")
         sampled = self._draws.sample(state, SAMPLED_CANDIDATES)
         # Of candidates that are as promising the first is taken: any of them must be able to be it.
         state.shuffle(sampled)
@@ -358,7 +343,7 @@ class TransferExplorer(RandomDraws):
 
         And ``started_from``: of how many GPUs, and problems on this one, rows were known.
         """
-        within = STATED_PERCENT if self._stop_below_percent is None else self._stop_below_percent
+        within = STATED_PERCENT if self.stop_below_percent is None else self.stop_below_percent
         if self._search is None:
             return {}
         return {
@@ -370,7 +355,7 @@ class TransferExplorer(RandomDraws):
     def _is_sure(self) -> bool:
         from launchwise.search.stopping import SURE
 
-        if self._stop_below_percent is None or self._search is None:
+        if self.stop_below_percent is None or self._search is None:
             return False
         if not self._search.has_looked_around():
             return False

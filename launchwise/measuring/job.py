@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, versions
@@ -41,33 +41,16 @@ class Part:
     keys: frozenset[str] | None
 
 
-class Parts(Protocol):
-    """Bundles of a sweep, in order of completion."""
-
-    seconds: float
-    """Elapsed compile time, s; 0 without compilation."""
-
-    left_out: Mapping[str, str]
-    """Sources without a compiler here, and what to install."""
-
-    compilers: Mapping[str, str]
-    """Programs beside nvcc that made builds so far, and their releases."""
-
-    def ready(self) -> Iterator[Part]:
-        """Every part; waits for those that are not compiled yet.
-
-        Raises UserError when one cannot be compiled.
-        """
-
-
 class Beforehand:
     """One bundle that the ``compile`` stage made."""
 
     seconds = 0.0
+    """Elapsed compile time, s."""
 
     def __init__(self, path: Path) -> None:
         self._part = Part(path, None)
         bundle = Bundle(path)
+        # Sources without a compiler, and what to install; programs beside nvcc that made builds.
         self.left_out, self.compilers = bundle.left_out, bundle.compilers
 
     def ready(self) -> Iterator[Part]:
@@ -137,6 +120,7 @@ class Alongside:
         return Part(path, frozenset(build.key for build in group))
 
     def ready(self) -> Iterator[Part]:
+        """Every part; waits for those that are not compiled yet, UserError if one cannot be."""
         self._start()
         for future in as_completed(self._futures):
             yield future.result()
@@ -150,6 +134,10 @@ class Alongside:
             for future in self._futures:
                 future.result()
             self.compiler.write(path, self._compiled)
+
+
+Parts = Beforehand | Alongside
+"""Bundles of a sweep, in order of completion."""
 
 
 def _groups(builds: list[Build], threads: int) -> list[list[Build]]:

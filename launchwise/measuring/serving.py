@@ -51,6 +51,7 @@ class Watched:
     reference_ms: float | None = None
 
 
+@dataclass
 class Control:
     """Measures the reference kernel at intervals and reports its time relative to the first one.
 
@@ -58,15 +59,16 @@ class Control:
     is disabled if its buffers do not fit beside those of the sweep.
     """
 
-    def __init__(self, context: ProblemContext, watched: Watched) -> None:
-        self._context = context
-        self._watched = watched
-        self._reference_ms = watched.reference_ms
+    _context: ProblemContext
+    _watched: Watched
+
+    def __post_init__(self) -> None:
+        self._reference_ms = self._watched.reference_ms
         self._run: LayoutRun | None = None
         self._given_up = False
         self._measured_at = 0.0
         self._rows = 0
-        if watched.known:
+        if self._watched.known:
             self._measure()
 
     def after(self, problem: Problem, configuration: Configuration, row: dict[str, Any]) -> None:
@@ -179,8 +181,10 @@ def serve(
     """
 
     def context(task: Task) -> ProblemContext:
-        known = task.attempt, task.best_ms, task.mark_ms, problem_seed(seed, task.problem)
-        return ProblemContext(device, workload, method, task.problem, *known, say, rest, fastest)
+        known = (math.inf if ms is None else ms for ms in (task.best_ms, task.mark_ms))
+        seeded = problem_seed(seed, task.problem)
+        how = (device, workload, method, task.problem, task.attempt)
+        return ProblemContext(*how, *known, seeded, say, rest, fastest)
 
     rest = Rest(method.rest)
     control: Control | None = None

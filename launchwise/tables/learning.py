@@ -110,11 +110,6 @@ GAINS = ("expected_gain", "least_gain", "most_gain")
 """Columns of an expected gain over what is usual: itself, and the limits of its interval."""
 
 
-def _gains_schema() -> dict[str, Column]:
-    """Columns of an expected gain over what is usual."""
-    return {name: real_column(POSITIVE, nullable=True) for name in GAINS}
-
-
 def predicted_column(model: str) -> str:
     """Column of a model's predicted times: ms."""
     return f"{model}_ms"
@@ -142,7 +137,7 @@ def evaluation_schema(spec: Spec) -> Schema:
             **key_schema(spec),
             "status": text_column(),
             "predicted_ms": real_column(POSITIVE, nullable=True),
-            **_gains_schema(),
+            **dict.fromkeys(GAINS, real_column(POSITIVE, nullable=True)),
             "time_ms": real_column(POSITIVE, nullable=True),
             "basis": text_column(),
             "baseline_ms": real_column(POSITIVE, nullable=True),

@@ -223,29 +223,19 @@ def _way(context: ProblemContext, entered: list[Entered], replays: bool) -> Way:
     return Way("graph" if short else "events", "warm")
 
 
+@dataclass
 class Rounds:
-    """Rounds of one problem.
+    """Rounds of one problem."""
 
-    Attributes
-    ----------
-    times
-        Median time of each configuration in each round, ms.
-    """
+    _context: ProblemContext
+    _runs: OpenLayouts
+    _entered: list[Entered]
+    _way: Way
+    _home: Configuration
 
-    def __init__(
-        self,
-        context: ProblemContext,
-        runs: OpenLayouts,
-        entered: list[Entered],
-        way: Way,
-        home: Configuration,
-    ) -> None:
-        self._context = context
-        self._runs = runs
-        self._entered = entered
-        self._way = way
-        self._home = home
-        self._dice = random.Random(context.seed)
+    def __post_init__(self) -> None:
+        self._dice = random.Random(self._context.seed)
+        # Median time of each configuration in each round, ms.
         self.times: list[list[float]] = []
 
     def run(self) -> None:
