@@ -181,10 +181,10 @@ def serve(
     """
 
     def context(task: Task) -> ProblemContext:
-        known = (math.inf if ms is None else ms for ms in (task.best_ms, task.mark_ms))
-        seeded = problem_seed(seed, task.problem)
-        how = (device, workload, method, task.problem, task.attempt)
-        return ProblemContext(*how, *known, seeded, say, rest, fastest)
+        problem, seeded = task.problem, problem_seed(seed, task.problem)
+        best, mark = (math.inf if ms is None else ms for ms in (task.best_ms, task.mark_ms))
+        how = (device, workload, method, problem, task.attempt)
+        return ProblemContext(*how, best, mark, seeded, say, rest, fastest)
 
     rest = Rest(method.rest)
     control: Control | None = None

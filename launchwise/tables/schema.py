@@ -124,6 +124,8 @@ class Column:
     def _is_of_kind(self, values: pd.Series) -> bool:
         if self.kind != "str":
             return str(values.dtype) == self.kind
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.dtype.categories.to_series()
         if values.dtype == object:
             return pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
         return isinstance(values.dtype, pd.StringDtype)
