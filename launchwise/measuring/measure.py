@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.timing import (
+from launchwise.measuring.rows import (
     RESTORED,
     Repeated,
     Rest,

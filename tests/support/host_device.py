@@ -13,8 +13,8 @@ from launchwise.cpu.device import CpuDevice
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.job import Part
 from launchwise.measuring.measure import OnDevice
+from launchwise.measuring.rows import Repeated
 from launchwise.measuring.serving import Task, serve
-from launchwise.measuring.timing import Repeated
 from launchwise.workloads.device import Launch, LibraryRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem

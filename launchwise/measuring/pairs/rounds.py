@@ -25,7 +25,7 @@ from launchwise.measuring.measure import (
     replayed,
     times_ms,
 )
-from launchwise.measuring.timing import RESTORED, complaint
+from launchwise.measuring.rows import RESTORED, complaint
 from launchwise.workloads.device import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
