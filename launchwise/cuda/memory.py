@@ -173,10 +173,7 @@ class CapturedGraph:
 class Graphs:
     """Captures launches on a stream of its own in the current context.
 
-    Attributes
-    ----------
-    stream
-        The stream.
+    ``stream``: the stream.
     """
 
     def __init__(self) -> None:
@@ -251,10 +248,7 @@ os.environ.setdefault("OMP_TARGET_OFFLOAD", "MANDATORY")
 class Libraries:
     """Libraries of the builds that were called so far.
 
-    Parameters
-    ----------
-    whole_card
-        Whether the device is no slice of a card.
+    ``whole_card``: whether the device is no slice of a card.
     """
 
     def __init__(self, whole_card: bool) -> None:

@@ -209,10 +209,7 @@ def own_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]
 def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> ForeignSweep:
     """``sweep`` with its tunables in the order and with the names of ``names``.
 
-    Parameters
-    ----------
-    texts
-        Tunables whose values become texts, because some of them are no integers.
+    ``texts``: tunables whose values become texts, because some of them are no integers.
     """
 
     def value(name: str, given: Value) -> Value:

@@ -86,12 +86,7 @@ def _sweeps_of(
 ) -> list[ForeignSweep]:
     """Sweeps in a text.
 
-    Parameters
-    ----------
-    named
-        Name that may tell the format.
-    path
-        File that messages name.
+    ``named``: name that may tell the format. ``path``: file that messages name.
     """
     name = named.name.lower()
     while name.endswith(PACKED):

@@ -62,14 +62,8 @@ class Alongside:
 
     A context manager; leaving it waits for the runs of nvcc in hand and drops the others.
 
-    Parameters
-    ----------
-    builds
-        In the order in which they are needed.
-    threads
-        Runs of nvcc at a time.
-    at_once
-        Whether nvcc starts with the block; else when the first part is asked for.
+    ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time.
+    ``at_once``: whether nvcc starts with the block; else when the first part is asked for.
     """
 
     def __init__(

@@ -252,10 +252,8 @@ class LayoutRun:
     def _measure_one(self, configuration: Configuration) -> dict[str, Any]:
         """Verify and time one configuration.
 
-        Returns
-        -------
-        Columns of the measurement that do not name it: status, reason, times and resources, and
-        when it was timed (``began``, ``ended``: monotonic seconds).
+        Returns columns of the measurement that do not name it: status, reason, times and resources,
+        and when it was timed (``began``, ``ended``: monotonic seconds).
 
         Raises LaunchFailed only when the context is lost.
         """
@@ -285,10 +283,8 @@ class LayoutRun:
     def _time(self, configuration: Configuration, work: Runnable, first: float) -> dict[str, Any]:
         """Time a verified configuration; ``first`` is the time of its first launch, ms.
 
-        Returns
-        -------
-        Status, times, times of stages, begin and end; ``slow`` with the shorter of two launches
-        only if both exceed the early-stop threshold.
+        Returns status, times, times of stages, begin and end; ``slow`` with the shorter of two
+        launches only if both exceed the early-stop threshold.
         """
         context, device = self._context, self.device
         by_host = isinstance(work, HostRun)

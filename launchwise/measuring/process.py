@@ -36,10 +36,7 @@ OPENED_S = 120.0
 class MeasuringProcess:
     """A process of :mod:`launchwise.cuda.child`.
 
-    Parameters
-    ----------
-    command, environment
-        What is run, and its variables.
+    ``command``, ``environment``: what is run, and its variables.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:

@@ -215,12 +215,8 @@ class Telemetry:
     A context manager: sampling begins with the block and ends with it; the samples stay. A source
     that fails is no failure of the sweep: that is logged once and sampling ends.
 
-    Parameters
-    ----------
-    source
-        Gives the present state of the card, later moments in later calls.
-    period_s
-        Pause between two samples, in seconds.
+    ``source``: gives the present state of the card, later moments in later calls. ``period_s``:
+    pause between two samples, in seconds.
     """
 
     def __init__(self, source: Source, period_s: float = 0.02) -> None:

@@ -81,12 +81,8 @@ class SourceCopy:
 class Units:
     """Writes translation units of a workload.
 
-    Parameters
-    ----------
-    headers
-        What the workload's spec lists under ``headers``: they are included once, as they are.
-    scratch
-        Folder of the copies.
+    ``headers``: what the workload's spec lists under ``headers``: they are included once, as they
+    are. ``scratch``: folder of the copies.
     """
 
     def __init__(self, folder: Path, headers: Iterable[str], scratch: Path) -> None:
