@@ -22,6 +22,11 @@ USUAL = "usual"
 UNKNOWN = Ratio(math.nan, math.nan, math.nan, 0, 0)
 
 
+def limits_of(name: str, ratio: Ratio) -> dict[str, float]:
+    """Columns of a ratio: itself, and the limits of its interval."""
+    return {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
+
+
 def beside_usual(
     pairs: pd.DataFrame, spec: Spec, rules: Sequence[Usual], clock_tolerance: float
 ) -> pd.DataFrame:
@@ -123,6 +128,6 @@ def ratio_of_rounds(
 
 
 def _write(table: pd.DataFrame, row: Any, name: str, ratio: Ratio) -> None:
-    limits = [f"{name}{end}" for end in ("", "_low", "_high")]
-    table.loc[row, limits] = [ratio.value, ratio.low, ratio.high]
+    limits = limits_of(name, ratio)
+    table.loc[row, list(limits)] = list(limits.values())
     table.loc[row, "thrown"] = max(table.loc[row, "thrown"], ratio.thrown)

@@ -31,6 +31,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.job import Ready
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.pairs.confirming import Rounds, confirm, rounds_of
+from launchwise.measuring.pairs.present_usual import UNKNOWN, limits_of
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import source_state
@@ -130,7 +131,7 @@ def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Itera
         if (name := peer_of(entrant.configuration)) is None:
             continue
         ratios = {
-            column: NO_RATIO if own is None else _ratio(rounds, place, own, how)
+            column: UNKNOWN if own is None else _ratio(rounds, place, own, how)
             for column, own in places.items()
         }
         yield {
@@ -164,15 +165,10 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
 
 
 def _columns(ratios: Mapping[str, Ratio]) -> dict[str, Any]:
-    limits = {
-        name + suffix: value
-        for name, ratio in ratios.items()
-        for suffix, value in _limits(ratio).items()
-    }
-    return {**limits, "thrown": max(ratio.thrown for ratio in ratios.values())}
-
-
-NO_RATIO = Ratio(math.nan, math.nan, math.nan, 0, 0)
+    found: dict[str, Any] = {"thrown": max(ratio.thrown for ratio in ratios.values())}
+    for name, ratio in ratios.items():
+        found |= limits_of(name, ratio)
+    return found
 
 
 def _place(contest: Contest, rounds: Rounds, role: Role) -> int | None:
@@ -196,12 +192,8 @@ def _ratio(rounds: Rounds, reference: int | None, place: int, how: Confirmation)
         own = math.nan if thrown and not pairs else 1.0
         return Ratio(own, own, own, pairs, thrown)
     if reference is None or not _ran(rounds, reference) or not _ran(rounds, place):
-        return NO_RATIO
+        return UNKNOWN
     return rounds.ratio(reference, place, how.clock_tolerance)
-
-
-def _limits(ratio: Ratio) -> dict[str, float]:
-    return {"": ratio.value, "_low": ratio.low, "_high": ratio.high}
 
 
 @dataclass(frozen=True)
