@@ -44,7 +44,9 @@ def write_table(
     Raises UserError when the table does not fit its schema (a mistake of a stage, named with column
     and rows).
     """
-    table = table[[name for name in schema.columns if name in table.columns]]
+    known = [name for name in schema.columns if name in table.columns]
+    if list(table.columns) != known:
+        table = table[known]
     schema.insist(path, table)
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     note = {
