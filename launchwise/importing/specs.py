@@ -106,14 +106,16 @@ def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> di
 
 def _values_of_tunables(batch: Batch) -> dict[str, list[Value]]:
     """Our name of each tunable to its values, ascending: those of the files and of T1."""
-    known = {
-        ours: list(dict.fromkeys(v for m in batch.members for v in m.sweep.tunables[ours]))
-        for ours in batch.names.values()
-    }
     of_space = batch.asked.space.tunables if batch.asked.space else {}
+    found: dict[str, list[Value]] = {}
     for theirs, ours in batch.names.items():
-        known[ours] += _more_values(known[ours], of_space.get(theirs, []))
-    return {ours: sorted(each) for ours, each in known.items()}
+        known = [value for member in batch.members for value in member.sweep.tunables[ours]]
+        # Values of the files are texts or integers, and so are those that T1 alone lists.
+        texts = any(isinstance(value, str) for value in known)
+        listed = [str(value) if texts else value for value in of_space.get(theirs, [])]
+        of_kind = (value for value in listed if isinstance(value, str) == texts)
+        found[ours] = sorted({*known, *of_kind})
+    return found
 
 
 def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
@@ -130,17 +132,6 @@ def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
         "flop": asked.flop or UNKNOWN_FLOP,
         "footprint_bytes": asked.bytes or UNKNOWN_BYTES,
     }
-
-
-def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]:
-    """Values that T1 alone lists, as the texts or integers that the files' values are."""
-    texts = any(isinstance(value, str) for value in known)
-    typed = [str(value) if texts else value for value in listed]
-    return [
-        value
-        for value in dict.fromkeys(typed)
-        if value not in known and isinstance(value, str) == texts
-    ]
 
 
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
