@@ -38,9 +38,16 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
     """
     # Without an index of the distinct values: to make it takes longer than to find them.
     keys = (rows[name] if ordered else rows[name].array for name in columns)
-    digits = (pd.factorize(each, sort=ordered) for each in keys)
-    mixed = mixed_radix([(codes, len(values)) for codes, values in digits], len(rows))
+    mixed = mixed_radix((_digits(each, ordered) for each in keys), len(rows))
     return np.asarray(pd.factorize(mixed, sort=ordered)[0], dtype=np.int64)
+
+
+def _digits(values: Any, ordered: bool) -> tuple[np.ndarray, int]:
+    """Number of each value, and how many numbers there are."""
+    if isinstance(values, pd.Categorical) and not ordered:
+        return values.codes.astype(np.int64), len(values.categories)
+    codes, distinct = pd.factorize(values, sort=ordered)
+    return codes, len(distinct)
 
 
 def mixed_radix(digits: Iterable[tuple[np.ndarray, int]], length: int) -> np.ndarray:
