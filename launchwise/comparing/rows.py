@@ -208,10 +208,7 @@ class Difference:
 def differences(rows: pd.DataFrame) -> list[Difference]:
     """Measuring conditions of the common rows that differ between the sides.
 
-    Parameters
-    ----------
-    rows
-        From :func:`launchwise.comparing.rows.matched`.
+    - ``rows``: from :func:`launchwise.comparing.rows.matched`.
     """
     both = rows[rows["old_status"].notna() & rows["new_status"].notna()]
     found = [_label(both, name) for name in LABELS]

@@ -188,14 +188,9 @@ def compared(
 ) -> Comparison:
     """Compare every sweep that both sides have.
 
-    Parameters
-    ----------
-    spec_of
-        Workload to its spec; raises :class:`UserError` for one that is unknown.
-    gpus
-        GPU of OLD to the one of NEW that it is compared with, where names differ.
-    only
-        Workloads that are compared; all where it is empty.
+    - ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
+    - ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
+    - ``only``: workloads that are compared; all where it is empty.
 
     Raises UserError when no sweep is in both, a name is in neither, or a file does not fit its
     workload.
@@ -266,12 +261,8 @@ def complaints(
 ) -> list[str]:
     """A line for each complaint about each sweep; none where nothing got worse.
 
-    Parameters
-    ----------
-    wanted
-        What counts.
-    allowed_percent
-        Share of a sweep's matched rows that may be slower or stopped, 0 to 100.
+    - ``wanted``: what counts.
+    - ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
     """
     return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
 

@@ -102,16 +102,10 @@ def encode_tensor_map(
 
     Elements outside the array are copied as zeros.
 
-    Parameters
-    ----------
-    pointer
-        Address of the first element, a multiple of 16.
-    dtype
-        ``float32`` or ``float64``.
-    shape
-        Elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
-    box
-        Elements of a copied box along each axis, the slowest first.
+    - ``pointer``: address of the first element, a multiple of 16.
+    - ``dtype``: ``float32`` or ``float64``.
+    - ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
+    - ``box``: elements of a copied box along each axis, the slowest first.
 
     Returns
     -------
@@ -192,12 +186,8 @@ def resident_blocks(
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
     limits of the card; None where the driver will not say.
 
-    Parameters
-    ----------
-    place
-        Names the cubin, which is loaded once.
-    shared_bytes
-        Dynamic shared memory of a block.
+    - ``place``: names the cubin, which is loaded once.
+    - ``shared_bytes``: dynamic shared memory of a block.
     """
     function = bound_function(cubin, place, symbol)
     if function is None:
@@ -223,10 +213,7 @@ def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
 def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
     """A kernel as cuda-bindings know it; None where the driver refuses.
 
-    Parameters
-    ----------
-    place
-        Names the cubin, which is loaded once.
+    - ``place``: names the cubin, which is loaded once.
     """
     from cuda.bindings import driver
 

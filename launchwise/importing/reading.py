@@ -49,14 +49,9 @@ def read_sweeps(
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
-    Parameters
-    ----------
-    space
-        T1 of the kernel.
-    columns
-        Mapping of the columns, for CSV.
-    most
-        Most bytes that are unpacked.
+    - ``space``: T1 of the kernel.
+    - ``columns``: mapping of the columns, for CSV.
+    - ``most``: most bytes that are unpacked.
 
     Raises UserError when the file cannot be read, or is of no known format.
     """

@@ -114,14 +114,10 @@ def project_gpus(gpus: Iterable[str]) -> Entries:
 def recorded_folder(gpu: str, recorded: Path, known: Entries, notes: list[str]) -> Path:
     """Folder for the rows of a GPU: that of the project's settings, so that its rows stay together.
 
-    Parameters
-    ----------
-    recorded
-        Folder of recorded GPUs that the user names; the usual one is replaced by the settings'.
-    known
-        See :func:`project_gpus`.
-    notes
-        Gets a sentence where the settings name another folder.
+    - ``recorded``: folder of recorded GPUs that the user names; the usual one is replaced by the
+      settings'.
+    - ``known``: see :func:`project_gpus`.
+    - ``notes``: gets a sentence where the settings name another folder.
     """
     own = known.get(gpu, {}).get("path")
     folder = recorded / gpu
@@ -144,18 +140,11 @@ def write_settings(
 
     An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
 
-    Parameters
-    ----------
-    target
-        Folder of the workload, with its study.
-    folders
-        GPU with a profile to the folder of its rows.
-    folder
-        Folder of workloads.
-    known
-        See :func:`project_gpus`.
-    notes
-        Gets a sentence for each GPU that no study may have.
+    - ``target``: folder of the workload, with its study.
+    - ``folders``: GPU with a profile to the folder of its rows.
+    - ``folder``: folder of workloads.
+    - ``known``: see :func:`project_gpus`.
+    - ``notes``: gets a sentence for each GPU that no study may have.
     """
     if not folders:
         return None
@@ -217,15 +206,10 @@ def write_workload(
 ) -> Imported:
     """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
 
-    Parameters
-    ----------
-    name
-        Name of the workload.
-    folder
-        Folder of workloads; the workload's is ``<folder>/<name>``.
-    recorded
-        Folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
-        ``config.yaml`` has those of the GPU.
+    - ``name``: name of the workload.
+    - ``folder``: folder of workloads; the workload's is ``<folder>/<name>``.
+    - ``recorded``: folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or
+      where ``config.yaml`` has those of the GPU.
 
     Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
     others.

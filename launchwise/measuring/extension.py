@@ -125,15 +125,11 @@ def read_extension(
 ) -> Extension:
     """Rows of a recorded sweep that an extension keeps.
 
-    Parameters
-    ----------
-    path
-        The recorded table.
-    folder
-        The workload's, as it is now.
-    anew
-        Rows that are measured again: those with one of the given values in every given column of
-        one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
+    - ``path``: the recorded table.
+    - ``folder``: the workload's, as it is now.
+    - ``anew``: rows that are measured again: those with one of the given values in every given
+      column of one of these (:func:`launchwise.experiment.checking.check_rows` says what is
+      allowed).
 
     Raises UserError when the kernels or the host code of rows that shall stay have changed: says
     how many rows of which variants.
@@ -289,14 +285,9 @@ def gather(
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    extends
-        Recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    method
-        How the rows in ``shards`` were measured.
+    - ``folder``: the workload's folder.
+    - ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    - ``method``: how the rows in ``shards`` were measured.
 
     Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
     """

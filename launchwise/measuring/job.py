@@ -168,12 +168,9 @@ def job_kernels(
 ) -> Iterator[JobKernels]:
     """Kernels for the block: of a bundle, or compiled while the job measures.
 
-    Parameters
-    ----------
-    bundle_path
-        What the compile stage made; None to compile ``builds`` here, on ``threads`` cores.
-    builds
-        Gives the builds in the order of need; asked only if they are compiled here.
+    - ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
+      cores.
+    - ``builds``: gives the builds in the order of need; asked only if they are compiled here.
     """
     if bundle_path is not None:
         bundle = Bundle(bundle_path)

@@ -210,12 +210,8 @@ def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:
 def functions(build: Build, library: str, kernels: Mapping[str, Mapping[str, int]]) -> dict:
     """Index entry of a build: each function with the registers of the kernels that it offloads.
 
-    Parameters
-    ----------
-    library
-        Member of the bundle that holds it.
-    kernels
-        Symbol of each kernel to registers, spilled bytes and shared memory.
+    - ``library``: member of the bundle that holds it.
+    - ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
     """
 
     def most(name: str) -> int:

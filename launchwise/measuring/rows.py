@@ -160,17 +160,12 @@ def repeat(
     needs ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and
     ``precision``.
 
-    Parameters
-    ----------
-    timed
-        Gives the times (ms) of so many repeats.
-    first_ms
-        What one repeat took before: a repeat that takes most of the budget is not made often.
-    best_ms
-        The best median so far of the same problem; infinite for a configuration that is to be
-        known well wherever it lies.
-    begun
-        Repeats that were made already.
+    - ``timed``: gives the times (ms) of so many repeats.
+    - ``first_ms``: what one repeat took before: a repeat that takes most of the budget is not made
+      often.
+    - ``best_ms``: the best median so far of the same problem; infinite for a configuration that is
+      to be known well wherever it lies.
+    - ``begun``: repeats that were made already.
     """
     few = min(repeats.few, repeats.minimum)
     long = first_ms * repeats.minimum > repeats.budget_ms

@@ -194,16 +194,10 @@ def strangers(
 ) -> list[tuple[str, str]]:
     """Rows of an earlier sweep that would mean something else today.
 
-    Parameters
-    ----------
-    made
-        Commit and variant of rows.
-    states
-        Commit to the state in which its rows were measured, where the sweep holds it.
-    now
-        State of the folder.
-    earlier
-        States that somebody vouches for.
+    - ``made``: commit and variant of rows.
+    - ``states``: commit to the state in which its rows were measured, where the sweep holds it.
+    - ``now``: state of the folder.
+    - ``earlier``: states that somebody vouches for.
 
     Returns
     -------

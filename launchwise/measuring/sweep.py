@@ -65,14 +65,9 @@ def measure_shard(
     Problems that the shard takes from others are measured first, then what is in doubt a second
     time, then energies.
 
-    Parameters
-    ----------
-    telemetry
-        What the card does meanwhile, running; its figures stay empty without.
-    progress
-        Where to show how far the sweep is.
-    started
-        A measuring process that waits for its job, for the first tasks.
+    - ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
+    - ``progress``: where to show how far the sweep is.
+    - ``started``: a measuring process that waits for its job, for the first tasks.
 
     Raises UserError when measuring processes die again and again without a measurement, or kernels
     cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
@@ -187,14 +182,9 @@ def visit(
 ) -> Measured:
     """Measure what the journal of a shard lacks.
 
-    Parameters
-    ----------
-    card
-        Card that the job holds.
-    shards
-        Jobs that share the sweep; they take problems one by one.
-    starts
-        Gives a measuring process that waits for its job, if there is one.
+    - ``card``: card that the job holds.
+    - ``shards``: jobs that share the sweep; they take problems one by one.
+    - ``starts``: gives a measuring process that waits for its job, if there is one.
 
     Raises UserError, Interrupted: See :func:`launchwise.measuring.sweep.measure_shard`.
     """
@@ -225,10 +215,7 @@ def asked_problems(
 ) -> tuple[list[Problem], list[ProblemBlock]]:
     """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
 
-    Parameters
-    ----------
-    given
-        Both, as the rule gives them; or the file that holds both.
+    - ``given``: both, as the rule gives them; or the file that holds both.
     """
     if isinstance(given, Path):
         content = read_json(given)

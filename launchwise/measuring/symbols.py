@@ -144,14 +144,9 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 
     Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
 
-    Parameters
-    ----------
-    said
-        Output of nvcc.
-    error
-        What is told if nvcc said nothing.
-    folder
-        Folder of the workload: paths of files inside are relative to it.
+    - ``said``: output of nvcc.
+    - ``error``: what is told if nvcc said nothing.
+    - ``folder``: folder of the workload: paths of files inside are relative to it.
     """
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
@@ -171,12 +166,8 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
 def of_another_build(said: str, kernels: Iterable[str]) -> str:
     """What to add to a refusal of an instantiation that a build does not ask for; '' for nothing.
 
-    Parameters
-    ----------
-    said
-        As :func:`refusal` tells it.
-    kernels
-        Those of the build, such as ``gemm<32, true>``. Only numbers are compared.
+    - ``said``: as :func:`refusal` tells it.
+    - ``kernels``: those of the build, such as ``gemm<32, true>``. Only numbers are compared.
     """
     asked: dict[str, set[tuple[str, ...]]] = {}
     for kernel in kernels:

@@ -72,14 +72,9 @@ def read_table(
 
     A tunable or a metric that is newer than the table has its neutral value in every row.
 
-    Parameters
-    ----------
-    columns
-        Columns that are returned; all where it is None. Every column is checked.
-    only
-        Column to the text that rows have in it which are returned. Every row is checked.
-    most_values
-        Most values that the file may hold.
+    - ``columns``: columns that are returned; all where it is None. Every column is checked.
+    - ``only``: column to the text that rows have in it which are returned. Every row is checked.
+    - ``most_values``: most values that the file may hold.
 
     Raises UserError, one line: the file, the column, what is wrong. A truncated file is one of
     these.

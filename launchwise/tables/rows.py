@@ -31,10 +31,8 @@ def row_numbers(rows: pd.DataFrame, columns: Sequence[str], *, ordered: bool = F
 
     A groupby of as many columns takes ten times as long.
 
-    Parameters
-    ----------
-    ordered
-        Number values in ascending order, the first column counting most; else by first appearance.
+    - ``ordered``: number values in ascending order, the first column counting most; else by first
+      appearance.
     """
     # Without an index of the distinct values: to make it takes longer than to find them.
     keys = (rows[name] if ordered else rows[name].array for name in columns)
@@ -93,12 +91,8 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
 def least_by(groups: np.ndarray, values: np.ndarray, count: int | None = None) -> np.ndarray:
     """Least value of each group: float64, shape (count,); infinite where it has none.
 
-    Parameters
-    ----------
-    groups, values
-        int64 from 0, and float64 without NaN, of the same shape.
-    count
-        Number of groups; as many as occur when None.
+    - ``groups``, ``values``: int64 from 0, and float64 without NaN, of the same shape.
+    - ``count``: number of groups; as many as occur when None.
     """
     least = np.full(groups.max(initial=-1) + 1 if count is None else count, np.inf)
     np.minimum.at(least, groups, values)
@@ -167,10 +161,7 @@ def of_formulas(
     Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
     bytes than it must shows a lower bandwidth.
 
-    Parameters
-    ----------
-    least_work
-        Bytes or FLOP of a problem that stand for unknown ones if they are no more.
+    - ``least_work``: bytes or FLOP of a problem that stand for unknown ones if they are no more.
     """
 
     @cache
@@ -245,10 +236,7 @@ class Answer:
 def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
     """Answer of every problem of a sweep on one GPU, in the order of the sweep.
 
-    Parameters
-    ----------
-    rows
-        A table of :func:`launchwise.tables.measurements.measurement_schema`.
+    - ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
     """
     grouped = rows.groupby(spec.problem_columns, sort=False)
     return [

@@ -76,10 +76,7 @@ def peers_table(
 ) -> pd.DataFrame:
     """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`).
 
-    Parameters
-    ----------
-    notes
-        Of the journal.
+    - ``notes``: of the journal.
     """
     spec = shard.spec
     rows = [
@@ -242,10 +239,7 @@ def visit_contests(
 def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None = None) -> None:
     """Write the table of the contests, and that of the libraries that took part.
 
-    Parameters
-    ----------
-    sweep
-        The sweep whose times chose the entrants.
+    - ``sweep``: the sweep whose times chose the entrants.
     """
     shard, spec = found.shard, found.shard.spec
     state = source_state(shard.folder, spec).as_facts()
