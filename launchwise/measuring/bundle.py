@@ -141,6 +141,10 @@ def write_bundle(path: str | Path, index: dict[str, Any], cubins: dict[str, byte
             archive.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
 
 
+class CompilerMissing(Exception):
+    """A compiler beside nvcc is not on this machine; the message says what to install."""
+
+
 @dataclass(frozen=True)
 class Apart:
     """A build with a member of the bundle of its own: its name and content, and its index entry."""

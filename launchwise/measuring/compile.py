@@ -11,14 +11,20 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring import openmp, triton_compiler
-from launchwise.measuring.bundle import Apart, Compiled, joined, write_bundle
+from launchwise.measuring.bundle import (
+    Apart,
+    Compiled,
+    CompilerMissing,
+    joined,
+    write_bundle,
+)
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.measuring.symbols import constant_symbols, kernel_symbols, of_another_build, refusal
 from launchwise.measuring.units import Units
@@ -135,8 +141,8 @@ class Compiler:
         try:
             clang = openmp.clang_for(self.arch)
             content, said = clang.library(build, self.folder)
-        except openmp.CompilerMissing as missing:
-            said = self.left_out[build.source] = f"{missing.key} {missing.message}"
+        except CompilerMissing as missing:
+            said = self.left_out[build.source] = str(missing)
             return Compiled([], {build.key: said})
         except UserError as error:
             return Compiled([], {build.key: error.message})
@@ -148,7 +154,7 @@ class Compiler:
     def _compile_triton(self, builds: list[Build]) -> Compiled:
         try:
             release, compiled = triton_compiler.compile_builds(self.folder, builds, self.arch)
-        except triton_compiler.TritonMissing as missing:
+        except CompilerMissing as missing:
             self.left_out |= dict.fromkeys((build.source for build in builds), str(missing))
             return Compiled([], {build.key: str(missing) for build in builds})
         self.compilers["triton"] = release
@@ -239,7 +245,18 @@ class Compiler:
 def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:
     """Sources among those of ``builds`` whose compiler this machine lacks, and what to install."""
     known = list(builds)
-    return openmp.left_out(known, arch) | triton_compiler.left_out(known)
+    asked: list[tuple[list[str], Callable[[], object]]] = [
+        ([build.source for build in known if build.offloads], lambda: openmp.clang_for(arch)),
+        ([build.source for build in known if build.is_triton], triton_compiler.release),
+    ]
+    found: dict[str, str] = {}
+    for sources, compiler in asked:
+        try:
+            if sources:
+                compiler()
+        except CompilerMissing as missing:
+            found |= dict.fromkeys(sources, str(missing))
+    return found
 
 
 def compile_unit(

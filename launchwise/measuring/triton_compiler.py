@@ -17,14 +17,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import user_cache, why_not_written
-from launchwise.measuring.bundle import Apart, Compiled
+from launchwise.measuring.bundle import Apart, Compiled, CompilerMissing
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.sources import source_text
@@ -227,30 +227,15 @@ CACHE = "TRITON_CACHE_DIR"
 """Variable of Triton with the folder of its cache; the user's own value stays."""
 
 
-class TritonMissing(Exception):
-    """Triton is not there, or is of a release that cannot be called; the message says which."""
-
-
 @cache
 def release() -> str:
     """Release of the Triton that is installed.
 
-    Raises TritonMissing with what to install.
+    Raises CompilerMissing with what to install.
     """
     if importlib.util.find_spec("triton") is None:
-        raise TritonMissing(MISSING)
+        raise CompilerMissing(MISSING)
     return _release(*_answers({"folder": ".", "arch": "", "builds": [], "scratch": ""}))
-
-
-def left_out(builds: Iterable[Build]) -> dict[str, str]:
-    """Sources among those of ``builds`` that this machine cannot compile, and why."""
-    sources = dict.fromkeys(build.source for build in builds if build.is_triton)
-    try:
-        if sources:
-            release()
-    except TritonMissing as missing:
-        return dict.fromkeys(sources, str(missing))
-    return {}
 
 
 def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, Compiled]:
@@ -263,10 +248,10 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, C
     -------
     The release of Triton, and the outcome.
 
-    Raises TritonMissing with what to install.
+    Raises CompilerMissing with what to install.
     """
     if importlib.util.find_spec("triton") is None:
-        raise TritonMissing(MISSING)
+        raise CompilerMissing(MISSING)
     installed, ended = "", ""
     refused: dict[str, str] = {}
     apart: list[Apart] = []
@@ -300,7 +285,7 @@ def compile_builds(folder: Path, builds: list[Build], arch: str) -> tuple[str, C
 def _release(answers: list[dict[str, Any]], last: str) -> str:
     first = answers[0] if answers else {"missing": f"cannot be started: {last}"}
     if "missing" in first:
-        raise TritonMissing(f"triton {first['missing']}: {INSTALL}")
+        raise CompilerMissing(f"triton {first['missing']}: {INSTALL}")
     return str(first["release"])
 
 

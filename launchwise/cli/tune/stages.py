@@ -28,7 +28,7 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card, selects
-from launchwise.measuring.compile import nvcc_release
+from launchwise.measuring.compile import left_out, nvcc_release
 from launchwise.measuring.job import (
     Alongside,
     Beforehand,
@@ -39,7 +39,6 @@ from launchwise.measuring.job import (
     measuring_process,
 )
 from launchwise.measuring.journal import read_journal
-from launchwise.measuring.openmp import left_out
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.ready import kept_or_measured_profile
 from launchwise.measuring.shard import Shard
@@ -206,7 +205,9 @@ class Stages:
                 bundle = Bundle(path)
                 whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}
                 # Since then the compiler of a source may have been installed.
-                whole = whole and bundle.left_out.keys() <= left_out(builds, self.arch).keys()
+                if bundle.left_out:
+                    missing = left_out(builds, self.arch)
+                    whole = whole and bundle.left_out.keys() <= missing.keys()
                 if bundle.fingerprint == made_of and whole:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
         # Without a bundle Snakemake would compile.
