@@ -23,7 +23,6 @@ from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_cho
 from launchwise.report.numbers import DEFAULT_ERROR, records, winners
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import fastest_in_pairs
-from launchwise.tables.rows import is_baseline
 from launchwise.workloads.parts import Value
 
 MOST_POWER = 1.4
