@@ -116,7 +116,7 @@ def kernel_cache(request: pytest.FixtureRequest, run_folder: Path) -> Path:
 def kept_cubins(
     request: pytest.FixtureRequest, run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nvcc is called without PyCUDA, what it makes and says is kept from run to run."""
+    """What nvcc makes and says is kept from run to run."""
     folder = kept_folder(request, run_folder, "cubins")
     monkeypatch.setattr(compile, "_nvcc", keeping(compile._nvcc, folder))
 

@@ -6,7 +6,7 @@ from launchwise.base.scripting import run
 from launchwise.experiment.settings import Gpu
 from launchwise.gpus.profile import write_profile
 from launchwise.measuring.cards import free_card, selects
-from launchwise.measuring.describing import measured_profile
+from launchwise.measuring.ready import measured_profile
 
 
 def main(gpu: str, entry: Gpu, arch: str, output: Path) -> None:

@@ -28,8 +28,7 @@ def main(
     from launchwise.base.storage import read_json
     from launchwise.learning.rechecking import verdicts
     from launchwise.tables.files import read_table, write_table
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.pairs import pairs_schema, recheck_schema
+    from launchwise.tables.measurements import measurement_schema, pairs_schema, recheck_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(folder)

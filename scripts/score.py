@@ -19,10 +19,8 @@ def main(
 ) -> None:
     """Write a row per problem, and their summary."""
     from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.pairs import pairs_schema
-    from launchwise.workflow.bringing import write_score
-    from launchwise.workflow.recorded import BlindTest
+    from launchwise.tables.measurements import measurement_schema, pairs_schema
+    from launchwise.workflow.bringing import BlindTest, write_score
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(folder)

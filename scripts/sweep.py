@@ -11,7 +11,7 @@ from launchwise.measuring.extension import lacks_anything, read_extension
 from launchwise.measuring.job import ready_job
 from launchwise.measuring.priors import read_guesses, read_prior
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.visit import (
+from launchwise.measuring.sweep import (
     Measured,
     asked_problems,
     builds_of,
@@ -49,7 +49,7 @@ def main(
     Parameters
     ----------
     problems, blocks, asked
-        See :func:`launchwise.measuring.visit.asked_problems`.
+        See :func:`launchwise.measuring.sweep.asked_problems`.
     guesses, prior
         Files of configurations to measure first, and of rows of other GPUs, if there are any.
     extends

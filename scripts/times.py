@@ -12,8 +12,7 @@ def main(
     """Write the judged times of a live GPU; ``pairs`` is None where nothing was compared."""
     from launchwise.experiment.study import Study
     from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.pairs import pairs_schema
+    from launchwise.tables.measurements import measurement_schema, pairs_schema
     from launchwise.workflow.bringing import judged_columns, write_times
     from launchwise.workloads.spec import load_spec
 

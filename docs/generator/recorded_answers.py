@@ -18,8 +18,12 @@ from launchwise.learning.blind.scoring import check_measured_after, score, summa
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import gains_known, pairs_schema, peers_schema
+from launchwise.tables.measurements import (
+    gains_known,
+    measurement_schema,
+    pairs_schema,
+    peers_schema,
+)
 from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.usual import usual_configuration
@@ -182,7 +186,7 @@ def _paired(gpu: str) -> dict[str, Any]:
 
     Over the baseline, by study: ``percent_median``, less 100; ``problems``. ``narrow``: of
     ``contests`` problems, whose fastest is not the usual choice, the share where its gain over that
-    is known (:func:`launchwise.tables.pairs.gains_known`).
+    is known (:func:`launchwise.tables.measurements.gains_known`).
     """
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):

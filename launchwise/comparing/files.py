@@ -9,9 +9,13 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.literals import csv_table
-from launchwise.comparing.answers import NONE
 from launchwise.comparing.rows import CONDITIONS
-from launchwise.comparing.sweep_comparison import SHIFT_PERCENTILES, Comparison, SweepComparison
+from launchwise.comparing.sweep_comparison import (
+    NONE,
+    SHIFT_PERCENTILES,
+    Comparison,
+    SweepComparison,
+)
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec
 
@@ -24,10 +28,7 @@ _RATIO = ["ratio", "ratio_low", "ratio_high"]
 def as_json(comparison: Comparison, complaints: Sequence[str]) -> dict[str, Any]:
     """Everything of a comparison, JSON-able; docs/how-to/compare_sweeps.md describes it.
 
-    Parameters
-    ----------
-    complaints
-        From :func:`launchwise.comparing.sweep_comparison.complaints`.
+    - ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
     """
     return {
         "version": VERSION,

@@ -1,18 +1,17 @@
-"""Match the rows of two sweeps by key: the ratio of their times, its interval, an outcome."""
+"""Match the rows of two sweeps by key: ratios, intervals, outcomes, and how they were measured."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from launchwise.workloads.metrics import MEASURED, STATUSES, TIMED
+from launchwise.workloads.metrics import MEASURED, STATUSES, TIMED, UNKNOWN
 from launchwise.workloads.spec import Spec
 
 LEAST_REPEATS = 3
@@ -28,12 +27,7 @@ def ratio_intervals(
     three repeats allow: a rank test of 3 against 3 repeats never reaches 95 %, and Welch's interval
     is too narrow for 3 repeats against 25.
 
-    Parameters
-    ----------
-    old, new
-        Repeats of each row, ms (> 0), of any number.
-    confidence
-        Between 0 and 1.
+    ``old``, ``new``: repeats of each row, ms (> 0), of any number. ``confidence``: between 0 and 1.
 
     Returns
     -------
@@ -88,37 +82,22 @@ OK = "ok"
 """Status of rows with several launches and a verified result."""
 
 
-class Outcome(StrEnum):
-    """Outcome of a row; see :data:`MEANINGS`."""
-
-    same = "same"
-    slower = "slower"
-    faster = "faster"
-    noise = "noise"
-    unproven = "unproven"
-    stopped = "stopped"
-    broken = "broken"
-    mended = "mended"
-    changed = "changed"
-    new = "new"
-    gone = "gone"
-
-
-MEANINGS: dict[Outcome, str] = {
-    Outcome.same: "medians within the threshold, or the same failure",
-    Outcome.slower: "median longer by more than the threshold, and the interval above 1",
-    Outcome.faster: "median shorter by more than the threshold, and the interval below 1",
-    Outcome.noise: "medians differ by more than the threshold, but the interval holds 1",
-    Outcome.unproven: (
+OUTCOMES: dict[str, str] = {
+    "same": "medians within the threshold, or the same failure",
+    "slower": "median longer by more than the threshold, and the interval above 1",
+    "faster": "median shorter by more than the threshold, and the interval below 1",
+    "noise": "medians differ by more than the threshold, but the interval holds 1",
+    "unproven": (
         f"medians differ by more than the threshold, with fewer than {LEAST_REPEATS} repeats"
     ),
-    Outcome.stopped: "ok before, now stopped early: longer than each launch before",
-    Outcome.broken: "had a verified time, or a time, and has none now",
-    Outcome.mended: "had no time, or no verified one, and has one now",
-    Outcome.changed: "another status, neither broken nor mended",
-    Outcome.new: "only in NEW",
-    Outcome.gone: "only in OLD",
+    "stopped": "ok before, now stopped early: longer than each launch before",
+    "broken": "had a verified time, or a time, and has none now",
+    "mended": "had no time, or no verified one, and has one now",
+    "changed": "another status, neither broken nor mended",
+    "new": "only in NEW",
+    "gone": "only in OLD",
 }
+"""Outcome of a row to what it means."""
 
 COMPARED = ("status", "time_ms", "times_ms", "first_ms", "reason")
 CONDITIONS = (
@@ -135,10 +114,8 @@ _WORTH = {status: 2 if status in MEASURED else int(status in TIMED) for status i
 def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Rows of two sweeps of one workload, one per problem and configuration of either.
 
-    Parameters
-    ----------
-    old, new
-        As :func:`launchwise.tables.measurements.measurement_schema` declares them, of one GPU each.
+    ``old``, ``new``: as :func:`launchwise.tables.measurements.measurement_schema` declares them, of
+    one GPU each.
 
     Returns
     -------
@@ -146,7 +123,7 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
         Sorted by key: the columns of problem and configuration; :data:`COMPARED` and
         :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
         ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
-        (:class:`Outcome`).
+        (:data:`OUTCOMES`).
     """
     keys = [*spec.problem_columns, *spec.tunable_columns]
     sides = [
@@ -178,19 +155,19 @@ def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
     slower = (ratio > 1) & (rows["ratio_low"] > 1).to_numpy()
     faster = (ratio < 1) & (rows["ratio_high"] < 1).to_numpy()
     cases = [
-        (rows["found"] == "right_only", Outcome.new),
-        (rows["found"] == "left_only", Outcome.gone),
-        (after < before, Outcome.broken),
-        (after > before, Outcome.mended),
-        (_stopped(rows, rule), Outcome.stopped),
-        (~same_status, Outcome.changed),
-        (~apart, Outcome.same),
-        (~proven, Outcome.unproven),
-        (slower, Outcome.slower),
-        (faster, Outcome.faster),
+        (rows["found"] == "right_only", "new"),
+        (rows["found"] == "left_only", "gone"),
+        (after < before, "broken"),
+        (after > before, "mended"),
+        (_stopped(rows, rule), "stopped"),
+        (~same_status, "changed"),
+        (~apart, "same"),
+        (~proven, "unproven"),
+        (slower, "slower"),
+        (faster, "faster"),
     ]
     masks = [np.asarray(mask, dtype=bool) for mask, _ in cases]
-    return np.select(masks, [str(outcome) for _, outcome in cases], default=str(Outcome.noise))
+    return np.select(masks, [outcome for _, outcome in cases], default="noise")
 
 
 def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
@@ -204,3 +181,84 @@ def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
     longest = np.fmax(longest, stopped["old_first_ms"].to_numpy(float))
     found[found] = stopped["new_time_ms"].to_numpy() > longest * (1 + rule.threshold)
     return found
+
+
+LABELS = ("card", "driver", "toolkit", "backend", "commit", "timer", "l2")
+"""Columns with a text that is compared as it is."""
+
+CLOCK_TOLERANCE = 0.01
+"""Relative difference of SM clocks that counts: their readings jitter by a few MHz."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A measuring condition that differs between the sides."""
+
+    # One of LABELS, ``sm_clock_mhz`` or ``throttle``.
+    what: str
+    # Labels, sorted; the median clock, MHz; reasons for throttling, sorted.
+    old: list[str]
+    new: list[str]
+    # Matched rows in which both differ.
+    rows: int
+    # Matched rows where both are known.
+    of: int
+
+
+def differences(rows: pd.DataFrame) -> list[Difference]:
+    """Measuring conditions of the common rows that differ between the sides.
+
+    - ``rows``: from :func:`launchwise.comparing.rows.matched`.
+    """
+    both = rows[rows["old_status"].notna() & rows["new_status"].notna()]
+    found = [_label(both, name) for name in LABELS]
+    found += [_clocks(both), _throttling(both)]
+    return [each for each in found if each.rows]
+
+
+def remeasured(rows: pd.DataFrame) -> np.ndarray:
+    """Whether a row is in both and its measurements are two: bool, shape (rows,).
+
+    An extension carries rows over: those are the same measurement. Imported rows without a time
+    stamp count as two.
+    """
+    both = rows["old_status"].notna() & rows["new_status"].notna()
+    same_time = rows["old_time_ms"].eq(rows["new_time_ms"]) | (
+        rows["old_time_ms"].isna() & rows["new_time_ms"].isna()
+    )
+    stamp = rows["old_measured_at"]
+    carried = same_time & stamp.eq(rows["new_measured_at"]) & stamp.ne("")
+    return (both & ~carried).to_numpy(bool)
+
+
+def _label(both: pd.DataFrame, name: str) -> Difference:
+    old, new = both[f"old_{name}"], both[f"new_{name}"]
+    # Facts that an imported sweep lacks are empty.
+    known = ((old != "") & (new != "")).to_numpy(bool)
+    old, new = old[known], new[known]
+    return Difference(name, _named(old), _named(new), int((old != new).sum()), len(old))
+
+
+def _clocks(both: pd.DataFrame) -> Difference:
+    pair = both[["old_sm_clock_mhz", "new_sm_clock_mhz"]].to_numpy(dtype=float)
+    pair = pair[np.isfinite(pair).all(axis=1) & (pair > 0).all(axis=1)]
+    apart = np.abs(pair[:, 1] - pair[:, 0]) > CLOCK_TOLERANCE * pair[:, 0]
+    old, new = ([f"{median:.0f}"] for median in np.median(pair, axis=0)) if len(pair) else ([], [])
+    return Difference("sm_clock_mhz", old, new, int(apart.sum()), len(pair))
+
+
+def _throttling(both: pd.DataFrame) -> Difference:
+    old, new = both["old_throttle"], both["new_throttle"]
+    known = ((old != UNKNOWN) & (new != UNKNOWN)).to_numpy(bool)
+    old, new = old[known], new[known]
+    rows = int((old != new).sum())
+    return Difference("throttle", _reasons(old), _reasons(new), rows, len(old))
+
+
+def _named(column: Iterable[str]) -> list[str]:
+    return sorted({str(value) for value in column})
+
+
+def _reasons(column: Iterable[str]) -> list[str]:
+    """Reasons for throttling, each alone."""
+    return sorted({reason for value in _named(column) for reason in value.split("+") if reason})

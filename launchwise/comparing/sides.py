@@ -51,10 +51,7 @@ class Side:
     def read(self, key: Key, spec: Spec) -> pd.DataFrame:
         """Rows of a sweep, with the columns of today's schema.
 
-        Raises
-        ------
-        UserError
-            When the file does not fit the workload.
+        Raises UserError when the file does not fit the workload.
         """
         path = self.files[key]
         try:
@@ -67,19 +64,12 @@ class Side:
 def opened(named: str, repository: Path) -> Iterator[Side]:
     """Sweeps that a word of the command line names; those of a commit exist within the block.
 
-    Parameters
-    ----------
-    named
-        ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one GPU, a
-        Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
-    repository
-        A folder inside the repository of commits.
+    ``named``: ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one
+    GPU, a Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.sides.write_sweeps`).
+    ``repository``: a folder inside the repository of commits.
 
-    Raises
-    ------
-    UserError
-        When it is missing, holds no sweep or two of one workload on one GPU, or a file cannot be
-        read.
+    Raises UserError when it is missing, holds no sweep or two of one workload on one GPU, or a file
+    cannot be read.
     """
     if not named.startswith(PREFIX):
         yield _side(named, Path(named), None)
@@ -125,10 +115,7 @@ def _candidates(path: Path) -> list[Path]:
 def _key(path: Path) -> Key:
     """GPU and workload of a sweep.
 
-    Raises
-    ------
-    UserError
-        When the file is no sweep of one workload on one GPU, or cannot be read.
+    Raises UserError when the file is no sweep of one workload on one GPU, or cannot be read.
     """
     if (kind := kind_of(path)) != "measurements":
         raise UserError(path, "", f"holds {kind}, not measurements")
@@ -158,18 +145,11 @@ _FILE = "100"
 def write_sweeps(named: str, repository: Path, folder: Path) -> None:
     """Write every Parquet file of a commit's folder below ``folder``, by its path in that one.
 
-    Parameters
-    ----------
-    named
-        ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the repository
-        and is :data:`RECORDED` when left out.
-    repository
-        A folder inside the repository.
+    ``named``: ``git:COMMIT`` or ``git:COMMIT:FOLDER``; the folder is named from the top of the
+    repository and is :data:`RECORDED` when left out. ``repository``: a folder inside the
+    repository.
 
-    Raises
-    ------
-    UserError
-        When git is not installed, there is no repository, commit or folder.
+    Raises UserError when git is not installed, there is no repository, commit or folder.
     """
     commit, _, inside = named.removeprefix(PREFIX).partition(":")
     inside = inside.strip("/") or RECORDED
@@ -198,10 +178,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
 def _git(repository: Path, *arguments: str) -> bytes | None:
     """Output of git; None where it fails.
 
-    Raises
-    ------
-    UserError
-        When git is not installed.
+    Raises UserError when git is not installed.
     """
     try:
         done = subprocess.run(

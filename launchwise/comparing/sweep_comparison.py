@@ -11,11 +11,90 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.comparing.answers import VERDICTS, best_answers
-from launchwise.comparing.conditions import Difference, differences, remeasured
-from launchwise.comparing.rows import MEANINGS, Rule, matched
+from launchwise.comparing.rows import (
+    OK,
+    OUTCOMES,
+    Difference,
+    Rule,
+    differences,
+    matched,
+    ratio_intervals,
+    remeasured,
+)
 from launchwise.comparing.sides import Key, Side
+from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.workloads.spec import Spec
+
+VERDICTS: dict[str, str] = {
+    "kept": "the same configuration is the fastest",
+    "close": "another is the fastest, by no more than the threshold",
+    "unclear": "another is faster by more than the threshold, but the interval holds 1",
+    "stale": "another is faster by more than the threshold, or the old best has no time now",
+    "unmeasured": "NEW lacks the row of the old best",
+}
+"""Whether an answer still holds, in words."""
+
+NONE = -1
+"""Index of no row."""
+
+
+def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
+    """Best configurations of OLD and NEW for each problem, by rows with status ``ok``.
+
+    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per problem that is in both and has a best in OLD: its columns; ``old_best`` and
+        ``new_best``, positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW);
+        ``ratio``, NEW's time of the old best / that of the new best, with ``ratio_low`` and
+        ``ratio_high`` (NaN where the old best is not ``ok`` in NEW); ``verdict``.
+    """
+    numbers = row_numbers(rows, spec.problem_columns)
+    old, new = (_best(rows, numbers, side, spec) for side in ("old", "new"))
+    in_new = np.unique(numbers[rows["new_status"].notna().to_numpy()])
+    problems = np.flatnonzero(old != NONE)
+    problems = problems[np.isin(problems, in_new)]
+    # By key, as rows are: the first row of each problem tells.
+    old, new = old[problems], new[problems]
+    found = rows.iloc[old][spec.problem_columns].reset_index(drop=True)
+    found["old_best"], found["new_best"] = old, new
+    limits = np.full((3, len(found)), np.nan)
+    status = rows["new_status"].iloc[old]
+    timed = (status == OK).to_numpy(bool)
+    now, best = rows.iloc[old[timed]], rows.iloc[new[timed]]
+    limits[0, timed] = now["new_time_ms"].to_numpy() / best["new_time_ms"].to_numpy()
+    limits[1:, timed] = ratio_intervals(
+        best["new_times_ms"].tolist(), now["new_times_ms"].tolist(), rule.confidence
+    )
+    found["ratio"], found["ratio_low"], found["ratio_high"] = limits
+    cases = [
+        (old == new, "kept"),
+        (status.isna().to_numpy(), "unmeasured"),
+        (~timed, "stale"),
+        (~rule.differ(limits[0]), "close"),
+        (limits[1] > 1, "stale"),
+    ]
+    found["verdict"] = np.select(
+        [np.asarray(mask, dtype=bool) for mask, _ in cases],
+        [verdict for _, verdict in cases],
+        default="unclear",
+    )
+    return found
+
+
+def _best(rows: pd.DataFrame, numbers: np.ndarray, side: str, spec: Spec) -> np.ndarray:
+    """Position of the fastest row of each problem's number: int64, :data:`NONE` without one."""
+    ok = np.flatnonzero((rows[f"{side}_status"] == OK).to_numpy(bool))
+    timed = rows.iloc[ok][spec.tunable_columns].assign(
+        time_ms=rows[f"{side}_time_ms"].to_numpy()[ok], problem=numbers[ok], place=ok
+    )
+    fastest = fastest_rows(timed, ["problem"], spec)
+    found = np.full(int(numbers.max(initial=NONE)) + 1, NONE, dtype=np.int64)
+    found[fastest["problem"].to_numpy()] = fastest["place"].to_numpy()
+    return found
+
 
 COMMAND = "compare"
 SHIFT_PERCENTILES = (5, 50, 95)
@@ -34,7 +113,7 @@ class SweepComparison:
     new_gpu: str
     # From launchwise.comparing.rows.matched.
     rows: pd.DataFrame
-    # From launchwise.comparing.answers.best_answers.
+    # From launchwise.comparing.sweep_comparison.best_answers.
     answers: pd.DataFrame
     # How the rows were measured differently.
     differences: list[Difference]
@@ -43,13 +122,13 @@ class SweepComparison:
     def outcomes(self) -> dict[str, int]:
         """Rows per outcome, zeros included."""
         counts = self.rows["outcome"].value_counts()
-        return {str(each): int(counts.get(str(each), 0)) for each in MEANINGS}
+        return {each: int(counts.get(each, 0)) for each in OUTCOMES}
 
     @cached_property
     def verdicts(self) -> dict[str, int]:
         """Problems per verdict on their best configuration, zeros included."""
         counts = self.answers["verdict"].value_counts()
-        return {str(each): int(counts.get(str(each), 0)) for each in VERDICTS}
+        return {each: int(counts.get(each, 0)) for each in VERDICTS}
 
     @cached_property
     def matched(self) -> int:
@@ -91,12 +170,12 @@ class Comparison:
     @property
     def outcomes(self) -> dict[str, int]:
         """Rows per outcome over all sweeps."""
-        return {str(each): sum(one.outcomes[each] for one in self.sweeps) for each in MEANINGS}
+        return {each: sum(one.outcomes[each] for one in self.sweeps) for each in OUTCOMES}
 
     @property
     def verdicts(self) -> dict[str, int]:
         """Problems per verdict over all sweeps."""
-        return {str(each): sum(one.verdicts[each] for one in self.sweeps) for each in VERDICTS}
+        return {each: sum(one.verdicts[each] for one in self.sweeps) for each in VERDICTS}
 
 
 def compared(
@@ -109,19 +188,12 @@ def compared(
 ) -> Comparison:
     """Compare every sweep that both sides have.
 
-    Parameters
-    ----------
-    spec_of
-        Workload to its spec; raises :class:`UserError` for one that is unknown.
-    gpus
-        GPU of OLD to the one of NEW that it is compared with, where names differ.
-    only
-        Workloads that are compared; all where it is empty.
+    - ``spec_of``: workload to its spec; raises :class:`UserError` for one that is unknown.
+    - ``gpus``: GPU of OLD to the one of NEW that it is compared with, where names differ.
+    - ``only``: workloads that are compared; all where it is empty.
 
-    Raises
-    ------
-    UserError
-        When no sweep is in both, a name is in neither, or a file does not fit its workload.
+    Raises UserError when no sweep is in both, a name is in neither, or a file does not fit its
+    workload.
     """
     gpus = gpus or {}
     _check_names(old, new, gpus, only)
@@ -189,12 +261,8 @@ def complaints(
 ) -> list[str]:
     """A line for each complaint about each sweep; none where nothing got worse.
 
-    Parameters
-    ----------
-    wanted
-        What counts.
-    allowed_percent
-        Share of a sweep's matched rows that may be slower or stopped, 0 to 100.
+    - ``wanted``: what counts.
+    - ``allowed_percent``: share of a sweep's matched rows that may be slower or stopped, 0 to 100.
     """
     return [line for one in comparison.sweeps for line in _of_sweep(one, wanted, allowed_percent)]
 

@@ -36,17 +36,9 @@ def measured_ceilings(
 ) -> Ceilings:
     """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
 
-    Parameters
-    ----------
-    module
-        :func:`translation_unit`, loaded on the device.
-    refused
-        The driver's errors.
+    ``module``: :func:`translation_unit`, loaded on the device. ``refused``: the driver's errors.
 
-    Raises
-    ------
-    UserError
-        When the device is lost on the way, as after an illegal address.
+    Raises UserError when the device is lost on the way, as after an illegal address.
     """
     kernels = Kernels(module)
     copy_bandwidth_gbs = ceilings_rates.copy_bandwidth_gbs(device, kernels)
@@ -70,10 +62,7 @@ def attempted(
 ) -> float | None:
     """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed.
 
-    Raises
-    ------
-    UserError
-        When the device is lost: nothing could be measured after that.
+    Raises UserError when the device is lost: nothing could be measured after that.
     """
     try:
         value = float(benchmark())

@@ -22,8 +22,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
-from launchwise.measuring.reference_kernel import Watched
-from launchwise.measuring.serving import Task, serve
+from launchwise.measuring.serving import Task, Watched, serve
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 

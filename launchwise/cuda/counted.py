@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.serving import problem_seed
@@ -49,20 +49,14 @@ class Recorded:
         self._device.launch(launch, stream)
 
 
-class Profiling(Protocol):
-    """Turns the profiler on for a block of code."""
-
-    def __call__(self) -> AbstractContextManager[None]:
-        """On inside the block, off outside."""
+Profiling = Callable[[], AbstractContextManager[None]]
+"""Turns the profiler on for a block of code."""
 
 
 def run(job: Mapping[str, Any], device: Device, profiling: Profiling) -> list[list[dict[str, Any]]]:
     """Launches of every run of ``job``: symbol, kernel, grid_blocks and block_threads.
 
-    Raises
-    ------
-    UserError
-        When a configuration of a verified variant computes something wrong.
+    Raises UserError when a configuration of a verified variant computes something wrong.
     """
     folder = Path(job["folder"])
     workload = load_workload(folder, load_spec(folder))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import warnings
 from typing import Any
 
 import pycuda.driver as cuda
@@ -21,16 +20,11 @@ from launchwise.measuring.compile import compile_unit, nvcc_release
 def describe(job: dict[str, Any]) -> GpuProfile:
     """Profile of the first visible device (or its slice).
 
-    Parameters
-    ----------
-    job
-        name, card, driver and slice_sms (or None).
+    - ``job``: name, card, driver and slice_sms (or None).
     """
     device = CudaDevice(slice_sms=job["slice_sms"])
     attributes = attributes_of(device)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # What ptxas says of these kernels is of no use.
-        cubin = compile_unit(translation_unit(), HERE, attributes["arch"])
+    cubin, _ = compile_unit(translation_unit(), HERE, attributes["arch"])
     module = cuda.module_from_buffer(cubin)
     capability = tuple(attributes["compute_capability"])
     return GpuProfile(

@@ -15,28 +15,33 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
-from launchwise.cuda.graphs import CapturedGraph, CaptureRefused, Graphs
-from launchwise.cuda.libraries import Libraries
-from launchwise.cuda.memory import CudaBuffer, CudaGlobal, CudaMemory, failed
+from launchwise.cuda.memory import (
+    CapturedGraph,
+    CaptureRefused,
+    CudaBuffer,
+    CudaGlobal,
+    CudaMemory,
+    Graphs,
+    Libraries,
+    failed,
+)
 from launchwise.cuda.parameters import (
+    STATIC_LIMIT,
     ParameterMismatch,
+    bound_function,
     check_sizes,
+    enter_slice,
     natural_places,
+    occupancy,
     packed,
     parameter_places,
-)
-from launchwise.cuda.slices import (
-    STATIC_LIMIT,
-    bound_function,
-    enter_slice,
-    occupancy,
     resident_blocks,
 )
 from launchwise.gpus.profile import CORES_PER_SM
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.measuring.rows import Repeated
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
-from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Launch, LibraryRun
 
@@ -58,10 +63,7 @@ class CudaDevice(CudaMemory):
     Implements :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's
     default stream, in order.
 
-    Raises
-    ------
-    UserError
-        When there is no device, or it cannot be sliced.
+    Raises UserError when there is no device, or it cannot be sliced.
     """
 
     guards_buffers = False

@@ -1,11 +1,15 @@
-"""Arguments of a launch as the bytes that a kernel reads, at the places of its parameters."""
+"""What PyCUDA does not wrap: places of parameters, tensor maps, slices of a card, occupancy."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from launchwise.base.errors import UserError
 
 POINTER_BYTES = 8
 
@@ -48,10 +52,7 @@ def natural_places(arguments: Sequence[Any]) -> list[tuple[int, int]]:
 def check_sizes(arguments: Sequence[Any], places: Sequence[tuple[int, int]]) -> None:
     """Compare number and sizes of arguments with a kernel's parameters.
 
-    Raises
-    ------
-    ParameterMismatch
-        With the first argument that does not fit, counted from 1.
+    Raises ParameterMismatch with the first argument that does not fit, counted from 1.
     """
     if len(arguments) != len(places):
         raise ParameterMismatch(f"{len(arguments)} arguments, it has {len(places)} parameters")
@@ -101,25 +102,16 @@ def encode_tensor_map(
 
     Elements outside the array are copied as zeros.
 
-    Parameters
-    ----------
-    pointer
-        Address of the first element, a multiple of 16.
-    dtype
-        ``float32`` or ``float64``.
-    shape
-        Elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
-    box
-        Elements of a copied box along each axis, the slowest first.
+    - ``pointer``: address of the first element, a multiple of 16.
+    - ``dtype``: ``float32`` or ``float64``.
+    - ``shape``: elements along each axis, the slowest first; rows lie ``pitch`` elements apart.
+    - ``box``: elements of a copied box along each axis, the slowest first.
 
     Returns
     -------
     uint8, shape (128,).
 
-    Raises
-    ------
-    TensorMapRefused
-        With what the driver says.
+    Raises TensorMapRefused with what the driver says.
     """
     from cuda.bindings import driver
 
@@ -148,3 +140,87 @@ def encode_tensor_map(
     if result != driver.CUresult.CUDA_SUCCESS:
         raise TensorMapRefused(f"cuTensorMapEncodeTiled of {dtype}{list(shape)}: {result.name}")
     return np.array([int(word) for word in encoded.opaque], np.uint64).view(np.uint8)
+
+
+WARP = 32
+"""Threads of a warp."""
+
+
+def enter_slice(sms: int) -> int:
+    """Make a green context of about ``sms`` SMs current; returns its number of SMs.
+
+    Raises UserError when driver or card cannot do that.
+    """
+    from cuda.bindings import driver
+
+    def ask(result: tuple[Any, ...], what: str) -> Any:
+        if int(result[0]) != 0:
+            raise UserError("CUDA", "slice_sms", f"{what} failed: {result[0].name}")
+        return result[1] if len(result) == 2 else result[1:]
+
+    device = ask(driver.cuDeviceGet(0), "cuDeviceGet")
+    kind = driver.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM
+    whole = ask(driver.cuDeviceGetDevResource(device, kind), "cuDeviceGetDevResource")
+    groups = ask(driver.cuDevSmResourceSplitByCount(1, whole, 0, sms), f"a split into {sms} SMs")[0]
+    description = ask(driver.cuDevResourceGenerateDesc([groups[0]], 1), "the description")
+    flags = driver.CUgreenCtxCreate_flags.CU_GREEN_CTX_DEFAULT_STREAM
+    green = ask(driver.cuGreenCtxCreate(description, device, flags), "cuGreenCtxCreate")
+    context = ask(driver.cuCtxFromGreenCtx(green), "cuCtxFromGreenCtx")
+    (status,) = driver.cuCtxSetCurrent(context)
+    if int(status) != 0:
+        raise UserError("CUDA", "slice_sms", f"cuCtxSetCurrent failed: {status.name}")
+    return int(groups[0].sm.smCount)
+
+
+STATIC_LIMIT = 48 * 1024
+"""Shared memory per block without opt-in, bytes."""
+
+_modules: dict[tuple[Path, str], Any] = {}
+
+
+def resident_blocks(
+    cubin: bytes, place: tuple[Path, str], symbol: str, threads: int, shared_bytes: int
+) -> int | None:
+    """Resident blocks per SM of a kernel with ``threads`` threads per block.
+
+    From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
+    limits of the card; None where the driver will not say.
+
+    - ``place``: names the cubin, which is loaded once.
+    - ``shared_bytes``: dynamic shared memory of a block.
+    """
+    function = bound_function(cubin, place, symbol)
+    if function is None:
+        return None
+    from cuda.bindings import driver
+
+    if shared_bytes > STATIC_LIMIT:
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(function, attribute, shared_bytes)
+    ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+    status, blocks = ask(function, threads, shared_bytes)
+    return int(blocks) if int(status) == 0 else None
+
+
+def occupancy(blocks: int, threads: int, threads_per_sm: int) -> float:
+    """Warps of the blocks that an SM holds at once / warps that it holds at most.
+
+    A block of 40 threads takes two warps.
+    """
+    return blocks * math.ceil(threads / WARP) * WARP / threads_per_sm
+
+
+def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
+    """A kernel as cuda-bindings know it; None where the driver refuses.
+
+    - ``place``: names the cubin, which is loaded once.
+    """
+    from cuda.bindings import driver
+
+    if place not in _modules:
+        status, module = driver.cuModuleLoadData(cubin)
+        _modules[place] = module if int(status) == 0 else None
+    if _modules[place] is None:
+        return None
+    status, function = driver.cuModuleGetFunction(_modules[place], symbol.encode())
+    return function if int(status) == 0 else None

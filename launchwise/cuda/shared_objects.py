@@ -10,10 +10,7 @@ from typing import Any
 def loaded(title: str, names: Sequence[str]) -> ctypes.CDLL:
     """The first of these libraries that is there.
 
-    Raises
-    ------
-    OSError
-        Without any; ``title`` names the library for people.
+    Raises OSError without any; ``title`` names the library for people.
     """
     for name in names:
         try:

@@ -1,10 +1,14 @@
-"""Cards of devices that files of others name."""
+"""Cards of devices that files of others name, and times that no such card takes."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import shipped
@@ -22,10 +26,7 @@ _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|g
 def read_device_names(path: str | Path | None = None) -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card.
 
-    Raises
-    ------
-    UserError
-        When the file is no such table.
+    Raises UserError when the file is no such table.
     """
     return {simplified(device): card for device, card in _device_names(path)}
 
@@ -33,10 +34,7 @@ def read_device_names(path: str | Path | None = None) -> dict[str, str]:
 def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
     """Card to what drivers call its devices.
 
-    Raises
-    ------
-    UserError
-        When the file is no such table.
+    Raises UserError when the file is no such table.
     """
     found: dict[str, list[str]] = {}
     for device, card in _device_names(path):
@@ -67,10 +65,7 @@ def card_of(
 ) -> Datasheet | None:
     """Datasheet of a device: by its name in the table, else by that of the card; None if unknown.
 
-    Parameters
-    ----------
-    names
-        Simplified device name to card (:func:`read_device_names`).
+    - ``names``: simplified device name to card (:func:`read_device_names`).
     """
     wanted = simplified(device)
     if not wanted:
@@ -84,3 +79,140 @@ def card_of(
 def gpu_name(device: str) -> str:
     """A name that a GPU may have in settings, made of a device's."""
     return re.sub(r"[^A-Za-z0-9]+", "_", device).strip("_").lower()
+
+
+MOST_UNEXPLAINED = 20.0
+"""Ratio of times on two cards, beyond that of their bandwidths and peaks, from which one of them is
+flagged."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Times of one sweep."""
+
+    # Name of the GPU, and its card; None where it is unknown.
+    name: str
+    datasheet: Datasheet | None
+    # Values of the problem that the file states.
+    problem: tuple[Any, ...]
+    # Configuration's values to its time, ms.
+    times_ms: Mapping[tuple[Any, ...], float]
+    # Least bytes that the problem moves; None where unknown.
+    least_bytes: float | None
+    # Work items of the problem if all its sizes are integers; None where one is a text.
+    items: float | None
+
+    @property
+    def bandwidth_gbs(self) -> float | None:
+        """Bandwidth of the card, GB/s; None where it is unknown."""
+        return self.datasheet.figures.get("memory_bandwidth_gbs") if self.datasheet else None
+
+    def least_ms(self, moved_bytes: float) -> float:
+        """Time that ``moved_bytes`` take at the card's bandwidth, ms; what L2 holds is free.
+
+        Repeats find in L2 what the one before left there.
+        """
+        if self.datasheet is None or self.bandwidth_gbs is None:
+            return 0.0
+        beyond = max(0.0, moved_bytes - self.datasheet.figures.get("l2_bytes", 0.0))
+        return beyond / self.bandwidth_gbs / 1e6
+
+
+def doubts(sweeps: Sequence[Timed]) -> dict[int, list[str]]:
+    """Position of each flagged sweep to the reason."""
+    found: dict[int, list[str]] = {}
+    for place, sweep in enumerate(sweeps):
+        if sweep.least_bytes is not None and (words := _faster_than_memory(sweep)):
+            found[place] = [words]
+    by_problem: dict[tuple[Any, ...], list[int]] = {}
+    for place, sweep in enumerate(sweeps):
+        if sweep.times_ms and place not in found:
+            by_problem.setdefault(sweep.problem, []).append(place)
+    for places in by_problem.values():
+        for place, words in _off_the_others(sweeps, places).items():
+            found.setdefault(place, []).append(words)
+    return dict(sorted(found.items()))
+
+
+def _faster_than_memory(sweep: Timed) -> str:
+    """Words for rows that take less time than their bytes need; empty where there are none."""
+    limit = sweep.least_ms(sweep.least_bytes or 0.0)
+    count = sum(time < limit for time in sweep.times_ms.values())
+    if not count:
+        return ""
+    return (
+        f"{count} of {len(sweep.times_ms)} times are shorter than the {limit:.3g} ms that the "
+        f"least {sweep.least_bytes:.3g} bytes take at {sweep.bandwidth_gbs:g} GB/s "
+        f"(shortest: {min(sweep.times_ms.values()):.3g} ms)"
+    )
+
+
+def unexplained(one: Timed, other: Timed) -> float:
+    """Ratio of the times of two cards beyond the range that the cards explain; 1 if within.
+
+    The ratio is the median over common configurations (of all, where there are none). The cards
+    explain any ratio between that of their bandwidths and that of their peaks.
+    """
+    common = one.times_ms.keys() & other.times_ms.keys()
+    if common:
+        ratio = statistics.median(one.times_ms[key] / other.times_ms[key] for key in common)
+    else:
+        ratio = statistics.median(one.times_ms.values())
+        ratio /= statistics.median(other.times_ms.values())
+    explained = [1.0]
+    if one.datasheet and other.datasheet:
+        pairs = [
+            (one.datasheet.figures.get(name), other.datasheet.figures.get(name))
+            for name in ("memory_bandwidth_gbs", "float32_gflops")
+        ]
+        explained = [theirs / own for own, theirs in pairs if own and theirs] or explained
+    return max(ratio / max(explained), min(explained) / ratio, 1.0)
+
+
+def _off_the_others(sweeps: Sequence[Timed], places: Sequence[int]) -> dict[int, str]:
+    """Position of each sweep that disagrees with others of the same problem to words."""
+    groups = _agreeing(sweeps, places)
+    if len(groups) < 2:
+        return {}
+    most = max(len(group) for group in groups)
+    largest = [group for group in groups if len(group) == most]
+    if len(largest) > 1:
+        # As many say the one as say the other: times below one byte per item decide, if any are.
+        possible = [group for group in largest if not any(_too_fast(sweeps[n]) for n in group)]
+        largest = possible if len(possible) == 1 else []
+    trusted = set(largest[0]) if largest else set()
+    found = {}
+    for place in places:
+        if place in trusted:
+            continue
+        others = sorted(trusted) if trusted else [n for n in places if n != place]
+        factors = [unexplained(sweeps[place], sweeps[other]) for other in others]
+        farthest = others[factors.index(max(factors))]
+        found[place] = (
+            f"times differ from those of {sweeps[farthest].name} for the same problem by "
+            f"{max(factors):.3g} times beyond what bandwidth and peak explain"
+        )
+        if not trusted:
+            found[place] += "; which of them is wrong is not known"
+    return found
+
+
+def _too_fast(sweep: Timed) -> bool:
+    """Whether a sweep has times below those of one byte per work item."""
+    if sweep.items is None or not math.isfinite(sweep.items):
+        return False
+    return min(sweep.times_ms.values()) < sweep.least_ms(sweep.items)
+
+
+def _agreeing(sweeps: Sequence[Timed], places: Sequence[int]) -> list[list[int]]:
+    """Groups of sweeps whose times agree with one another, directly or through others."""
+    groups: list[list[int]] = []
+    for place in places:
+        near = [
+            group
+            for group in groups
+            if any(unexplained(sweeps[place], sweeps[n]) < MOST_UNEXPLAINED for n in group)
+        ]
+        groups = [group for group in groups if group not in near]
+        groups.append([place, *(n for group in near for n in group)])
+    return groups

@@ -50,30 +50,18 @@ def import_sweeps(
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
-    Parameters
-    ----------
-    files
-        Files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
-    name
-        Name of the workload; its folder is ``<folder>/<name>``.
-    recorded
-        Folder of recorded GPUs.
-    space, columns
-        Files: T1 of the kernel, and YAML that says what the columns of CSV files hold.
-    devices, gpus, problem, baseline
-        ``FILE=NAME`` or ``NAME=VALUE`` each.
-    problem_names
-        With commas between them.
-    max_mb
-        Most megabytes that a file unpacks to.
-    others
-        ``flop``, ``title``, ``source``, ``licence``: see
-        :class:`launchwise.importing.members.Options`, also for those above.
+    - ``files``: files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
+    - ``name``: name of the workload; its folder is ``<folder>/<name>``.
+    - ``recorded``: folder of recorded GPUs.
+    - ``space``, ``columns``: files: T1 of the kernel, and YAML that says what the columns of CSV
+      files hold.
+    - ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
+    - ``problem_names``: with commas between them.
+    - ``max_mb``: most megabytes that a file unpacks to.
+    - ``others``: ``flop``, ``title``, ``source``, ``licence``: see
+      :class:`launchwise.importing.members.Options`, also for those above.
 
-    Raises
-    ------
-    UserError
-        One line: the file or argument, and what is wrong.
+    Raises UserError, one line: the file or argument, and what is wrong.
     """
     if not NAME.fullmatch(name):
         raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
@@ -103,21 +91,12 @@ def export_sweep(
 ) -> None:
     """Write the rows of a sweep in the format of another tuner.
 
-    Parameters
-    ----------
-    table
-        Parquet file of a sweep.
-    folder
-        Folder of its workload.
-    format_
-        One of :data:`WRITERS`.
-    problem
-        ``NAME=VALUE`` each; needed where the sweep has more than one problem.
+    - ``table``: Parquet file of a sweep.
+    - ``folder``: folder of its workload.
+    - ``format_``: one of :data:`WRITERS`.
+    - ``problem``: ``NAME=VALUE`` each; needed where the sweep has more than one problem.
 
-    Raises
-    ------
-    UserError
-        When the problem is not in the sweep, or is not named and there are several.
+    Raises UserError when the problem is not in the sweep, or is not named and there are several.
     """
     if format_ not in WRITERS:
         allowed = ", ".join(WRITERS)

@@ -16,6 +16,7 @@ from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME
 from launchwise.importing.sweep import (
+    TO_MS,
     ForeignSweep,
     Row,
     as_time,
@@ -25,7 +26,6 @@ from launchwise.importing.sweep import (
     row_of,
     sweep_of,
 )
-from launchwise.importing.time_names import TO_MS
 from launchwise.workloads.parts import Value
 
 
@@ -67,10 +67,7 @@ class Mapped(Strict, title="columns of a CSV file"):
 def read_mapping(path: str | Path) -> Mapped:
     """Mapping in a YAML file.
 
-    Raises
-    ------
-    UserError
-        One line: the key, and what is allowed.
+    Raises UserError, one line: the key, and what is allowed.
     """
     return validated(Mapped, read_yaml(path), path)
 
@@ -82,16 +79,11 @@ Record = Mapping[str, str]
 def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:
     """Sweeps in a CSV file: one per device and problem.
 
-    Parameters
-    ----------
-    text
-        Content of the file if it has been read.
+    ``text``: content of the file if it has been read.
 
-    Raises
-    ------
-    UserError
-        When the file is no CSV, lacks a column that ``mapped`` names, or has a row of more or fewer
-        fields than its first line; when a time is written in a way that ``mapped`` does not say.
+    Raises UserError when the file is no CSV, lacks a column that ``mapped`` names, or has a row of
+    more or fewer fields than its first line; when a time is written in a way that ``mapped`` does
+    not say.
     """
     text = read_text(path) if text is None else text
     if mapped.time is None and not mapped.repeats:

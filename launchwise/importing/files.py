@@ -83,11 +83,8 @@ def too_long(path: str | Path, most: int) -> UserError:
 def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
     """Name and content of each file in a zip, or the one file itself with an empty name.
 
-    Raises
-    ------
-    UserError
-        When it is missing, is packed in a way that cannot be read, or unpacks to more than
-        ``most`` bytes.
+    Raises UserError when it is missing, is packed in a way that cannot be read, or unpacks to more
+    than ``most`` bytes.
     """
     content = first_bytes(path, most + 1)
     if len(content) > most:
@@ -127,11 +124,8 @@ def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple
 def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
     """Text of a file's bytes, unpacked by its first bytes, whatever its name.
 
-    Raises
-    ------
-    UserError
-        When it is cut off, is no text, or unpacks to more than ``most`` bytes or to more values
-        than such a file has.
+    Raises UserError when it is cut off, is no text, or unpacks to more than ``most`` bytes or to
+    more values than such a file has.
     """
     for first, (packer, opened) in UNPACKERS.items():
         if content.startswith(first):
@@ -161,10 +155,7 @@ def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
     """Text of a file (see :func:`as_text`).
 
-    Raises
-    ------
-    UserError
-        When it is missing, a zip, cut off, too long, or no text.
+    Raises UserError when it is missing, a zip, cut off, too long, or no text.
     """
     (name, content), *more = read_members(path, most) or [("", b"")]
     if name or more:
@@ -194,12 +185,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def loaded(text: str) -> Any:
     """Content of a JSON text that is complete.
 
-    Raises
-    ------
-    ValueError
-        When it is no JSON.
-    RecursionError
-        When it is nested too deep.
+    Raises ValueError when it is no JSON. Raises RecursionError when it is nested too deep.
     """
     found = json.loads(text, object_pairs_hook=_object)
     if _SURROGATE.search(text):
@@ -218,10 +204,7 @@ def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
     A run that was killed leaves an object without its last entry or its closing brackets: what
     stands before the last complete entry is read. A text that is damaged further up is not.
 
-    Raises
-    ------
-    UserError
-        When it is no JSON even so; with the line of the damage.
+    Raises UserError when it is no JSON even so; with the line of the damage.
     """
     try:
         return loaded(text), False
@@ -254,10 +237,8 @@ def _closed(text: str, path: str | Path) -> str | None:
 
     None where no bracket is open at the end: the text has another fault.
 
-    Raises
-    ------
-    UserError
-        When more follows than an entry that was cut off: then a bracket is missing further up.
+    Raises UserError when more follows than an entry that was cut off: then a bracket is missing
+    further up.
     """
     opened: list[str] = []
     last: tuple[int, str] | None = None

@@ -22,20 +22,23 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.importing.files import Repeated, no_format
 from launchwise.importing.sweep import (
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
     as_time,
     as_times,
     as_value,
+    is_time_name,
     mean,
     notes_on_unit,
     problem_of,
     row_of,
     sweep_of,
+    time_among,
+    unit_in_name,
 )
 from launchwise.importing.t1 import Space
-from launchwise.importing.time_names import TO_MS, is_time_name, time_among, unit_in_name
 
 TIME = "time"
 ERROR = "__error__"
@@ -121,17 +124,10 @@ def _parameters(content: Mapping[str, Any], cache: Mapping[str, Any]) -> list[st
 def _row(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
     """Row of one entry.
 
-    Parameters
-    ----------
-    key
-        Values of the tunables, joined by commas.
-    objective
-        Key where the words of a failure may stand, beside :data:`TIME` and :data:`ERROR`.
+    ``key``: values of the tunables, joined by commas. ``objective``: key where the words of a
+    failure may stand, beside :data:`TIME` and :data:`ERROR`.
 
-    Raises
-    ------
-    UserError
-        When it is no entry, or a tunable's value stands nowhere.
+    Raises UserError when it is no entry, or a tunable's value stands nowhere.
     """
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
@@ -207,17 +203,10 @@ def sweep_of_rows(
 ) -> ForeignSweep:
     """Sweep of the rows of a list of results (see :func:`rows_in`).
 
-    Parameters
-    ----------
-    environment
-        What Kernel Tuner returns beside the rows; empty where there is nothing.
-    space
-        T1 of the kernel: then its tunables are taken.
+    ``environment``: what Kernel Tuner returns beside the rows; empty where there is nothing.
+    ``space``: T1 of the kernel: then its tunables are taken.
 
-    Raises
-    ------
-    UserError
-        When no key is a tunable, or a row lacks one.
+    Raises UserError when no key is a tunable, or a row lacks one.
     """
     time_key = next(filter(None, map(_time_key, rows)))
     unit = unit_in_name(time_key) or "ms"

@@ -132,10 +132,8 @@ def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
 def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
     """Sweeps of all files with names of a spec, their GPUs and problems.
 
-    Raises
-    ------
-    UserError
-        When a file cannot be read, lacks what nothing else states, or does not fit the others.
+    Raises UserError when a file cannot be read, lacks what nothing else states, or does not fit the
+    others.
     """
     notes: list[str] = []
     read = _read_files(files, asked, notes)
@@ -184,10 +182,7 @@ def _gpu(sweep: ForeignSweep, datasheet: Datasheet | None, asked: Options) -> st
 def _same_tunables(sweeps: Iterable[ForeignSweep]) -> list[str]:
     """Tunables of all sweeps, in the order of the first.
 
-    Raises
-    ------
-    UserError
-        When a file has others.
+    Raises UserError when a file has others.
     """
     first, *rest = sweeps
     for other in rest:
@@ -214,10 +209,7 @@ def own_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]
 def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> ForeignSweep:
     """``sweep`` with its tunables in the order and with the names of ``names``.
 
-    Parameters
-    ----------
-    texts
-        Tunables whose values become texts, because some of them are no integers.
+    ``texts``: tunables whose values become texts, because some of them are no integers.
     """
 
     def value(name: str, given: Value) -> Value:
@@ -239,10 +231,8 @@ def _renamed(sweep: ForeignSweep, names: Mapping[str, str], texts: set[str]) -> 
 def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
     """Problem of a sweep: what the user says, else what the file states, with the user's names.
 
-    Raises
-    ------
-    UserError
-        When neither states one, it has fewer parameters than names, or one is no finite number.
+    Raises UserError when neither states one, it has fewer parameters than names, or one is no
+    finite number.
     """
     names = asked.problem_names
     if not asked.problem and len(names) > len(sweep.problem):

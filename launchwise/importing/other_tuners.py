@@ -21,6 +21,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.importing.sweep import (
     ONE_TIME,
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
@@ -29,8 +30,8 @@ from launchwise.importing.sweep import (
     notes_on_unit,
     row_of,
     sweep_of,
+    time_unit,
 )
-from launchwise.importing.time_names import TO_MS, time_unit
 from launchwise.workloads.parts import Value
 
 KTT_HEAD = ("TimeUnit", "KttVersion", "ComputeApi", "Platform", "Device")
@@ -158,10 +159,7 @@ def is_triton(content: object) -> bool:
 def sweep_of_triton(content: Mapping[str, Any], path: str | Path) -> ForeignSweep:
     """Sweep in a file of Triton: the configurations of one key. It states no device.
 
-    Raises
-    ------
-    UserError
-        When an entry is no pair of a configuration and its timing.
+    Raises UserError when an entry is no pair of a configuration and its timing.
     """
     pairs = [_pair(each, number, path) for number, each in enumerate(content[CONFIGS])]
     names = _tunables([given for given, _ in pairs])

@@ -19,10 +19,15 @@ from launchwise.importing.files import (
 )
 from launchwise.importing.kernel_tuner import is_cache, rows_in, sweep_of_cache, sweep_of_rows
 from launchwise.importing.other_tuners import is_ktt, is_triton, sweep_of_ktt, sweep_of_triton
-from launchwise.importing.sweep import ForeignSweep
+from launchwise.importing.sweep import (
+    ForeignSweep,
+    is_overhead,
+    is_time_name,
+    time_among,
+    unit_in_name,
+)
 from launchwise.importing.t1 import Space, is_t1
 from launchwise.importing.t4 import is_t4, sweep_of_t4
-from launchwise.importing.time_names import is_overhead, is_time_name, time_among, unit_in_name
 
 READERS: list[tuple[Callable[[object], bool], Callable[[Any, str | Path], ForeignSweep]]] = [
     (is_cache, sweep_of_cache),
@@ -44,19 +49,11 @@ def read_sweeps(
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
-    Parameters
-    ----------
-    space
-        T1 of the kernel.
-    columns
-        Mapping of the columns, for CSV.
-    most
-        Most bytes that are unpacked.
+    - ``space``: T1 of the kernel.
+    - ``columns``: mapping of the columns, for CSV.
+    - ``most``: most bytes that are unpacked.
 
-    Raises
-    ------
-    UserError
-        When the file cannot be read, or is of no known format.
+    Raises UserError when the file cannot be read, or is of no known format.
     """
     members = read_members(path, most)
     if len(members) == 1 and not members[0][0]:
@@ -84,12 +81,7 @@ def _sweeps_of(
 ) -> list[ForeignSweep]:
     """Sweeps in a text.
 
-    Parameters
-    ----------
-    named
-        Name that may tell the format.
-    path
-        File that messages name.
+    ``named``: name that may tell the format. ``path``: file that messages name.
     """
     name = named.name.lower()
     while name.endswith(PACKED):
@@ -145,10 +137,7 @@ def _json_lines(text: str, path: str | Path) -> tuple[list[Any], bool]:
 
     None of them where it is one JSON text.
 
-    Raises
-    ------
-    UserError
-        With the line that is damaged, where those before it are complete.
+    Raises UserError with the line that is damaged, where those before it are complete.
     """
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines.values()):

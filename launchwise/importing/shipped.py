@@ -53,20 +53,12 @@ def import_shipped(
 ) -> Shipped:
     """Write ``usual.yaml`` of a workload from configuration files.
 
-    Parameters
-    ----------
-    folder
-        The workload's.
-    variant
-        The variant that stands for the library's kernel; left out: the only one.
-    replace
-        Whether to write over a ``usual.yaml`` that this function did not write.
+    - ``folder``: the workload's.
+    - ``variant``: the variant that stands for the library's kernel; left out: the only one.
+    - ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
 
-    Raises
-    ------
-    UserError
-        When a file is named or filled otherwise than the mapping says, files are of several
-        devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
+    Raises UserError when a file is named or filled otherwise than the mapping says, files are of
+    several devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
     """
     found = shipped_choices(files, spec, read_config_files(mapping_file, spec), variant)
     target = folder / USUAL_FILE

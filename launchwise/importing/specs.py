@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import Batch, Member, own_names
+from launchwise.importing.t1 import Space
 from launchwise.importing.tables import STATED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
@@ -50,10 +53,7 @@ def as_yaml(content: Mapping[str, Any]) -> str:
 def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
     """Content of ``spec.yaml``, without the feasible set.
 
-    Parameters
-    ----------
-    constraints
-        Conditions that define the space; empty where none do.
+    - ``constraints``: conditions that define the space; empty where none do.
     """
     members, asked = batch.members, batch.asked
     if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
@@ -103,14 +103,16 @@ def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> di
 
 def _values_of_tunables(batch: Batch) -> dict[str, list[Value]]:
     """Our name of each tunable to its values, ascending: those of the files and of T1."""
-    known = {
-        ours: list(dict.fromkeys(v for m in batch.members for v in m.sweep.tunables[ours]))
-        for ours in batch.names.values()
-    }
     of_space = batch.asked.space.tunables if batch.asked.space else {}
+    found: dict[str, list[Value]] = {}
     for theirs, ours in batch.names.items():
-        known[ours] += _more_values(known[ours], of_space.get(theirs, []))
-    return {ours: sorted(each) for ours, each in known.items()}
+        known = [value for member in batch.members for value in member.sweep.tunables[ours]]
+        # Values of the files are texts or integers, and so are those that T1 alone lists.
+        texts = any(isinstance(value, str) for value in known)
+        listed = [str(value) if texts else value for value in of_space.get(theirs, [])]
+        of_kind = (value for value in listed if isinstance(value, str) == texts)
+        found[ours] = sorted({*known, *of_kind})
+    return found
 
 
 def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
@@ -129,24 +131,10 @@ def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
     }
 
 
-def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]:
-    """Values that T1 alone lists, as the texts or integers that the files' values are."""
-    texts = any(isinstance(value, str) for value in known)
-    typed = [str(value) if texts else value for value in listed]
-    return [
-        value
-        for value in dict.fromkeys(typed)
-        if value not in known and isinstance(value, str) == texts
-    ]
-
-
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
     """Insist that an expression is a number for each problem of the files.
 
-    Raises
-    ------
-    UserError
-        With the problem for which it is none.
+    Raises UserError with the problem for which it is none.
     """
     known = problems[0]
     try:
@@ -266,3 +254,98 @@ def _told_by_conditions(spec: Spec, listed: int) -> str | None:
         return f"the {len(spec.constraints)} conditions of T1"
     spanned = math.prod(len(entry.values) for entry in spec.tunables.values())
     return "the product of all values" if spanned == listed else None
+
+
+MOST_SPANNED = 2_000_000
+"""Largest product of values of which conditions may tell the feasible ones."""
+
+NEVER_RAN = ("failed", "out_of_memory")
+"""Status of rows that may break a condition: they are what it forbids."""
+
+Configuration = tuple[tuple[str, Value], ...]
+
+
+def checked_conditions(batch: Batch) -> list[str]:
+    """Conditions of T1 that hold for every row that ran; rows that failed and break one go.
+
+    A condition that cannot be read, or that a row breaks which ran, is told with that row: then
+    there are none, and the listed configurations are the space.
+    """
+    space = batch.asked.space
+    if space is None or not (space.constraints or space.unread):
+        return []
+    doubts = [
+        f"condition {text!r} of T1 cannot be read: {why.removeprefix(repr(text)).strip()}"
+        for text, why in space.unread.items()
+    ]
+    spanned = _spanned(batch, space)
+    if spanned > MOST_SPANNED:
+        doubts.append(f"{spanned} combinations of values are too many for the conditions of T1")
+    ran = _ran(batch.members)
+    forbidden: dict[Configuration, None] = {}
+    constraints = []
+    for text in space.constraints:
+        own = _renamed(text, batch.names)
+        broken, unclear = _broken(own, ran)
+        broken_by = [each for each in broken if ran[each]]
+        if unclear:
+            doubts.append(f"condition {text!r} of T1 has no value for {unclear}")
+        elif broken_by:
+            told = f"{len(broken_by)} of {len(ran)} rows break it, such as {_told(broken_by[0])}"
+            doubts.append(f"condition {text!r} of T1: {told}")
+        forbidden.update((each, None) for each in broken if not ran[each])
+        constraints.append(own)
+    if doubts:
+        none = "no condition of T1 is taken: the listed configurations are the space"
+        batch.notes += [*doubts, none]
+        return []
+    if forbidden:
+        told = f"left out, such as {_told(next(each for each in ran if each in forbidden))}"
+        batch.notes.append(f"{len(forbidden)} failed rows break a condition and are {told}")
+        batch.members = [_without(member, forbidden) for member in batch.members]
+    return constraints
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    if not names:
+        return text
+    pattern = r"\b(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + r")\b"
+    return re.sub(pattern, lambda found: names[found[1]], text)
+
+
+def _spanned(batch: Batch, space: Space) -> int:
+    known = {
+        theirs: {value for member in batch.members for value in member.sweep.tunables[ours]}
+        for theirs, ours in batch.names.items()
+    }
+    return math.prod(len({*space.tunables.get(name, []), *each}) for name, each in known.items())
+
+
+def _ran(members: Iterable[Member]) -> dict[Configuration, bool]:
+    """Configuration to whether a row of it ran, in the order of the files."""
+    found: dict[Configuration, bool] = {}
+    for row in (row for member in members for row in member.sweep.rows):
+        key = tuple(row.configuration.items())
+        found[key] = found.get(key, False) or row.status not in NEVER_RAN
+    return found
+
+
+def _broken(condition: str, listed: Iterable[Configuration]) -> tuple[list[Configuration], str]:
+    """Configurations that break a condition, and words for the first of which it has no value."""
+    found, unclear = [], ""
+    for configuration in listed:
+        try:
+            if not evaluate(condition, dict(configuration)):
+                found.append(configuration)
+        except ValueError as error:
+            unclear = unclear or f"{_told(configuration)}: {error}"
+    return found, unclear
+
+
+def _told(configuration: Configuration) -> str:
+    return assigned(dict(configuration))
+
+
+def _without(member: Member, forbidden: Mapping[Configuration, None]) -> Member:
+    rows = [row for row in member.sweep.rows if tuple(row.configuration.items()) not in forbidden]
+    return replace(member, sweep=replace(member.sweep, rows=rows))

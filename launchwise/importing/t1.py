@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from simpleeval import EvalWithCompoundTypes, InvalidExpression
+
+from launchwise.base.arithmetic import OPERATORS
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
 from launchwise.importing.files import MOST_BYTES, parse_json, read_text
 from launchwise.importing.sweep import as_value, problem_of
 from launchwise.workloads.parts import Value
+
+_FAILURES = (
+    *(ValueError, TypeError, KeyError, AttributeError, ArithmeticError),
+    *(RecursionError, MemoryError),
+)
 
 
 def is_t1(content: object) -> bool:
@@ -27,19 +35,10 @@ def is_t1(content: object) -> bool:
 class Space:
     """Space of a T1 file.
 
-    Attributes
-    ----------
-    tunables
-        Tunable to its values, in the order of the file.
-    constraints
-        Conditions that launchwise can evaluate.
-    unread
-        Conditions that it cannot, each with the reason: the space is then that of the listed
-        configurations.
-    defaults
-        Default of some tunables.
-    problem
-        Problem of the kernel's specification; empty where there is none.
+    ``tunables``: tunable to its values, in the order of the file. ``constraints``: conditions that
+    launchwise can evaluate. ``unread``: conditions that it cannot, each with the reason: the space
+    is then that of the listed configurations. ``defaults``: default of some tunables. ``problem``:
+    problem of the kernel's specification; empty where there is none.
     """
 
     def __init__(self, content: Mapping[str, Any], path: str | Path) -> None:
@@ -84,10 +83,7 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
 def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
     """Space in a T1 file of at most ``most`` bytes, unpacked.
 
-    Raises
-    ------
-    UserError
-        When it is no T1, or a list of values is none that can be read.
+    Raises UserError when it is no T1, or a list of values is none that can be read.
     """
     content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
@@ -98,10 +94,7 @@ def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
 def readable_condition(text: str, tunables: Mapping[str, Any]) -> str:
     """``text``, Python or C, as an expression of launchwise over ``tunables``.
 
-    Raises
-    ------
-    ValueError
-        When it is none: why.
+    Raises ValueError when it is none: why.
     """
     plain = text.replace("&&", " and ").replace("||", " or ")
     plain = re.sub(r"\s+", " ", re.sub(r"!(?!=)", " not ", plain)).strip()
@@ -129,56 +122,37 @@ def _listed_values(values: object, path: str | Path, key: str) -> list[Value]:
     return list(dict.fromkeys(as_value(value) for value in listed))
 
 
-def _evaluated(text: str) -> list[Any] | None:
-    """List that a Python expression of literals, sums of lists and comprehensions over ranges is.
-
-    Nothing is executed: literals are read, and a comprehension is one formula over whole numbers.
-    """
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-        return _list_of(tree)
-    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
-        return None
-
-
 MOST_VALUES = 100_000
 """Most values of a tunable: a file must not fill the memory."""
 
-
-def _list_of(node: ast.expr) -> list[Any]:
-    found = _values_of(node)
-    if len(found) > MOST_VALUES:
-        raise ValueError("too many values")
-    return found
+MOST_CHARACTERS = 1_000
+"""Longest text of values that are computed; a list of literals may be longer."""
 
 
-def _values_of(node: ast.expr) -> list[Any]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_list_of(node.left), *_list_of(node.right)]
-    if isinstance(node, ast.Call):
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in ("list", "tuple", "sorted") and len(node.args) == 1 and not node.keywords:
-            listed = _list_of(node.args[0])
-            return sorted(listed) if name == "sorted" else listed
-        return list(_range_of(node))
-    if isinstance(node, ast.ListComp) and len(node.generators) == 1:
-        loop = node.generators[0]
-        if not isinstance(loop.target, ast.Name) or loop.is_async:
-            raise ValueError("not a plain comprehension")
-        formula = ast.unparse(node.elt)
-        conditions = [ast.unparse(condition) for condition in loop.ifs]
-        return [
-            evaluate(formula, {loop.target.id: value})
-            for value in _list_of(loop.iter)
-            if all(evaluate(condition, {loop.target.id: value}) for condition in conditions)
-        ]
-    return list(ast.literal_eval(node))
+def _evaluated(text: str) -> Any:
+    """Value of literals, ranges, sums of lists and comprehensions; None for all else.
 
+    Nothing is executed: simpleeval walks the tree.
+    """
+    left = MOST_VALUES
 
-def _range_of(node: ast.Call) -> range:
-    if not isinstance(node.func, ast.Name) or node.func.id != "range" or node.keywords:
-        raise ValueError("calls something else than range")
-    numbers = range(*(int(evaluate(ast.unparse(argument), {})) for argument in node.args))
-    if len(numbers) > MOST_VALUES:
-        raise ValueError("too many values")
-    return numbers
+    def counted(values: Sequence[Any]) -> list[Any]:
+        nonlocal left
+        left -= len(values)
+        if left < 0:
+            raise ValueError("too many values")
+        return list(values)
+
+    def added(one: Any, other: Any) -> Any:
+        if isinstance(one, list) and isinstance(other, list):
+            return counted(one + other)
+        return OPERATORS[ast.Add](one, other)
+
+    functions = {"range": lambda *limits: counted(range(*limits)), "sorted": sorted}
+    try:
+        if len(text) > MOST_CHARACTERS:
+            return ast.literal_eval(text.strip())
+        known = {**OPERATORS, ast.Add: added}
+        return EvalWithCompoundTypes(operators=known, functions=functions).eval(text)
+    except (InvalidExpression, SyntaxError, *_FAILURES):
+        return None

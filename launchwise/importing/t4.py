@@ -16,28 +16,26 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
 from launchwise.importing.sweep import (
     NO_TIME_STATED,
+    SPELLED,
+    TO_MS,
     ForeignSweep,
     Row,
     as_mapping,
     as_time,
     as_times,
     failure_status,
+    is_overhead,
+    is_time_name,
     mean,
     notes_on_unit,
     problem_of,
     row_of,
     sweep_of,
-)
-from launchwise.importing.t1 import Space
-from launchwise.importing.time_names import (
-    SPELLED,
-    TO_MS,
-    is_overhead,
-    is_time_name,
     time_among,
     time_unit,
     unit_in_name,
 )
+from launchwise.importing.t1 import Space
 
 SCHEMA_VERSION = "1.0.0"
 
@@ -200,10 +198,7 @@ def _with_units(name: str, units: set[str]) -> str:
 def _unit(metadata: Mapping[str, Any], measured: str, path: str | Path, notes: list[str]) -> str:
     """Unit of times that state none themselves.
 
-    Parameters
-    ----------
-    measured
-        The one unit of the time in all results; empty where they state none, or several.
+    ``measured``: the one unit of the time in all results; empty where they state none, or several.
     """
     stated = metadata.get("timeunit") or metadata.get("time_unit")
     unit = time_unit(stated) if stated else None

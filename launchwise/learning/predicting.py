@@ -87,7 +87,7 @@ def predict_times(
     -------
     pandas.DataFrame
         One row per (predictor, GPU, problem, rank), as
-        :func:`launchwise.tables.predictions.unmeasured_schema` declares it.
+        :func:`launchwise.tables.learning.unmeasured_schema` declares it.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))
@@ -150,7 +150,7 @@ def write_predictions(
     """Predict the test problems of a study's first split on datasheet-only GPUs."""
     # Whoever asks for a time alone needs no checks of tables.
     from launchwise.tables.files import write_table
-    from launchwise.tables.predictions import unmeasured_schema
+    from launchwise.tables.learning import unmeasured_schema
 
     domain, problems = product.domain, tested_problems(folds)
     table = predict_times(domain, described, problems, predictors_of(product))

@@ -17,7 +17,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
 from launchwise.tables.files import write_table
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.learning import published_times_schema
 from launchwise.tables.rows import selected
 
 ROOFLINE = "roofline"
@@ -29,7 +29,7 @@ class Held:
     """Published run times beside predictions."""
 
     # One row per (time, GPU, predictor), as
-    # `launchwise.tables.predictions.published_times_schema` declares it.
+    # `launchwise.tables.learning.published_times_schema` declares it.
     table: pd.DataFrame
     # Title of a series to the number of its times for which no configuration fits the GPU.
     unfit: dict[str, int]

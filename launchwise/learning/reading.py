@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
+from launchwise.tables.schema import Schema
 from launchwise.workloads.spec import load_spec
 
 
@@ -39,7 +39,7 @@ def read_domain(
 def read_tables(
     gpus: Sequence[str],
     paths: Sequence[Path],
-    schema: pa.DataFrameSchema,
+    schema: Schema,
     columns: Collection[str] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """GPU to its table, of one file each (:func:`launchwise.tables.files.read_table`)."""

@@ -18,7 +18,7 @@ from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
-from launchwise.tables.pairs import RECHECK_ORIGIN, recheck_schema
+from launchwise.tables.measurements import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
@@ -112,7 +112,7 @@ class Gain:
 
 
 def verdict(now: Gain, before: Gain, paired: bool, precision: float) -> tuple[str, str]:
-    """Verdict (see :data:`launchwise.tables.pairs.VERDICTS`) and reason.
+    """Verdict (see :data:`launchwise.tables.measurements.VERDICTS`) and reason.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def verdicts(
         Of :func:`expectation`.
     pairs, earlier
         Pairs of now, and of before (None without any); see
-        :func:`launchwise.tables.pairs.pairs_schema`.
+        :func:`launchwise.tables.measurements.pairs_schema`.
     sweep
         Key, card, driver and toolkit of the rows that the product learnt from.
     precision
@@ -164,7 +164,7 @@ def verdicts(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.pairs.recheck_schema` declares it.
+        As :func:`launchwise.tables.measurements.recheck_schema` declares it.
     """
     by_key = {_key(row, spec): row for row in records_of(pairs)}
     before = [] if earlier is None else records_of(earlier)
@@ -203,7 +203,7 @@ def _table(found: Sequence[Mapping[str, Any]], spec: Spec) -> pd.DataFrame:
     """Verdicts as a table, also where there is none."""
     schema = recheck_schema(spec)
     table = pd.DataFrame(found, columns=list(schema.columns))
-    real = [name for name, one in schema.columns.items() if str(one.dtype) == "float64"]
+    real = [name for name, one in schema.columns.items() if one.kind == "float64"]
     table[real] = table[real].astype(float)
     return table.sort_values(spec.problem_columns, ignore_index=True)
 

@@ -66,10 +66,7 @@ class Kernel:
 class Bundle:
     """An open cubin bundle.
 
-    Raises
-    ------
-    UserError
-        When the file is missing, truncated or no bundle.
+    Raises UserError when the file is missing, truncated or no bundle.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -126,10 +123,7 @@ class Bundle:
     def kernel(self, build: Build, name: str) -> Kernel:
         """The kernel ``name`` of ``build``.
 
-        Raises
-        ------
-        UserError
-            When the bundle does not hold it: the bundle is older than the question.
+        Raises UserError when the bundle does not hold it: the bundle is older than the question.
         """
         try:
             return Kernel(**self.index["builds"][build.key][name])
@@ -145,6 +139,10 @@ def write_bundle(path: str | Path, index: dict[str, Any], cubins: dict[str, byte
         for name, content in members.items():
             entry = zipfile.ZipInfo(name, date_time=EPOCH)
             archive.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
+
+
+class CompilerMissing(Exception):
+    """A compiler beside nvcc is not on this machine; the message says what to install."""
 
 
 @dataclass(frozen=True)

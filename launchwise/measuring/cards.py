@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.places import GPU_EXTRA
 
 POLL_S = 0.5
 
@@ -41,18 +43,34 @@ class Card:
         return hashlib.sha256(self.uuid.encode()).hexdigest()[:16]
 
 
+class NoNvml(Exception):
+    """NVML, the driver or the card does not answer; the message says which."""
+
+
+def nvml() -> Any:
+    """NVML's module, initialised.
+
+    Raises NoNvml when it is not installed, or the driver does not answer.
+    """
+    try:
+        import pynvml
+    except ImportError as error:
+        raise NoNvml(f"nvidia-ml-py cannot be imported: {GPU_EXTRA} installs it") from error
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise NoNvml(f"the NVIDIA driver does not respond: {error}") from error
+    return pynvml
+
+
 def cards() -> list[Card]:
     """Cards that this process may use (CUDA_VISIBLE_DEVICES is respected), by PCI order.
 
     Empty where there is no driver or NVML is not installed.
     """
     try:
-        import pynvml
-    except ImportError:
-        return []
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
+        pynvml = nvml()
+    except NoNvml:
         return []
     try:
         driver = _text(pynvml.nvmlSystemGetDriverVersion())
@@ -103,10 +121,7 @@ def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
 def arch_here(device: str | None, present: list[Card]) -> str:
     """Architecture of the cards whose names hold ``device``; of all where that is None.
 
-    Raises
-    ------
-    ValueError
-        When there is no such card, or there are several kinds.
+    Raises ValueError when there is no such card, or there are several kinds.
     """
     named = [card for card in present if device is None or device in card.device_name]
     found = sorted({(card.arch, card.device_name) for card in named})
@@ -136,22 +151,13 @@ def free_card(
 ) -> Iterator[Card]:
     """Wait for a card that ``fits`` and is not being measured on; hold it for the block.
 
-    Parameters
-    ----------
-    gpu
-        Name of the GPU in the settings, for the message.
-    wanted
-        What fits, in words.
-    folder
-        Where the lock files lie: a folder that every job on this machine shares
-        (:data:`LOCKS`).
-    present
-        Cards of this machine where they are known (:func:`cards`).
+    - ``gpu``: name of the GPU in the settings, for the message.
+    - ``wanted``: what fits, in words.
+    - ``folder``: where the lock files lie: a folder that every job on this machine shares
+      (:data:`LOCKS`).
+    - ``present``: cards of this machine where they are known (:func:`cards`).
 
-    Raises
-    ------
-    UserError
-        When no card of this machine fits.
+    Raises UserError when no card of this machine fits.
     """
     from filelock import FileLock, Timeout
 

@@ -1,8 +1,7 @@
-"""The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
+"""The ``compile`` stage: every build of a workload for one architecture, by nvcc.
 
-Without PyCUDA or a driver (a login node), nvcc is called with the same options. Sources in C are
-compiled by Clang (:mod:`launchwise.measuring.openmp`), and those in Python by Triton
-(:mod:`launchwise.measuring.triton_compiler`); without it they are left out.
+Sources in C are compiled by Clang (:mod:`launchwise.measuring.openmp`), and those in Python by
+Triton (:mod:`launchwise.measuring.triton_compiler`); without it they are left out.
 """
 
 from __future__ import annotations
@@ -12,15 +11,20 @@ import re
 import shutil
 import subprocess
 import tempfile
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring import openmp, triton_compiler
-from launchwise.measuring.bundle import Apart, Compiled, joined, write_bundle
+from launchwise.measuring.bundle import (
+    Apart,
+    Compiled,
+    CompilerMissing,
+    joined,
+    write_bundle,
+)
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.measuring.symbols import constant_symbols, kernel_symbols, of_another_build, refusal
 from launchwise.measuring.units import Units
@@ -44,10 +48,8 @@ def compile_bundle(
     Builds that a compiler refuses are listed in the bundle with its message, and so are sources
     whose compiler is missing; a warning tells of these.
 
-    Raises
-    ------
-    UserError
-        When nvcc is missing, or all builds of a source are refused: the first message is shown.
+    Raises UserError when nvcc is missing, or all builds of a source are refused: the first message
+    is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
@@ -66,13 +68,10 @@ def compile_bundle(
 class Compiler:
     """Compiles groups of builds of one workload for one architecture, each with one run of nvcc.
 
-    A context manager: PyCUDA hands on what ptxas says of registers as warnings, which are only
-    heard inside the ``with`` block. :meth:`compile` may be called from several threads.
+    A context manager: copies of the sources exist within the ``with`` block. :meth:`compile` may be
+    called from several threads.
 
-    Raises
-    ------
-    UserError
-        When nvcc is missing.
+    Raises UserError when nvcc is missing.
     """
 
     def __init__(self, folder: Path, spec: Spec, arch: str) -> None:
@@ -81,8 +80,8 @@ class Compiler:
         self.arch = arch
         self.toolkit = nvcc_release()
         self.fingerprint = fingerprint(folder, self.toolkit)
-        self._catching = warnings.catch_warnings(record=True)
-        self._said: list[warnings.WarningMessage] = []
+        self._said: list[str] = []
+        """What nvcc said of units that it compiled."""
         self._succeeded: set[str] = set()
         """Sources of which a build compiled."""
         self.left_out: dict[str, str] = {}
@@ -95,14 +94,9 @@ class Compiler:
         """Sources that compile outside a namespace only."""
 
     def __enter__(self) -> Compiler:
-        heard = self._catching.__enter__()
-        assert heard is not None  # record=True
-        self._said = heard
-        warnings.simplefilter("always")
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._catching.__exit__(*error)
         self._scratch.cleanup()
 
     def compile(self, group: list[Build]) -> Compiled:
@@ -113,11 +107,8 @@ class Compiler:
         A single build is refused only if nvcc says so twice: a request to stop that is sent to all
         processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
 
-        Raises
-        ------
-        UserError
-            With what nvcc said, when it says the same of the first and the last build of a source
-            before it has taken any of it: then the source is wrong, not a configuration.
+        Raises UserError with what nvcc said, when it says the same of the first and the last build
+        of a source before it has taken any of it: then the source is wrong, not a configuration.
         """
         offloading = [build for build in group if build.offloads]
         triton = [build for build in group if build.is_triton]
@@ -150,8 +141,8 @@ class Compiler:
         try:
             clang = openmp.clang_for(self.arch)
             content, said = clang.library(build, self.folder)
-        except openmp.CompilerMissing as missing:
-            said = self.left_out[build.source] = f"{missing.key} {missing.message}"
+        except CompilerMissing as missing:
+            said = self.left_out[build.source] = str(missing)
             return Compiled([], {build.key: said})
         except UserError as error:
             return Compiled([], {build.key: error.message})
@@ -162,18 +153,12 @@ class Compiler:
 
     def _compile_triton(self, builds: list[Build]) -> Compiled:
         try:
-            release, made = triton_compiler.compile_builds(self.folder, builds, self.arch)
-        except triton_compiler.TritonMissing as missing:
+            release, compiled = triton_compiler.compile_builds(self.folder, builds, self.arch)
+        except CompilerMissing as missing:
             self.left_out |= dict.fromkeys((build.source for build in builds), str(missing))
             return Compiled([], {build.key: str(missing) for build in builds})
         self.compilers["triton"] = release
-        apart = []
-        for each in made:
-            if each.entry is not None:
-                member = f"{each.build.key}.cubin"
-                kernels = {each.build.kernels[0]: {"cubin": member, **each.entry}}
-                apart.append(Apart(each.build, member, each.cubin, kernels))
-        return Compiled([], {each.build.key: each.refused for each in made if each.refused}, apart)
+        return compiled
 
     def _is_alone(self, build: Build) -> bool:
         return build.source in self._as_it_is or self._units.must_be_alone(build)
@@ -212,19 +197,21 @@ class Compiler:
         as_it_is = as_it_is or any(build.source in self._as_it_is for build in group)
         unit = self._units.text(group, as_it_is)
         folders = self._units.folders(group)
+        options = self.spec.compiler_options
         try:
-            return compile_unit(unit, self.folder, self.arch, folders, self.spec.compiler_options)
+            cubin, said = compile_unit(unit, self.folder, self.arch, folders, options)
         except UserError as error:
             asked = [kernel for build in group for kernel in build.kernels]
             more = of_another_build(error.message, asked)
             raise UserError(error.where, error.key, error.message + more) from error
+        self._said.append(said)
+        return cubin
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""
         together = [each for part in compiled for each in part.cubins]
         refused = {key: said for part in compiled for key, said in part.refused.items()}
-        resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
-        taken = _by_build(resources)
+        taken = _by_build(parse_resources("\n".join(self._said)))
         names = [f"{number}.cubin" for number in range(len(together))]
         apart = [each for part in compiled for each in part.apart]
         named = {each.constant for each in self.spec.arguments.values() if each.constant}
@@ -258,7 +245,18 @@ class Compiler:
 def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:
     """Sources among those of ``builds`` whose compiler this machine lacks, and what to install."""
     known = list(builds)
-    return openmp.left_out(known, arch) | triton_compiler.left_out(known)
+    asked: list[tuple[list[str], Callable[[], object]]] = [
+        ([build.source for build in known if build.offloads], lambda: openmp.clang_for(arch)),
+        ([build.source for build in known if build.is_triton], triton_compiler.release),
+    ]
+    found: dict[str, str] = {}
+    for sources, compiler in asked:
+        try:
+            if sources:
+                compiler()
+        except CompilerMissing as missing:
+            found |= dict.fromkeys(sources, str(missing))
+    return found
 
 
 def compile_unit(
@@ -267,45 +265,30 @@ def compile_unit(
     arch: str,
     folders: Iterable[Path] | None = None,
     given: Sequence[str] = (),
-) -> bytes:
-    """Cubin of one translation unit.
+) -> tuple[bytes, str]:
+    """Cubin of one translation unit, and what nvcc said of it.
 
-    Parameters
-    ----------
-    folders
-        Where headers are searched; those of the workload in ``folder`` when left out.
-    given
-        Options of the workload; a standard or level of optimisation replaces the usual one.
+    ``folders``: where headers are searched; those of the workload in ``folder`` when left out.
+    ``given``: options of the workload; a standard or level of optimisation replaces the usual one.
 
-    Raises
-    ------
-    UserError
-        With nvcc's first error.
+    Raises UserError with nvcc's first error.
     """
     searched = include_folders(folder) if folders is None else folders
     replaced = {each[:2] for each in given if each[:2] in ("-s", "-O")}
     usual = [each for each in FLAGS if each[:2] not in replaced]
     options = [*usual, *given, "-arch", arch, *(f"-I{place}" for place in searched)]
-    try:
-        # PyCUDA's error, with what nvcc said, lives in the driver module.
-        import pycuda.driver  # noqa: F401
-        from pycuda.compiler import compile_plain
-    except ImportError:
-        return _by_nvcc(unit, options, folder, arch)
-    try:
-        return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
-    except Exception as error:
-        said = getattr(error, "stderr", None) or ""
-        raise UserError(folder, arch, refusal(said, error, folder)) from error
+    with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
+        status, said = _nvcc(unit, options, Path(scratch))
+        if status:
+            error = subprocess.CalledProcessError(status, "nvcc")
+            raise UserError(folder, arch, refusal(said, error, folder))
+        return Path(scratch, "kernel.cubin").read_bytes(), said
 
 
 def nvcc_release() -> str:
     """Release of the nvcc on the path, such as ``13.0``.
 
-    Raises
-    ------
-    UserError
-        When there is none.
+    Raises UserError when there is none.
     """
     if shutil.which("nvcc") is None:
         raise UserError("compile", "nvcc", "is not on the PATH: install the CUDA toolkit")
@@ -314,18 +297,6 @@ def nvcc_release() -> str:
     if found is None:
         raise UserError("compile", "nvcc", f"does not report its release: {said.stderr}")
     return found.group(1)
-
-
-def _by_nvcc(unit: str, options: list[str], folder: Path, arch: str) -> bytes:
-    """:func:`compile_unit` on a machine that has a toolkit, but not PyCUDA."""
-    with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
-        status, said = _nvcc(unit, options, Path(scratch))
-        if status:
-            error = subprocess.CalledProcessError(status, "nvcc")
-            raise UserError(folder, arch, refusal(said, error, folder))
-        # As PyCUDA hands on what ptxas says.
-        warnings.warn(said, stacklevel=2)
-        return Path(scratch, "kernel.cubin").read_bytes()
 
 
 def _nvcc(unit: str, options: list[str], scratch: Path) -> tuple[int, str]:

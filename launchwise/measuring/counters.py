@@ -33,10 +33,7 @@ CHILD = "launchwise.cuda.counted"
 def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
     """The fastest measured configuration of the problems for each combination of some tunables.
 
-    Parameters
-    ----------
-    rows
-        Measurements of one GPU that have a time.
+    ``rows``: measurements of one GPU that have a time.
 
     Returns
     -------
@@ -54,12 +51,8 @@ def read_counters(
 ) -> list[list[dict[str, Any]]]:
     """Run every configuration of ``job`` once under Nsight Compute.
 
-    Parameters
-    ----------
-    job
-        What :mod:`launchwise.cuda.counted` is told.
-    environment
-        Variables of the profiled process, beside those of this one.
+    ``job``: what :mod:`launchwise.cuda.counted` is told. ``environment``: variables of the profiled
+    process, beside those of this one.
 
     Returns
     -------
@@ -67,10 +60,8 @@ def read_counters(
         For every configuration its launches in order: symbol, kernel, grid_blocks, block_threads
         and :data:`launchwise.workloads.metrics.COUNTERS`.
 
-    Raises
-    ------
-    UserError
-        When Nsight Compute is missing, may not read counters or saw other launches than were made.
+    Raises UserError when Nsight Compute is missing, may not read counters or saw other launches
+    than were made.
     """
     with tempfile.TemporaryDirectory() as folder:
         asked, made, seen = (Path(folder, name) for name in ("job.json", "made.json", "seen.csv"))

@@ -4,7 +4,7 @@ An explorer proposes one configuration at a time and receives its outcome. The s
 (see :mod:`sampling`). Proposals depend only on the seed and on the earlier outcomes, in order: a
 killed sweep that replays its journal continues as if it had not stopped.
 
-This runs in the measuring process, hence the late import of Optuna.
+This runs in the measuring process, hence the late imports of Optuna, NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ import math
 import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from launchwise.experiment.method import STATED_PERCENT
 from launchwise.workloads.parts import Value
-from launchwise.workloads.sampling import Draws, Key
+from launchwise.workloads.sampling import LISTABLE, Draws, Key
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""
@@ -37,50 +43,44 @@ GOOD_SHARE = 0.1
 """Variants are chosen by the best rows: this share of all rows, and at least this many."""
 
 
+@dataclass
 class RandomDraws:
     """Configurations drawn at random, each feasible one as likely as any other.
 
     The baseline is proposed first, then the guesses, then what was drawn. Variants that are not
     verified are never proposed: the budget is there to find the best, which they cannot be.
-
-    Parameters
-    ----------
-    spec, problem
-        What is measured.
-    gpu_facts
-        Facts of the GPU (see :data:`GPU_NAMES`); None: limits that any GPU may have.
-    budget
-        Rows of this problem in all, failed and ``known`` ones counted.
-    seed
-        The same seed and the same outcomes give the same proposals.
-    guesses
-        Configurations to measure, best first. Those that the spec does not have or that
-        the constraints refuse are left out.
-    known
-        Earlier outcomes: the rows of a journal, in order. Those of variants that are not
-        verified come from a sweep of everything and do not count.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        problem: Problem,
-        gpu_facts: Mapping[str, Any] | None,
-        budget: int,
-        seed: int,
-        guesses: Iterable[Configuration] = (),
-        known: Iterable[Told] = (),
-    ) -> None:
-        self._spec = spec.recommendable
-        self._draws = Draws(self._spec, problem, gpu_facts, seed)
-        self._budget = budget
-        self._seed = seed
+    spec: Spec
+    problem: Problem
+    # Facts of the GPU (see GPU_NAMES); None: limits that any GPU may have.
+    gpu_facts: Mapping[str, Any] | None
+    # Rows of this problem in all, failed and known ones counted.
+    budget: int
+    # The same seed and the same outcomes give the same proposals.
+    seed: int
+    # Configurations to measure, best first. Those that the spec does not have or that the
+    # constraints refuse are left out.
+    guesses: Iterable[Configuration] = ()
+    # Earlier outcomes: the rows of a journal, in order. Those of variants that are not verified
+    # come from a sweep of everything and do not count.
+    known: Iterable[Told] = ()
+    # For each other GPU its configurations and times of this problem or of one that is near (see
+    # launchwise.measuring.priors): TransferExplorer begins with them.
+    prior: Iterable[Iterable[Told]] = ()
+    # It ends once the chance that a candidate is left that is faster than the best by more than
+    # this, in percent, is at most a tenth; None: not before the budget.
+    stop_below_percent: float | None = None
+
+    def __post_init__(self) -> None:
+        self._spec = self.spec.recommendable
+        self._draws = Draws(self._spec, self.problem, self.gpu_facts, self.seed)
         self._told: set[Key] = set()
         self._pending: Configuration | None = None
-        self._first = [baseline(spec)]
-        self._first += [self._draws.whole(each) for each in guesses if self._draws.spans(each)]
+        spanned = (self._draws.whole(each) for each in self.guesses if self._draws.spans(each))
+        self._first = [baseline(self.spec), *spanned]
         self._prepare()
-        for configuration, time_ms in known:
+        for configuration, time_ms in self.known:
             if configuration["variant"] in self._spec.variants:
                 self.tell(configuration, time_ms)
 
@@ -89,7 +89,7 @@ class RandomDraws:
 
     def propose(self) -> Configuration | None:
         """Next configuration to measure; None when the budget is spent or nothing is left."""
-        if len(self._told) >= self._budget:
+        if len(self._told) >= self.budget:
             return None
         if self._pending is None:
             first = next((each for each in self._first if self._is_new(each)), None)
@@ -110,7 +110,7 @@ class RandomDraws:
 
     def _dice(self, purpose: str = "") -> random.Random:
         """Random state of the next proposal; it does not depend on draws before a kill."""
-        return random.Random(f"{self._seed} {len(self._told)} {purpose}")
+        return random.Random(f"{self.seed} {len(self._told)} {purpose}")
 
     def conclusion(self) -> dict[str, float]:
         """Nothing: random draws do not know."""
@@ -202,7 +202,7 @@ class TreeParzen(RandomDraws):
             warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
             return self._optuna.samplers.TPESampler(
                 # NumPy's seeds have 32 bits.
-                seed=(self._seed + len(self._told)) % 2**32,
+                seed=(self.seed + len(self._told)) % 2**32,
                 n_startup_trials=STARTUP_ROWS,
                 multivariate=True,
                 constant_liar=False,
@@ -259,3 +259,137 @@ class Axis:
             return [each for each in self.values if each != value]
         place = self.values.index(value)
         return [*self.values[max(0, place - 1) : place], *self.values[place + 1 : place + 2]]
+
+
+SAMPLED_CANDIDATES = 5_000
+"""Most candidates drawn from the space: all feasible configurations where there are no more."""
+
+CANDIDATES_FROM_ELSEWHERE = 10_000
+"""Most candidates taken from other GPUs: those that were fastest there."""
+
+CENTRES = 5
+NEIGHBOURS_EVERY = 10
+"""Interval in rows, and number of fastest rows whose neighbours then join a sample."""
+
+
+class TransferExplorer(RandomDraws):
+    """Gaussian process over candidates whose prior is other GPUs' rows.
+
+    The candidates are the feasible configurations of the problem. Where there are more than
+    :data:`SAMPLED_CANDIDATES`, they are a random sample, what other GPUs measured and is feasible
+    here, and the neighbours of the fastest rows. When all are measured, random draws follow.
+    """
+
+    def _prepare(self) -> None:
+        from launchwise.search.transfer_search import TransferSearch
+
+        every = [self._losses_of(measured) for measured in self.prior]
+        self._losses = [losses for losses in every if losses]
+        # A state of its own: the sample must be the same whatever is told.
+        state = random.Random(f"{self.seed}")
+        sampled = self._draws.sample(state, SAMPLED_CANDIDATES)
+        # Of candidates that are as promising the first is taken: any of them must be able to be it.
+        state.shuffle(sampled)
+        self._is_sample = self._draws.size > LISTABLE or len(sampled) == SAMPLED_CANDIDATES
+        first = [each for each in self._first if self._draws.feasible(each)]
+        candidates = self._new_among([*sampled, *self._from_elsewhere(), *first], {})
+        self._places = {key: place for place, key in enumerate(candidates)}
+        self._candidates = list(candidates.values())
+        self._times: list[tuple[float, int]] = []
+        self._search = TransferSearch(*self._described(candidates)) if candidates else None
+
+    def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
+        """Losses of one other GPU's configurations that are feasible here."""
+        from launchwise.search.candidates import losses_of
+
+        return losses_of(
+            {
+                self._draws.key(configuration): time_ms
+                for configuration, time_ms in measured
+                if self._draws.spans(configuration) and self._draws.feasible(configuration)
+            }
+        )
+
+    def _from_elsewhere(self) -> list[Configuration]:
+        from launchwise.search.candidates import fastest_elsewhere
+
+        keys = fastest_elsewhere(self._losses, CANDIDATES_FROM_ELSEWHERE)
+        return [dict(zip(self._spec.tunable_columns, key, strict=True)) for key in keys]
+
+    def _new_among(
+        self, configurations: Iterable[Configuration], known: Mapping[Key, Any]
+    ) -> dict[Key, Configuration]:
+        """Those that are not ``known``, each once, by their keys."""
+        found = {self._draws.key(each): each for each in configurations}
+        return {key: each for key, each in found.items() if key not in known}
+
+    def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
+        from launchwise.search.candidates import described, texts_of
+
+        return described(list(candidates), texts_of(self._spec), self._losses)
+
+    def _drawn(self) -> Configuration | None:
+        if self._is_sure():
+            return None
+        if self._search is not None:
+            try:
+                return self._candidates[self._search.propose()]
+            except StopIteration:
+                pass
+        return super()._drawn()
+
+    def conclusion(self) -> dict[str, float]:
+        """``within_percent``; ``chance_left``, that something faster by more than it is left.
+
+        And ``started_from``: of how many GPUs, and problems on this one, rows were known.
+        """
+        within = STATED_PERCENT if self.stop_below_percent is None else self.stop_below_percent
+        if self._search is None:
+            return {}
+        return {
+            "within_percent": within,
+            "chance_left": self._search.chance_left(within / 100),
+            "started_from": len(self._losses),
+        }
+
+    def _is_sure(self) -> bool:
+        from launchwise.search.stopping import SURE
+
+        if self.stop_below_percent is None or self._search is None:
+            return False
+        if not self._search.has_looked_around():
+            return False
+        return self.conclusion().get("chance_left", 1.0) <= SURE
+
+    def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
+        if self._search is None:
+            return
+        if self._draws.key(configuration) not in self._places:
+            if not self._search.learns(time_ms):
+                return
+            # A row of another strategy, or of an infeasible baseline.
+            self._add([configuration])
+        place = self._places[self._draws.key(configuration)]
+        self._search.tell(place, time_ms)
+        if time_ms is not None:
+            self._times.append((time_ms, place))
+        if self._is_sample and len(self._told) % NEIGHBOURS_EVERY == 0:
+            fastest = [self._candidates[place] for _, place in sorted(self._times)[:CENTRES]]
+            self._add([near for each in fastest for near in self._neighbours(each)])
+
+    def _add(self, configurations: Iterable[Configuration]) -> None:
+        new = self._new_among(configurations, self._places)
+        if new and self._search is not None:
+            self._search.extend(*self._described(new))
+            self._places |= {key: place for place, key in enumerate(new, len(self._places))}
+            self._candidates += new.values()
+
+    def _neighbours(self, configuration: Configuration) -> Iterator[Configuration]:
+        """Feasible configurations of the same variant that differ in one tunable, by one step."""
+        if not self._draws.spans(configuration):
+            return
+        for name in self._draws.used(str(configuration["variant"])):
+            for value in Axis(self._spec.tunables[name].values).near(configuration[name]):
+                found = {**configuration, name: value}
+                if self._draws.feasible(found):
+                    yield found

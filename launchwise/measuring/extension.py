@@ -109,10 +109,7 @@ class Extension:
 
         Another version shifts times by 2 to 3 %.
 
-        Raises
-        ------
-        UserError
-            Naming the column, what the rows have and what this machine has.
+        Raises UserError, naming the column, what the rows have and what this machine has.
         """
         for name in ("gpu", *ONE_WAY):
             if strange := sorted(set(self.kept[name]) - {labels[name]}):
@@ -128,21 +125,14 @@ def read_extension(
 ) -> Extension:
     """Rows of a recorded sweep that an extension keeps.
 
-    Parameters
-    ----------
-    path
-        The recorded table.
-    folder
-        The workload's, as it is now.
-    anew
-        Rows that are measured again: those with one of the given values in every given column of
-        one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
+    - ``path``: the recorded table.
+    - ``folder``: the workload's, as it is now.
+    - ``anew``: rows that are measured again: those with one of the given values in every given
+      column of one of these (:func:`launchwise.experiment.checking.check_rows` says what is
+      allowed).
 
-    Raises
-    ------
-    UserError
-        When the kernels or the host code of rows that shall stay have changed: says how many rows
-        of which variants.
+    Raises UserError when the kernels or the host code of rows that shall stay have changed: says
+    how many rows of which variants.
     """
     table, facts = read_table(path, measurement_schema(spec)), read_facts(path)
     states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
@@ -188,12 +178,8 @@ def extended(
     or failed unless it had itself. Recorded rows that no longer fit are left out, whether or not
     they were measured again.
 
-    Parameters
-    ----------
-    facts
-        Of the new rows: ``shards`` and ``states``.
-    method
-        How the new rows were measured (:class:`launchwise.experiment.method.Method`).
+    ``facts``: of the new rows: ``shards`` and ``states``. ``method``: how the new rows were
+    measured (:class:`launchwise.experiment.method.Method`).
 
     Returns
     -------
@@ -245,10 +231,8 @@ def _is_recorded(extension: Extension, new: pd.DataFrame) -> bool:
 def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:
     """Ratios of the anchors per card that measured the new rows.
 
-    Parameters
-    ----------
-    drift
-        Relative difference that counts as one (see :class:`launchwise.experiment.method.Method`).
+    ``drift``: relative difference that counts as one (see
+    :class:`launchwise.experiment.method.Method`).
 
     Returns
     -------
@@ -301,19 +285,11 @@ def gather(
 ) -> None:
     """Write one table, sorted by key, of every row in ``shards``.
 
-    Parameters
-    ----------
-    folder
-        The workload's folder.
-    extends
-        Recorded sweep (``path``) whose rows stay, except those measured ``anew``.
-    method
-        How the rows in ``shards`` were measured.
+    - ``folder``: the workload's folder.
+    - ``extends``: recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    - ``method``: how the rows in ``shards`` were measured.
 
-    Raises
-    ------
-    UserError
-        When a table cannot be read, or rows differ in driver, toolkit or back-end.
+    Raises UserError when a table cannot be read, or rows differ in driver, toolkit or back-end.
     """
     spec = load_spec(folder)
     schema = measurement_schema(spec)

@@ -1,11 +1,14 @@
-"""What a measuring job needs before its first row: kernels, a card, a measuring process."""
+"""What a measuring job needs before its first row: kernels and a card."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,12 +18,132 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, versions
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.bundle import Bundle, Compiled
 from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.kernel_bundles import Alongside, Beforehand, Parts
+from launchwise.measuring.compile import Compiler, left_out
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
+
+MAX_BUILDS_PER_RUN = 16
+"""Most builds per run of nvcc: starting nvcc takes as long as a few kernels, but no kernel can be
+measured before its whole group is compiled."""
+
+MIN_RUNS_PER_CORE = 2
+"""Fewest runs of nvcc per core, if there are enough builds: the first lets measuring begin."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A readable bundle; ``keys`` are its builds, None when it holds every one."""
+
+    path: Path
+    keys: frozenset[str] | None
+
+
+class Beforehand:
+    """One bundle that the ``compile`` stage made."""
+
+    seconds = 0.0
+    """Elapsed compile time, s."""
+
+    def __init__(self, path: Path) -> None:
+        self._part = Part(path, None)
+        bundle = Bundle(path)
+        # Sources without a compiler, and what to install; programs beside nvcc that made builds.
+        self.left_out, self.compilers = bundle.left_out, bundle.compilers
+
+    def ready(self) -> Iterator[Part]:
+        yield self._part
+
+
+class Alongside:
+    """Compiles on every core while a sweep measures the kernels that are ready.
+
+    A context manager; leaving it waits for the runs of nvcc in hand and drops the others.
+
+    ``builds``: in the order in which they are needed. ``threads``: runs of nvcc at a time.
+    ``at_once``: whether nvcc starts with the block; else when the first part is asked for.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        spec: Spec,
+        builds: Iterable[Build],
+        arch: str,
+        threads: int,
+        at_once: bool = True,
+    ) -> None:
+        self.compiler = Compiler(folder, spec, arch)
+        self.seconds = 0.0
+        self._groups = _groups(wanted := list(dict.fromkeys(builds)), threads)
+        self.left_out: Mapping[str, str] = left_out(wanted, arch)
+        self.compilers: Mapping[str, str] = self.compiler.compilers
+        self._pool = ThreadPoolExecutor(threads)
+        self._futures: list[Future[Part]] = []
+        self._compiled: list[Compiled] = []
+        self._at_once = at_once
+
+    def __enter__(self) -> Alongside:
+        self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-parts-")
+        self.compiler.__enter__()
+        if self._at_once:
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        if not self._futures:
+            self._began = time.perf_counter()
+            self._futures = [
+                self._pool.submit(self._compile, number) for number in range(len(self._groups))
+            ]
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self.compiler.__exit__(*error)
+        self._scratch.cleanup()
+
+    def _compile(self, number: int) -> Part:
+        group = self._groups[number]
+        path = Path(self._scratch.name) / f"{number}.cubins"
+        compiled = self.compiler.compile(group)
+        self._compiled.append(compiled)
+        self.compiler.write(path, [compiled])
+        self.seconds = max(self.seconds, time.perf_counter() - self._began)
+        return Part(path, frozenset(build.key for build in group))
+
+    def ready(self) -> Iterator[Part]:
+        """Every part; waits for those that are not compiled yet, UserError if one cannot be."""
+        self._start()
+        for future in as_completed(self._futures):
+            yield future.result()
+
+    def write(self, path: Path) -> None:
+        """Write one bundle of all builds, if nvcc was started; waits for those in hand.
+
+        Raises UserError when one cannot be compiled.
+        """
+        if self._futures:
+            for future in self._futures:
+                future.result()
+            self.compiler.write(path, self._compiled)
+
+
+Parts = Beforehand | Alongside
+"""Bundles of a sweep, in order of completion."""
+
+
+def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
+    """Builds of each run of nvcc, in the order of need.
+
+    Where there are too few for :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second
+    run would take as long as its first.
+    """
+    size = len(builds) // (MIN_RUNS_PER_CORE * threads) or -(-len(builds) // threads)
+    size = max(1, min(MAX_BUILDS_PER_RUN, size))
+    return [builds[start : start + size] for start in range(0, len(builds), size)]
+
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +168,9 @@ def job_kernels(
 ) -> Iterator[JobKernels]:
     """Kernels for the block: of a bundle, or compiled while the job measures.
 
-    Parameters
-    ----------
-    bundle_path
-        What the compile stage made; None to compile ``builds`` here, on ``threads`` cores.
-    builds
-        Gives the builds in the order of need; asked only if they are compiled here.
+    - ``bundle_path``: what the compile stage made; None to compile ``builds`` here, on ``threads``
+      cores.
+    - ``builds``: gives the builds in the order of need; asked only if they are compiled here.
     """
     if bundle_path is not None:
         bundle = Bundle(bundle_path)
@@ -63,15 +183,9 @@ def job_kernels(
 def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:
     """``spec`` without the variants whose compiler is missing; a warning names each.
 
-    Parameters
-    ----------
-    left_out
-        Sources to what must be installed (:class:`launchwise.measuring.kernel_bundles.Parts`).
+    ``left_out``: sources to what must be installed (:class:`launchwise.measuring.job.Parts`).
 
-    Raises
-    ------
-    UserError
-        When the baseline is among them: nothing could be compared with it.
+    Raises UserError when the baseline is among them: nothing could be compared with it.
     """
     missing = {name: left_out.get(str(one.source)) for name, one in spec.variants.items()}
     if said := missing[str(spec.baseline["variant"])]:
@@ -133,15 +247,9 @@ def ready_job(
 ) -> Iterator[Ready]:
     """A free card of the profile's kind, or a slice of it, and kernels for it, for the block.
 
-    Parameters
-    ----------
-    bundle, builds, threads
-        See :func:`job_kernels`.
+    ``bundle``, ``builds``, ``threads``: see :func:`job_kernels`.
 
-    Raises
-    ------
-    UserError
-        When no such card is there, or kernels cannot be compiled.
+    Raises UserError when no such card is there, or kernels cannot be compiled.
     """
     with (
         job_kernels(bundle, folder, spec, builds, profile.arch, threads) as kernels,

@@ -18,6 +18,7 @@ import os
 import socket
 import zlib
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -42,45 +43,28 @@ SYNC_EVERY = 64
 """Rows per fsync: a killed process loses no row, a crashed machine at most these."""
 
 
+@dataclass
 class Journal:
     """A journal open for writing: one writer at a time.
 
-    Parameters
-    ----------
-    path
-        The JSON-lines file; its folder is made when it is opened.
-    fingerprint
-        Hash of everything that must be the same for old rows to count.
-    key_columns
-        Columns that name a row.
-    patient
-        Whether to wait while another process writes this journal: a job that a dead workflow left
-        behind on a cluster, say, which will soon have measured the remaining rows.
-
-    earlier
-        Other fingerprints whose rows count as well: of states that measured the same.
-
-    Raises
-    ------
-    UserError
-        When another process writes this journal (unless patient), the disk is full or the file
-        system knows no locks.
+    Raises UserError when another process writes this journal (unless patient), the disk is full or
+    the file system knows no locks.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        fingerprint: str,
-        key_columns: list[str],
-        patient: bool = False,
-        earlier: Collection[str] = (),
-    ) -> None:
-        self.path = path
-        self._earlier = {fingerprint, *earlier}
-        self._patient = patient
-        self.fingerprint = fingerprint
-        self.key_columns = key_columns
-        self._lock = FileLock(f"{path}.lock")
+    # The JSON-lines file; its folder is made when it is opened.
+    path: Path
+    # Hash of everything that must be the same for old rows to count.
+    fingerprint: str
+    # Columns that name a row.
+    key_columns: list[str]
+    # Whether to wait while another process writes this journal: a job that a dead workflow left
+    # behind on a cluster, say, which will soon have measured the remaining rows.
+    patient: bool = False
+    # Other fingerprints whose rows count as well: of states that measured the same.
+    earlier: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        self._lock = FileLock(f"{self.path}.lock")
         self._file: FileIO | None = None
         self.rows: list[dict[str, Any]] = []
         self.notes: list[dict[str, Any]] = []
@@ -110,7 +94,7 @@ class Journal:
             self._lock.acquire(timeout=0)
         except Timeout:
             message = f"is being written by {_read_holder(self.path)}"
-            if not self._patient:
+            if not self.patient:
                 raise UserError(self.path, "", message) from None
             log.warning("%s %s; waiting for it to end", self.path, message)
             self._lock.acquire()
@@ -120,7 +104,7 @@ class Journal:
         write_text(f"{self.path}.holder", holder)
         header, entries = _read(self.path)
         found = "unreadable" if header is None else str(header["fingerprint"])
-        if found not in self._earlier:
+        if found not in (self.fingerprint, *self.earlier):
             entries = []
             if self.path.exists() and self.path.stat().st_size:
                 os.replace(self.path, _unused(f"{self.path}.{found}"))
@@ -151,10 +135,7 @@ class Journal:
     def append(self, row: dict[str, Any]) -> None:
         """Write one row; of two with one key, the one of the later attempt counts, or the first.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: nothing before is lost.
+        Raises UserError when the disk is full: nothing before is lost.
         """
         if not self._is_news(row):
             return
@@ -164,10 +145,7 @@ class Journal:
     def note(self, kind: str, **facts: Any) -> None:
         """Write an entry that is not a row, such as drift or seconds.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: nothing before is lost.
+        Raises UserError when the disk is full: nothing before is lost.
         """
         entry = {NOTE: kind, **facts}
         self._write(entry)
@@ -176,10 +154,7 @@ class Journal:
     def withdraw(self, row: dict[str, Any]) -> None:
         """Take a row back, as if it had not been measured.
 
-        Raises
-        ------
-        UserError
-            When the disk is full: the row stands.
+        Raises UserError when the disk is full: the row stands.
         """
         names = {name: row[name] for name in self.key_columns}
         self._write({NOTE: WITHDRAWN, "names": names})

@@ -9,6 +9,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 
 from launchwise.base.errors import Interrupted, UserError
@@ -67,15 +68,10 @@ def run_child(
 ) -> str:
     """Run one measuring process to its end; returns why it failed, or ''.
 
-    Parameters
-    ----------
-    started
-        A process that waits for its job; a new one when left out.
+    ``started``: a process that waits for its job; a new one when left out.
 
-    Raises
-    ------
-    UserError
-        When the process does not end, not even killed: the next one would hang on the same card.
+    Raises UserError when the process does not end, not even killed: the next one would hang on the
+    same card.
     """
     began = time.perf_counter()
     child = started or MeasuringProcess(shard.command, shard.environment)
@@ -108,34 +104,23 @@ def run_child(
         feeder.end()
 
 
+@dataclass
 class Listener:
-    """Turns the events of one measuring process into journal rows and notes.
+    """Turns the events of one measuring process into journal rows and notes."""
 
-    Parameters
-    ----------
-    afterwards
-        Further tasks, requested whenever the process has finished its own; a start takes a second
-        or more, so the same process continues.
-    """
+    shard: Shard
+    journal: Journal
+    stop: list[int]
+    telemetry: Telemetry | None
+    progress: Progress | None
+    # Further tasks, requested whenever the process has finished its own; a start takes a second or
+    # more, so the same process continues.
+    afterwards: Callable[[], list[dict[str, Any]]]
 
     kept = staticmethod(kept_rows)
     """What the journal holds, in words, for who stops the process."""
 
-    def __init__(
-        self,
-        shard: Shard,
-        journal: Journal,
-        stop: list[int],
-        telemetry: Telemetry | None,
-        progress: Progress | None,
-        afterwards: Callable[[], list[dict[str, Any]]],
-    ) -> None:
-        self.shard = shard
-        self.journal = journal
-        self.stop = stop
-        self.telemetry = telemetry
-        self.progress = progress
-        self._afterwards = afterwards
+    def __post_init__(self) -> None:
         self.in_hand: dict[str, Any] | None = None
         self.silence = ""
         self.fatal = ""
@@ -181,7 +166,7 @@ class Listener:
                         self.fatal = f"the measuring process sent an invalid event: {said!r}"
                         return
                     if self._hear(event) == "done" and self.done == feeder.given:
-                        feeder.more(self._afterwards())
+                        feeder.more(self.afterwards())
         self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> str:
@@ -306,7 +291,8 @@ class Listener:
 
     def blame(self, code: int, last_words: str) -> None:
         """After the process has died: write down the configuration that it was measuring."""
-        if self.in_hand is None or (self._killed_from_outside(code) and self._is_first_time()):
+        from_outside = code == -signal.SIGKILL and not self.silence and not self.fatal
+        if self.in_hand is None or (from_outside and self._is_first_time()):
             return
         if self.silence:
             found = {"status": "timeout", "reason": self.silence}
@@ -329,9 +315,6 @@ class Listener:
         else:
             self.blamed = row
         self._append({**row, "attempt": self._attempt})
-
-    def _killed_from_outside(self, code: int) -> bool:
-        return code == -signal.SIGKILL and not self.silence and not self.fatal
 
     def _is_first_time(self) -> bool:
         """Whether the row in hand was not yet in hand of a killed process; notes that it is now.

@@ -7,12 +7,12 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.timing import (
+from launchwise.measuring.rows import (
     RESTORED,
     Repeated,
     Rest,
@@ -106,56 +106,36 @@ def replayed(device: TimingDevice, work: OnDevice, repeats: int, launches: int) 
     return replace(made, times_ms=[each / work.solves for each in made.times_ms])
 
 
+@dataclass
 class ProblemContext:
-    """State shared by all measurements of one problem.
+    """State shared by all measurements of one problem."""
 
-    Attributes
-    ----------
-    best_ms
-        The best time so far (a median); infinite at the beginning.
-    mark_ms
-        Early-stop threshold: minimum over configurations of max(median, first launch), because
-        first launches are compared with it; infinite at the beginning.
-    empties_l2
-        Whether L2 is emptied before each repeat, where what is timed would fit it.
-    seconds
-        Seconds spent per activity.
-    after_row
-        Called with a configuration and its row once that is said.
-    """
+    device: TimingDevice
+    workload: Workload
+    method: Method
+    problem: Problem
+    attempt: int
+    # The best time so far (a median); infinite at the beginning.
+    best_ms: float
+    # Early-stop threshold: minimum over configurations of max(median, first launch), because first
+    # launches are compared with it; infinite at the beginning.
+    mark_ms: float
+    seed: int
+    say: Say
+    rest: Rest
+    fastest: Fastest = Fastest()  # noqa: RUF009 (frozen)
+    # Called with a configuration and its row once that is said.
+    after_row: Callable[[Configuration, dict[str, Any]], None] = lambda *row: None
 
-    def __init__(
-        self,
-        device: TimingDevice,
-        workload: Workload,
-        method: Method,
-        problem: Problem,
-        attempt: int,
-        best_ms: float | None,
-        mark_ms: float | None,
-        seed: int,
-        say: Say,
-        rest: Rest,
-        fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
-        after_row: Callable[[Configuration, dict[str, Any]], None] = lambda *row: None,
-    ) -> None:
-        self.device = device
-        self.workload = workload
-        self.method = method
-        self.problem = problem
-        self.attempt = attempt
-        self.best_ms = math.inf if best_ms is None else best_ms
-        self.mark_ms = math.inf if mark_ms is None else mark_ms
-        self.baseline = baseline(workload.spec)
-        self.seed = seed
-        self.say = say
-        self.rest = rest
-        self.after_row = after_row
-        work, value = workload.spec.work, workload.spec.value
-        least_us = fastest.least_us(value(work.bytes, problem), value(work.flop, problem))
-        # Graphs of short kernels find L2 warm, and what is compared must find the same.
-        self.empties_l2 = least_us >= method.graph_below_us
+    def __post_init__(self) -> None:
+        self.baseline = baseline(self.workload.spec)
+        work, value = self.workload.spec.work, self.workload.spec.value
+        amounts = (value(each, self.problem) for each in (work.bytes, work.flop))
+        # Whether L2 is emptied before each repeat, where what is timed would fit it. Graphs of
+        # short kernels find L2 warm, and what is compared must find the same.
+        self.empties_l2 = self.fastest.least_us(*amounts) >= self.method.graph_below_us
         tasks = ("inputs", "warm_up", "verify", "time", "control", "energy", "rest")
+        # Seconds spent per activity.
         self.seconds = dict.fromkeys(tasks, 0.0)
 
     @contextlib.contextmanager
@@ -221,10 +201,7 @@ class ProblemContext:
 class LayoutRun:
     """One layout of a problem's buffers, and what is measured in it.
 
-    Raises
-    ------
-    OutOfMemory
-        When the buffers cannot be had.
+    Raises OutOfMemory when the buffers cannot be had.
     """
 
     def __init__(self, context: ProblemContext, layout: Any) -> None:
@@ -275,15 +252,10 @@ class LayoutRun:
     def _measure_one(self, configuration: Configuration) -> dict[str, Any]:
         """Verify and time one configuration.
 
-        Returns
-        -------
-        Columns of the measurement that do not name it: status, reason, times and resources, and
-        when it was timed (``began``, ``ended``: monotonic seconds).
+        Returns columns of the measurement that do not name it: status, reason, times and resources,
+        and when it was timed (``began``, ``ended``: monotonic seconds).
 
-        Raises
-        ------
-        LaunchFailed
-            Only when the context is lost.
+        Raises LaunchFailed only when the context is lost.
         """
         context, device = self._context, self.device
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}
@@ -311,10 +283,8 @@ class LayoutRun:
     def _time(self, configuration: Configuration, work: Runnable, first: float) -> dict[str, Any]:
         """Time a verified configuration; ``first`` is the time of its first launch, ms.
 
-        Returns
-        -------
-        Status, times, times of stages, begin and end; ``slow`` with the shorter of two launches
-        only if both exceed the early-stop threshold.
+        Returns status, times, times of stages, begin and end; ``slow`` with the shorter of two
+        launches only if both exceed the early-stop threshold.
         """
         context, device = self._context, self.device
         by_host = isinstance(work, HostRun)

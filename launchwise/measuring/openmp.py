@@ -13,12 +13,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.measuring.bundle import CompilerMissing
 from launchwise.measuring.symbols import refusal
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import include_folders
@@ -55,13 +56,6 @@ exec cp "${0%/*}/whole.cubin" "$2"
 """
 
 
-class CompilerMissing(UserError):
-    """Clang, its run-time library for the architecture, or ptxas 12 is not on this machine."""
-
-    def __init__(self, what: str, message: str) -> None:
-        super().__init__("compile", what, message)
-
-
 @dataclass(frozen=True)
 class Clang:
     """A Clang that can offload to one architecture."""
@@ -82,10 +76,8 @@ class Clang:
     def library(self, build: Build, folder: Path) -> tuple[bytes, str]:
         """Shared library of a build of the workload in ``folder``, and what ptxas said of it.
 
-        Raises
-        ------
-        UserError
-            With Clang's first errors, or where the source lacks a function of the build.
+        Raises UserError with Clang's first errors, or where the source lacks a function of the
+        build.
         """
         with tempfile.TemporaryDirectory(prefix="launchwise-clang-") as name:
             scratch = Path(name)
@@ -147,22 +139,19 @@ def _searched(folder: Path) -> list[str]:
 def clang_for(arch: str) -> Clang:
     """The Clang of this machine that offloads to ``arch``.
 
-    Raises
-    ------
-    CompilerMissing
-        With what to install.
+    Raises CompilerMissing with what to install.
     """
     found = (shutil.which(name) for name in ("clang", *(f"clang-{one}" for one in RELEASES)))
     path = next((one for one in found if one is not None), None)
     if path is None:
-        raise CompilerMissing("clang", f"is not on the PATH: {INSTALL}")
+        raise CompilerMissing(f"clang is not on the PATH: {INSTALL}")
     release = _said(path, "--version", r"clang version (\S+?)(?:-\S*)?\s")
     libraries = Path(_said(path, "-print-resource-dir", r"(.+)")).parents[1]
     names = (f"libomptarget-nvptx-{arch}.bc", "libomptarget-nvptx.bc")
     device_library = next((libraries / one for one in names if (libraries / one).is_file()), None)
     if device_library is None:
         message = f"{path} {release} has no OpenMP library for {arch} in {libraries}: {INSTALL}"
-        raise CompilerMissing("libomptarget", message)
+        raise CompilerMissing(f"libomptarget {message}")
     ptxas, number = _ptxas()
     releases = {"clang": release, "ptxas": number}
     return Clang(path, arch, libraries, device_library, ptxas, releases)
@@ -178,8 +167,8 @@ def _ptxas() -> tuple[Path, str]:
             return path, number
         others.append(number or "?")
     known = f" (found {', '.join(others)})" if others else ""
-    message = f"of CUDA 12 is missing{known}: pip install nvidia-cuda-nvcc-cu12==12.6.85"
-    raise CompilerMissing("ptxas", message)
+    install = "pip install nvidia-cuda-nvcc-cu12==12.6.85"
+    raise CompilerMissing(f"ptxas of CUDA 12 is missing{known}: {install}")
 
 
 def _ptxas_of_machine() -> Iterator[Path]:
@@ -201,26 +190,11 @@ def _said(program: str, option: str, pattern: str) -> str:
     return found[1] if found else ""
 
 
-def left_out(builds: Iterable[Build], arch: str) -> dict[str, str]:
-    """Sources among those of ``builds`` that this machine cannot compile, and why."""
-    sources = dict.fromkeys(build.source for build in builds if build.offloads)
-    try:
-        if sources:
-            clang_for(arch)
-    except CompilerMissing as error:
-        return dict.fromkeys(sources, f"{error.key} {error.message}")
-    return {}
-
-
 def functions(build: Build, library: str, kernels: Mapping[str, Mapping[str, int]]) -> dict:
     """Index entry of a build: each function with the registers of the kernels that it offloads.
 
-    Parameters
-    ----------
-    library
-        Member of the bundle that holds it.
-    kernels
-        Symbol of each kernel to registers, spilled bytes and shared memory.
+    - ``library``: member of the bundle that holds it.
+    - ``kernels``: symbol of each kernel to registers, spilled bytes and shared memory.
     """
 
     def most(name: str) -> int:

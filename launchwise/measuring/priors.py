@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
@@ -34,12 +33,9 @@ def write_prior(
 ) -> int:
     """Write other GPUs' rows of each problem, or of the nearest one.
 
-    Parameters
-    ----------
-    sweeps
-        Other GPU to its rows (see :func:`launchwise.tables.measurements.measurement_schema`).
-    problems
-        What is to be measured.
+    ``sweeps``: other GPU to its rows (see
+    :func:`launchwise.tables.measurements.measurement_schema`). ``problems``: what is to be
+    measured.
 
     Returns
     -------
@@ -56,7 +52,7 @@ def write_prior(
         from_problem = dict(zip(spec.problem_columns, near, strict=True)) if near else None
         taken.append({"problem": problem, "from": from_problem, "gpus": list(found)})
     schema = prior_schema(spec)
-    table = pd.concat(pieces, ignore_index=True) if pieces else _empty(schema)
+    table = pd.concat(pieces, ignore_index=True) if pieces else schema.empty()
     write_table(path, table[list(schema.columns)], schema, {"priors": taken})
     return sum(each["from"] not in (None, each["problem"]) for each in taken)
 
@@ -78,21 +74,12 @@ def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.Da
     }
 
 
-def _empty(schema: pa.DataFrameSchema) -> pd.DataFrame:
-    return pd.DataFrame(
-        {name: pd.Series(dtype=str(column.dtype)) for name, column in schema.columns.items()}
-    )
-
-
 def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
     """Rows of other GPUs, by problem.
 
     The function that is returned raises UserError for a problem that the file was not written for.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or is no prior of this workload.
+    Raises UserError when the file is missing or is no prior of this workload.
     """
     table = read_table(path, prior_schema(spec))
     asked = [each["problem"] for each in read_facts(path)["priors"]]
@@ -130,10 +117,7 @@ def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
 
     The function that is returned raises UserError for a problem that the file does not hold.
 
-    Raises
-    ------
-    UserError
-        When the file is missing or holds no guesses.
+    Raises UserError when the file is missing or holds no guesses.
     """
     content: Any = read_json(path)
     try:

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +24,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import peer_of
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.loading import load_workload
+from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import builds_in_order
 
 KILLED_S = 30.0
@@ -36,10 +37,7 @@ OPENED_S = 120.0
 class MeasuringProcess:
     """A process of :mod:`launchwise.cuda.child`.
 
-    Parameters
-    ----------
-    command, environment
-        What is run, and its variables.
+    ``command``, ``environment``: what is run, and its variables.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -72,15 +70,9 @@ class MeasuringProcess:
     def attributes(self, folder: Path, slice_sms: int | None) -> dict[str, Any]:
         """Attributes of the first visible device, or of its slice, which the process opens.
 
-        Parameters
-        ----------
-        folder
-            Folder of the workload that it will measure.
+        ``folder``: folder of the workload that it will measure.
 
-        Raises
-        ------
-        UserError
-            When the device cannot be opened.
+        Raises UserError when the device cannot be opened.
         """
         # A process that has died says more than a broken pipe.
         with contextlib.suppress(BrokenPipeError):
@@ -240,28 +232,22 @@ class Feeder(threading.Thread):
     def _needed(self, tasks: list[dict[str, Any]]) -> dict[int, set[str]]:
         """Builds that each task waits for, by the task's identity."""
         workload = load_workload(self._shard.folder, self._shard.spec)
-        control = self._control
-        always: set[str] = set()
+
+        def of(problem: Problem, configurations: Iterable[Configuration]) -> set[str]:
+            builds = [*workload.check_builds(problem)]
+            builds += [workload.build(problem, each) for each in configurations]
+            return {build.key for build in builds}
+
+        control, always, every = self._control, set[str](), set[str]()
         if control is not None and control["known"]:
-            names = control["problem"], control["configuration"]
-            always = {build.key for build in workload.check_builds(names[0])}
-            always.add(workload.build(*names).key)
-        every: set[str] = set()
+            always = of(control["problem"], [control["configuration"]])
         if any(task.get("explore") for task in tasks):
-            every = {build.key for build in builds_in_order(workload, self._shard.problems)}
-        return {
             # What an explorer will propose is not known: it waits for all.
-            id(task): every
-            if task.get("explore")
-            else always
-            | {build.key for build in workload.check_builds(task["problem"])}
-            | {
-                workload.build(task["problem"], configuration).key
-                for configuration in {
-                    workload.spec.build_choice(each): each
-                    for each in task["configurations"]
-                    if peer_of(each) is None
-                }.values()
-            }
-            for task in tasks
-        }
+            every = {build.key for build in builds_in_order(workload, self._shard.problems)}
+        needed = {}
+        for task in tasks:
+            own = [each for each in task["configurations"] if peer_of(each) is None]
+            alike = {workload.spec.build_choice(each): each for each in own}
+            waits = always | of(task["problem"], alike.values())
+            needed[id(task)] = every if task.get("explore") else waits
+        return needed

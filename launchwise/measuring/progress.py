@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from rich.console import Console
@@ -21,6 +22,7 @@ WINDOW_ROWS = 10
 """Fewest rows in the window, whatever their age."""
 
 
+@dataclass
 class Progress:
     """Shows rows done, rows per second, time left, and the best time of the current problem.
 
@@ -28,39 +30,22 @@ class Progress:
     and the line stays whole). Elsewhere: a plain line after the first row, then one at most every
     ``every_s``. Either way a last line when the block ends. A stream that cannot be written to is
     no failure of the sweep.
-
-    Parameters
-    ----------
-    total
-        Rows of the whole sweep, those that are there already included.
-    title
-        Begins every line.
-    stream
-        Where the lines go; the present ``sys.stderr`` by default.
-    clock
-        Gives seconds.
-    every_s
-        Shortest time between two plain lines, in seconds.
-    unit
-        What is counted.
     """
 
-    def __init__(
-        self,
-        total: int,
-        title: str,
-        stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        every_s: float = 30.0,
-        unit: str = "rows",
-    ) -> None:
-        self._total = total
-        self._title = title
-        self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
-        self._every_s = every_s
-        self._unit = unit
-        self._began = clock()
+    # Rows of the whole sweep, those that are there already included.
+    total: int
+    # Begins every line.
+    title: str
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    # Gives seconds.
+    clock: Callable[[], float] = time.monotonic
+    # Shortest time between two plain lines, s.
+    every_s: float = 30.0
+    # What is counted.
+    unit: str = "rows"
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
         self._done = 0
         self._measured = 0
         self._recent: deque[float] = deque()
@@ -71,20 +56,20 @@ class Progress:
         self._live = self._live_line()
 
     def _live_line(self) -> Live | None:
-        console = Console(file=self._stream)
+        console = Console(file=self.stream)
         # FORCE_COLOR makes any stream interactive for rich, a dumb terminal none.
-        if not (self._stream.isatty() and console.is_interactive):
+        if not (self.stream.isatty() and console.is_interactive):
             return None
         return Live(
             self._text(),
             console=console,
             transient=True,  # The last line takes its place, in full.
             redirect_stdout=False,
-            redirect_stderr=self._stream is sys.stderr,
+            redirect_stderr=self.stream is sys.stderr,
         )
 
     def __enter__(self) -> Progress:
-        self._began = self._clock()
+        self._began = self.clock()
         if self._live is not None:
             with contextlib.suppress(OSError):
                 self._live.start()
@@ -94,10 +79,10 @@ class Progress:
         if self._live is not None:
             with contextlib.suppress(OSError):
                 self._live.stop()
-        elapsed = self._clock() - self._began
+        elapsed = self.clock() - self._began
         parts = [f"{self._counted()} in {_duration(elapsed)}"]
         if self._measured and elapsed > 0:
-            parts.append(f"{_plain(self._measured / elapsed, 2)} {self._unit}/s")
+            parts.append(f"{_plain(self._measured / elapsed, 2)} {self.unit}/s")
         self._write(", ".join([*parts, *self._best_so_far()]))
 
     def problem(self, text: str) -> None:
@@ -108,16 +93,12 @@ class Progress:
     def row(self, status: str, time_ms: float | None, label: str) -> None:
         """Count a row that was measured now.
 
-        Parameters
-        ----------
-        status
-            See :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be the best.
-        time_ms
-            Its time in milliseconds, if it has one.
-        label
-            Its configuration, in words.
+        - ``status``: see :data:`launchwise.workloads.metrics.STATUSES`; only an ``ok`` row can be
+          the best.
+        - ``time_ms``: its time in milliseconds, if it has one.
+        - ``label``: its configuration, in words.
         """
-        now = self._clock()
+        now = self.clock()
         self._done += 1
         self._measured += 1
         self._recent.append(now)
@@ -127,13 +108,13 @@ class Progress:
             self._best_ms, self._best = time_ms, label
         if self._live is not None:
             self._live.update(self._text())
-        elif self._written is None or now - self._written >= self._every_s:
+        elif self._written is None or now - self._written >= self.every_s:
             self._written = now
             self._write(self._line())
 
     def expect(self, total: int) -> None:
         """Update the number of rows of the sweep."""
-        self._total = total
+        self.total = total
 
     def skip(self, count: int) -> None:
         """Count rows that exist already; they do not count for the rate."""
@@ -150,13 +131,13 @@ class Progress:
         if rate is None:
             parts.append("time left unknown")
         else:
-            left = max(0, self._total - self._done) / rate
-            parts += [f"{_plain(rate, 2)} {self._unit}/s", f"{_duration(left)} left"]
+            left = max(0, self.total - self._done) / rate
+            parts += [f"{_plain(rate, 2)} {self.unit}/s", f"{_duration(left)} left"]
         return ", ".join([*parts, *self._best_so_far()])
 
     def _counted(self) -> str:
         # More rows than announced are an error of whoever announced them, not of the count.
-        return f"{self._title}: {self._done} of {max(self._total, self._done)} {self._unit}"
+        return f"{self.title}: {self._done} of {max(self.total, self._done)} {self.unit}"
 
     def _rate(self) -> float | None:
         """Rows per second in the window; None until two rows have different times."""
@@ -173,8 +154,8 @@ class Progress:
 
     def _write(self, line: str) -> None:
         with contextlib.suppress(OSError):
-            self._stream.write(f"{line}\n")
-            self._stream.flush()
+            self.stream.write(f"{line}\n")
+            self.stream.flush()
 
 
 def _plain(value: float, digits: int) -> str:

@@ -1,8 +1,11 @@
-"""Checks whether this machine can measure on a GPU; reports every missing item at once."""
+"""Whether this machine can measure, with every missing item at once, and profiles of its cards."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
+import os
 import re
 import subprocess
 import sys
@@ -10,8 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.places import GPU_EXTRA
-from launchwise.measuring.cards import Card, cards, in_words, selects
+from launchwise.base.places import GPU_EXTRA, ROOT
+from launchwise.base.storage import digest, digest_files, user_cache, write_json
+from launchwise.base.typed import validated
+from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.cards import Card, NoNvml, cards, in_words, nvml, selects
 from launchwise.measuring.compile import nvcc_release
 
 _IMPORTS = """
@@ -27,12 +33,8 @@ PATIENCE_S = 120.0
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
     """Card, driver, toolkit and libraries of this machine, and the missing items.
 
-    Parameters
-    ----------
-    arch
-        Architecture of the GPU, such as ``sm_90``.
-    device
-        Part of its name, if that matters.
+    ``arch``: architecture of the GPU, such as ``sm_90``. ``device``: part of its name, if that
+    matters.
 
     Returns
     -------
@@ -65,14 +67,9 @@ def _no_card(present: list[Card], wanted: str) -> str:
     if present:
         return f"no matching GPU: wanted {wanted}, found {in_words(present)}"
     try:
-        import pynvml
-    except ImportError:
-        return f"nvidia-ml-py cannot be imported: {GPU_EXTRA} installs it"
-    try:
-        pynvml.nvmlInit()
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        return f"the NVIDIA driver does not respond: {error}"
+        nvml()
+    except NoNvml as error:
+        return str(error)
     return "no GPU is visible to this job (CUDA_VISIBLE_DEVICES?)"
 
 
@@ -89,10 +86,7 @@ def _refusals(arch: str, release: str) -> Iterator[str]:
 def _libraries() -> dict[str, str]:
     """Versions of the libraries that talk to the driver, imported in a process of their own.
 
-    Raises
-    ------
-    ValueError
-        When they cannot be imported, or the driver does not answer them.
+    Raises ValueError when they cannot be imported, or the driver does not answer them.
     """
     try:
         done = subprocess.run(
@@ -110,3 +104,48 @@ def _libraries() -> dict[str, str]:
         raise ValueError(f"PyCUDA does not work here ({said}){remedy}")
     versions: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return versions
+
+
+log = logging.getLogger("launchwise")
+
+MEASURING = "launchwise/cuda/ceilings*"
+"""Files that decide what a ceiling means, from the root of the project."""
+
+
+def measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
+    """Attributes and measured ceilings of a card that this process holds.
+
+    Raises UserError with the last words of the process that measures.
+    """
+    job = {"name": name, "card": card.mark, "driver": card.driver, "slice_sms": slice_sms}
+    done = subprocess.run(
+        [sys.executable, "-m", "launchwise.cuda.describe"],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
+        check=False,
+    )
+    if done.returncode:
+        raise UserError("describe", name, (done.stderr.strip().splitlines() or ["died"])[-1])
+    # Ceilings that could not be measured, and why.
+    for line in done.stderr.splitlines():
+        log.warning("%s", line)
+    return validated(GpuProfile, json.loads(done.stdout.splitlines()[-1]), name)
+
+
+def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> GpuProfile:
+    """:func:`measured_profile`, kept for this card, slice and driver in the user's cache.
+
+    Raises UserError: See :func:`measured_profile`.
+    """
+    means = digest_files(ROOT.glob(MEASURING))
+    path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"
+    with contextlib.suppress(OSError, ValueError, UserError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return validated(GpuProfile, {**kept, "name": name}, path)
+    found = measured_profile(name, card, slice_sms)
+    # Where nothing can be kept it is measured again.
+    with contextlib.suppress(UserError):
+        write_json(path, found.model_dump(mode="json"))
+    return found

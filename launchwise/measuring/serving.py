@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ from typing import Any
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
@@ -30,13 +30,99 @@ from launchwise.measuring.measure import (
     Say,
     TimingDevice,
     measure_energy,
+    times_ms,
     unless_fatal,
 )
 from launchwise.measuring.pairs.rounds import measure_pairs
-from launchwise.measuring.reference_kernel import Control, Watched
-from launchwise.measuring.timing import Rest
+from launchwise.measuring.rows import Rest
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Problem and configuration of the reference kernel."""
+
+    problem: Problem
+    configuration: Configuration
+    # Whether it was measured and verified before.
+    known: bool = False
+    # Its first time on this card, ms; None if not measured yet.
+    reference_ms: float | None = None
+
+
+@dataclass
+class Control:
+    """Measures the reference kernel at intervals and reports its time relative to the first one.
+
+    It runs only after it has been verified as a row of its own, where a failure or crash shows. It
+    is disabled if its buffers do not fit beside those of the sweep.
+    """
+
+    _context: ProblemContext
+    _watched: Watched
+
+    def __post_init__(self) -> None:
+        self._reference_ms = self._watched.reference_ms
+        self._run: LayoutRun | None = None
+        self._given_up = False
+        self._measured_at = 0.0
+        self._rows = 0
+        if self._watched.known:
+            self._measure()
+
+    def after(self, problem: Problem, configuration: Configuration, row: dict[str, Any]) -> None:
+        """Called after every row."""
+        self._rows += 1
+        if self._run is not None:
+            if time.monotonic() - self._measured_at >= self._context.method.control_s:
+                self._measure()
+        elif row["status"] == "ok" and not self._given_up:
+            mine = (self._watched.problem, self._watched.configuration)
+            if (problem, configuration) == mine:
+                self._measure()
+
+    def settle(self) -> None:
+        """Measure once more if rows followed the last measurement."""
+        if self._run is not None and self._rows:
+            self._measure()
+
+    def close(self) -> None:
+        """Release the buffers."""
+        self.settle()
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    def _measure(self) -> None:
+        context, configuration = self._context, self._watched.configuration
+        try:
+            if self._run is None:
+                self._run = LayoutRun(context, context.workload.layout(configuration))
+                self._run.warm_up(configuration)
+        except OutOfMemory:
+            self._given_up = True
+            return
+        with unless_fatal():
+            work = self._run.session.launch(configuration)
+            # Some runs unused: what was measured before has left its mark on the caches.
+            once = statistics.median(times_ms(context.device, work, 3))
+            times, _ = context.time(self._run.session, work, once)
+            found = statistics.median(times.times_ms)
+            if self._reference_ms is None:
+                self._reference_ms = found
+            context.say(
+                {
+                    "event": "control",
+                    "problem": context.problem,
+                    "configuration": configuration,
+                    "time_ms": found,
+                    "ratio": found / self._reference_ms,
+                }
+            )
+        self._measured_at = time.monotonic()
+        self._rows = 0
+
 
 EXPLORERS: dict[str, Any] = {
     "random": RandomDraws,
@@ -86,23 +172,19 @@ def serve(
 ) -> None:
     """Measure every configuration of ``tasks`` in order and report a row for each.
 
-    Parameters
-    ----------
-    watched
-        The reference kernel, measured at intervals; none when left out.
-    fastest
-        Peak rates of the device, which bound the run times of kernels; without them any
-        problem may have short kernels.
+    ``watched``: the reference kernel, measured at intervals; none when left out. ``fastest``: peak
+    rates of the device, which bound the run times of kernels; without them any problem may have
+    short kernels.
 
-    Raises
-    ------
-    LaunchFailed
-        When the context is lost; the configuration at fault was announced by ``start``.
+    Raises LaunchFailed when the context is lost; the configuration at fault was announced by
+    ``start``.
     """
 
     def context(task: Task) -> ProblemContext:
-        known = task.attempt, task.best_ms, task.mark_ms, problem_seed(seed, task.problem)
-        return ProblemContext(device, workload, method, task.problem, *known, say, rest, fastest)
+        problem, seeded = task.problem, problem_seed(seed, task.problem)
+        best, mark = (math.inf if ms is None else ms for ms in (task.best_ms, task.mark_ms))
+        how = (device, workload, method, problem, task.attempt)
+        return ProblemContext(*how, best, mark, seeded, say, rest, fastest)
 
     rest = Rest(method.rest)
     control: Control | None = None
@@ -210,7 +292,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
         context.seed,
         how["guesses"],
         [(configuration, time_ms) for configuration, time_ms in how["known"]],
-        **({"prior": prior} if prior else {}),
+        prior,
         **how.get("options", {}),
     )
     runs = OpenLayouts(context)

@@ -18,7 +18,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.kernel_bundles import Parts
+from launchwise.measuring.job import Parts
 from launchwise.workloads.near_problems import Prior
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
@@ -140,10 +140,7 @@ class Shard:
         and backend: another version shifts times by 2 to 3 %, unnoticed. An extension's includes
         which recorded rows are measured anew.
 
-        Parameters
-        ----------
-        kernels
-            Fingerprint of the compiled kernels.
+        - ``kernels``: fingerprint of the compiled kernels.
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
@@ -153,37 +150,28 @@ class Shard:
         return digest([profile.name, profile.device_name, profile.sms, *made_by])
 
 
+@dataclass(frozen=True)
 class Claims:
     """A folder with a mark for each problem that a shard has taken, for good.
 
     A mark is a symbolic link to the shard's name. A file system makes one at once or not at all,
     over NFS too, so no two shards take the same problem, and none is half taken by a shard that was
-    killed.
-
-    Parameters
-    ----------
-    folder
-        Belongs to one sweep: the same kernels, method and number of shards.
-    shard, shards
-        Whose claims these are, and how many take part.
-    problems
-        All of the sweep, in the order in which they are taken.
-
-    Raises
-    ------
-    UserError
-        When marks cannot be made there.
+    killed. Raises UserError when marks cannot be made there.
     """
 
-    def __init__(self, folder: Path, shard: str, shards: int, problems: list[Problem]) -> None:
-        self.shards = shards
-        self._folder = folder
-        self._shard = shard
-        self._problems = problems
+    # Belongs to one sweep: the same kernels, method and number of shards.
+    _folder: Path
+    # Whose claims these are, and how many take part.
+    _shard: str
+    shards: int
+    # All of the sweep, in the order in which they are taken.
+    _problems: list[Problem]
+
+    def __post_init__(self) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(folder, "", f"cannot be made: {error.strerror}") from error
+            raise UserError(self._folder, "", f"cannot be made: {error.strerror}") from error
 
     def _mark(self, problem: Problem) -> Path:
         return self._folder / digest(problem)

@@ -164,10 +164,7 @@ class Predecessor(Strict):
 def predecessors(folder: Path) -> list[Predecessor]:
     """Entries of ``predecessors.yaml``; none without the file.
 
-    Raises
-    ------
-    UserError
-        When the file is not a list of predecessors.
+    Raises UserError when the file is not a list of predecessors.
     """
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
@@ -183,10 +180,7 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
 
     Those that ``predecessors.yaml`` lists with a digest and for all variants.
 
-    Raises
-    ------
-    UserError
-        When the file is not a list of predecessors.
+    Raises UserError when the file is not a list of predecessors.
     """
     whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
     return [digest([each.sources, FLAGS, *_releases(folder, release)]) for each in whole]
@@ -200,16 +194,10 @@ def strangers(
 ) -> list[tuple[str, str]]:
     """Rows of an earlier sweep that would mean something else today.
 
-    Parameters
-    ----------
-    made
-        Commit and variant of rows.
-    states
-        Commit to the state in which its rows were measured, where the sweep holds it.
-    now
-        State of the folder.
-    earlier
-        States that somebody vouches for.
+    - ``made``: commit and variant of rows.
+    - ``states``: commit to the state in which its rows were measured, where the sweep holds it.
+    - ``now``: state of the folder.
+    - ``earlier``: states that somebody vouches for.
 
     Returns
     -------

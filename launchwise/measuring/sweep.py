@@ -1,4 +1,4 @@
-"""The ``sweep`` stage: a supervisor that keeps a measuring process busy and a journal complete.
+"""One visit of a job to its sweep: from a shard to rows in a journal, and a table.
 
 The supervisor never touches CUDA. It knows which configuration is being measured, so a crash, a
 hang or a lost context becomes a row with a status and a reason, and a new process goes on. Rows in
@@ -8,24 +8,29 @@ doubt (throttling, drift, repeats far apart) are measured once more at the end.
 from __future__ import annotations
 
 import contextlib
+import math
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.provenance import versions
+from launchwise.base.storage import digest, read_json
+from launchwise.experiment.method import Method
+from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.cards import Card
+from launchwise.measuring.job import JobKernels
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.listening import (
-    Listener,
-    explored,
-    interrupted,
-    kept_rows,
-    run_child,
-)
+from launchwise.measuring.listening import Listener, explored, interrupted, kept_rows, run_child
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.progress import Progress
-from launchwise.measuring.rows import make_row
-from launchwise.measuring.shard import Shard
+from launchwise.measuring.rows import make_row, rows_to_table
+from launchwise.measuring.shard import Claims, Shard
+from launchwise.measuring.source_states import earlier_fingerprints, source_state
 from launchwise.measuring.tasks import (
     claim_control,
     control_of,
@@ -33,8 +38,16 @@ from launchwise.measuring.tasks import (
     remaining,
     second_attempts,
 )
-from launchwise.measuring.telemetry import Telemetry
-from launchwise.workloads.space import Problem, baseline
+from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.workloads.builds import Build
+from launchwise.workloads.loading import load_workload
+from launchwise.workloads.space import Problem, ProblemBlock, baseline, narrowings
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import builds_in_order
+
+if TYPE_CHECKING:
+    from launchwise.measuring.extension import Extension
+
 
 MAX_BARREN_PROCESSES = 3
 """Most consecutive measuring processes that die without a new measurement."""
@@ -52,22 +65,12 @@ def measure_shard(
     Problems that the shard takes from others are measured first, then what is in doubt a second
     time, then energies.
 
-    Parameters
-    ----------
-    telemetry
-        What the card does meanwhile, running; its figures stay empty without.
-    progress
-        Where to show how far the sweep is.
-    started
-        A measuring process that waits for its job, for the first tasks.
+    - ``telemetry``: what the card does meanwhile, running; its figures stay empty without.
+    - ``progress``: where to show how far the sweep is.
+    - ``started``: a measuring process that waits for its job, for the first tasks.
 
-    Raises
-    ------
-    UserError
-        When measuring processes die again and again without a measurement, or kernels cannot be
-        compiled.
-    Interrupted
-        After SIGTERM or SIGINT, once the row in hand is written.
+    Raises UserError when measuring processes die again and again without a measurement, or kernels
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT, once the row in hand is written.
     """
 
     def afterwards() -> list[dict[str, Any]]:
@@ -157,3 +160,141 @@ def stop_requests() -> Iterator[list[int]]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a journal holds of a shard after a visit; nothing where no row had to be measured."""
+
+    fingerprint: str = ""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def visit(
+    shard: Shard,
+    profile: GpuProfile,
+    card: Card,
+    kernels: JobKernels,
+    journal_path: Path,
+    shards: int,
+    starts: Callable[[], MeasuringProcess | None] = lambda: None,
+) -> Measured:
+    """Measure what the journal of a shard lacks.
+
+    - ``card``: card that the job holds.
+    - ``shards``: jobs that share the sweep; they take problems one by one.
+    - ``starts``: gives a measuring process that waits for its job, if there is one.
+
+    Raises UserError, Interrupted: See :func:`launchwise.measuring.sweep.measure_shard`.
+    """
+    shard = shard.with_something_to_measure()
+    fingerprint = shard.fingerprint(profile, kernels.fingerprint)
+    earlier = [
+        shard.fingerprint(profile, each)
+        for each in earlier_fingerprints(shard.folder, kernels.toolkit)
+    ]
+    # On a cluster a job may outlive the workflow that made it, and meet its successor.
+    patient = "SLURM_JOB_ID" in os.environ
+    with contextlib.ExitStack() as stack:
+        telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
+        journal = stack.enter_context(
+            Journal(journal_path, fingerprint, shard.spec.key_columns, patient, earlier)
+        )
+        if shards > 1:
+            claims = claims_of(journal_path, fingerprint, shards, shard.method, shard.problems)
+            shard = shard.sharing(claims, journal.rows)
+        progress = stack.enter_context(Progress(shard.size(), profile.name))
+        progress.skip(len(shard.own(journal.rows)))
+        measure_shard(shard, journal, telemetry, progress, starts())
+        return Measured(fingerprint, shard.own(journal.rows), list(journal.notes))
+
+
+def asked_problems(
+    spec: Spec, given: Path | tuple[Any, Any]
+) -> tuple[list[Problem], list[ProblemBlock]]:
+    """Problems of a sweep, and their keys in the settings, whose entries may narrow configurations.
+
+    - ``given``: both, as the rule gives them; or the file that holds both.
+    """
+    if isinstance(given, Path):
+        content = read_json(given)
+        given = content["problems"], content["blocks"]
+    problems, blocks = given
+    # JSON objects come back sorted by name.
+    return [{name: each[name] for name in spec.problem_columns} for each in problems], blocks
+
+
+def builds_of(
+    folder: Path,
+    spec: Spec,
+    problems: list[Problem],
+    blocks: Sequence[ProblemBlock],
+    method: Method,
+    extension: Extension | None = None,
+) -> list[Build]:
+    """Every build that the sweep needs, in the order of need."""
+    # What an explorer will propose is not known.
+    exhaustive = method.strategy.kind == "exhaustive"
+    parts_of = narrowings(spec, blocks) if exhaustive else None
+    workload = load_workload(folder, spec)
+    needed = dict.fromkeys(builds_in_order(workload, problems, parts_of))
+    if extension:
+        # They may lie outside of what the problems are narrowed to.
+        for problem in problems:
+            for anchor in extension.anchors(problem):
+                needed[workload.build(problem, anchor)] = None
+    return list(needed)
+
+
+def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
+    """Time per problem that a strategy allows, s; None without a limit."""
+    if method.strategy.minutes is None:
+        return None
+    return 60 * method.strategy.minutes / math.ceil(problems / shards)
+
+
+def claims_of(
+    journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
+) -> Claims:
+    """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
+    sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
+    return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
+
+
+def searched(notes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What each search said at its end: ``problem``, ``within_percent``, ``chance_left``.
+
+    And ``started_from`` (see :meth:`TransferExplorer.conclusion`; 0 in journals that do not say
+    it). Of a problem that was searched in several visits, the last one counts.
+    """
+    kept = ("problem", "within_percent", "chance_left")
+    ends = [note for note in notes if note["note"] == "explored" and "chance_left" in note]
+    last = {tuple(note["problem"].items()): note for note in ends}
+    return [
+        {**{name: note[name] for name in kept}, "started_from": note.get("started_from", 0)}
+        for note in last.values()
+    ]
+
+
+def write_shard(
+    output: Path,
+    measured: Measured,
+    folder: Path,
+    spec: Spec,
+    compilers: Mapping[str, str] | None = None,
+) -> None:
+    """Write the table of a shard; ``compilers`` are those beside nvcc, with their releases."""
+    from launchwise.tables.files import write_table
+    from launchwise.tables.measurements import measurement_schema
+
+    table = rows_to_table(measured.rows, measured.notes, spec)
+    state = source_state(folder, spec).as_facts()
+    facts = {
+        **({"fingerprint": measured.fingerprint} if measured.fingerprint else {}),
+        "versions": versions() | dict(compilers or {}),
+        "seconds": seconds_of(measured.notes),
+        "searched": searched(measured.notes),
+        "states": dict.fromkeys(sorted(set(table["commit"])), state),
+    }
+    write_table(output, table, measurement_schema(spec), facts)

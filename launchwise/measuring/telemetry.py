@@ -13,12 +13,16 @@ import math
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from statistics import fmean
 from typing import Any
+
+import numpy as np
+
+from launchwise.measuring.cards import NoNvml, nvml
 
 log = logging.getLogger("launchwise")
 
@@ -56,10 +60,6 @@ def reasons_in(throttle: str) -> set[str]:
     return set(throttle.split("+")) - {""}
 
 
-class NoTelemetry(Exception):
-    """The card cannot be sampled at all: no NVML, no driver, or no such card."""
-
-
 @dataclass(frozen=True)
 class Sample:
     """One sample of a card; NaN or None for unsupported quantities."""
@@ -86,17 +86,11 @@ MEANS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
 def nvml_source(uuid: str) -> Source:
     """Source that samples the card with this UUID through NVML.
 
-    NVML is loaded at the first call, which raises :class:`NoTelemetry` where there is none. A
-    quantity that NVML refuses becomes NaN or None and leaves the others alone.
+    NVML is loaded at the first call, which raises :class:`.NoNvml` where there is none. A quantity
+    that NVML refuses becomes NaN or None and leaves the others alone.
     """
-    opened: list[Source] = []
-
-    def source() -> Sample:
-        if not opened:
-            opened.append(_open(uuid))
-        return opened[0]()
-
-    return source
+    opened = cache(_open)
+    return lambda: opened(uuid)()
 
 
 def clock_reasons(uuid: str) -> Callable[[], set[str]]:
@@ -105,9 +99,7 @@ def clock_reasons(uuid: str) -> Callable[[], set[str]]:
     Asks NVML at once, so it is for moments in which nothing is timed; always empty without NVML.
     """
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
+        pynvml = nvml()
         handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
     except Exception:  # Not installed, no driver, no such card: then there is nothing to rest for.
         return set
@@ -123,15 +115,11 @@ def clock_reasons(uuid: str) -> Callable[[], set[str]]:
 
 
 def _open(uuid: str) -> Source:
+    pynvml = nvml()
     try:
-        import pynvml
-    except ImportError as error:
-        raise NoTelemetry("nvidia-ml-py is not installed") from error
-    try:
-        pynvml.nvmlInit()
         handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
     except pynvml.NVMLError as error:
-        raise NoTelemetry(f"NVML: {error}") from error
+        raise NoNvml(f"NVML: {error}") from error
 
     def ask(question: Callable[..., int], *arguments: int) -> float:
         try:
@@ -211,22 +199,14 @@ class _Series:
         used = self.times[max(inside.start - 1, 0) : inside.stop + 1]
         return all(after - before <= MAX_SAMPLE_GAP_S for before, after in itertools.pairwise(used))
 
-    def value_at(self, at: float) -> float:
-        """Value at time ``at`` by linear interpolation; ``at`` must lie inside the series."""
-        left = bisect_right(self.times, at) - 1
-        value = self.values[left]
-        if self.times[left] == at:
-            return value
-        share = (at - self.times[left]) / (self.times[left + 1] - self.times[left])
-        return value + share * (self.values[left + 1] - value)
+    def values_at(self, times: Sequence[float]) -> np.ndarray:
+        """Values by linear interpolation at times inside the series."""
+        return np.interp(times, self.times, self.values)
 
     def integral(self, began: float, ended: float) -> float:
         """Integral over the interval by the trapezoid rule; the values must cover it."""
-        inside = self._inside(began, ended)
-        times = [began, *self.times[inside], ended]
-        values = [self.value_at(began), *self.values[inside], self.value_at(ended)]
-        spans = zip(itertools.pairwise(times), itertools.pairwise(values), strict=True)
-        return math.fsum((end - start) * (a + b) / 2 for (start, end), (a, b) in spans)
+        times = [began, *self.times[self._inside(began, ended)], ended]
+        return float(np.trapezoid(self.values_at(times), times))
 
 
 class Telemetry:
@@ -235,12 +215,8 @@ class Telemetry:
     A context manager: sampling begins with the block and ends with it; the samples stay. A source
     that fails is no failure of the sweep: that is logged once and sampling ends.
 
-    Parameters
-    ----------
-    source
-        Gives the present state of the card, later moments in later calls.
-    period_s
-        Pause between two samples, in seconds.
+    ``source``: gives the present state of the card, later moments in later calls. ``period_s``:
+    pause between two samples, in seconds.
     """
 
     def __init__(self, source: Source, period_s: float = 0.02) -> None:
@@ -322,11 +298,8 @@ class Telemetry:
         between its changes, whose moments are known to a sampling period. Where a card has no
         counter: the integral of the sampled power.
 
-        Parameters
-        ----------
-        wait_s
-            The counter has to change once more after ``ended`` before the answer is known: how
-            long to wait for that, in seconds.
+        ``wait_s``: the counter has to change once more after ``ended`` before the answer is known:
+        how long to wait for that, in seconds.
 
         Returns
         -------
@@ -339,7 +312,7 @@ class Telemetry:
             if not meter.covers(began, ended):
                 return None
             if meter is self._updates:
-                return meter.value_at(ended) - meter.value_at(began)
+                return float(np.diff(meter.values_at([began, ended]))[0])
             return meter.integral(began, ended)
 
     def _meter(self) -> _Series:

@@ -81,12 +81,8 @@ class SourceCopy:
 class Units:
     """Writes translation units of a workload.
 
-    Parameters
-    ----------
-    headers
-        What the workload's spec lists under ``headers``: they are included once, as they are.
-    scratch
-        Folder of the copies.
+    ``headers``: what the workload's spec lists under ``headers``: they are included once, as they
+    are. ``scratch``: folder of the copies.
     """
 
     def __init__(self, folder: Path, headers: Iterable[str], scratch: Path) -> None:
@@ -114,10 +110,8 @@ class Units:
     def text(self, group: Iterable[Build], as_it_is: bool = False) -> str:
         """Text of a unit.
 
-        Parameters
-        ----------
-        as_it_is
-            Without a namespace around the source, as its author compiles it; for one build alone.
+        - ``as_it_is``: without a namespace around the source, as its author compiles it; for one
+          build alone.
         """
         builds = list(group)
         sources = list(dict.fromkeys(build.source for build in builds))
@@ -259,18 +253,11 @@ def rewritten(
 ) -> str:
     """A source as nvcc gets it (see the module).
 
-    Parameters
-    ----------
-    content
-        The file, decoded byte by byte (Latin-1).
-    path
-        Its path, for messages.
-    once
-        Macro that stands for ``#pragma once``.
-    names
-        Macros of the build.
-    foreign
-        Headers that the unit includes before, outside the build's namespace.
+    - ``content``: the file, decoded byte by byte (Latin-1).
+    - ``path``: its path, for messages.
+    - ``once``: macro that stands for ``#pragma once``.
+    - ``names``: macros of the build.
+    - ``foreign``: headers that the unit includes before, outside the build's namespace.
     """
     listed, before = set(names), set(foreign)
 

@@ -63,15 +63,15 @@ class StudyData:
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the evaluation, by split and GPU
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # of fastest configurations
     folder: Path | None = None  # that of study.yaml
-    published_times: pd.DataFrame | None = None  # predicted: launchwise.tables.predictions
+    published_times: pd.DataFrame | None = None  # predicted: launchwise.tables.learning
     published_facts: Mapping[str, Any] = field(default_factory=dict)  # times without a prediction
     described: Mapping[str, GpuProfile] = field(default_factory=dict)  # datasheet-only GPUs
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)  # to why, no part uses them
-    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.pairs
+    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of blind tests
     scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # the same by problem
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # judged times of blind tests
-    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # launchwise.tables.pairs
+    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # tables.measurements
     curves: pd.DataFrame | None = None  # quality against number of measurements
     answers: Sequence[Mapping[str, Any]] | None = None  # of the product: exporting.lookup
     left_out: Sequence[str] = ()  # GPUs that limited_to left out

@@ -18,10 +18,9 @@ from launchwise.report.fields import Field, field, of_texts, printed, significan
 from launchwise.report.gpus import gpu_attributes
 from launchwise.report.numbers import configuration_names
 from launchwise.report.site.rendering import render
-from launchwise.tables.answers import Answer, answers
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.rows import is_baseline
+from launchwise.tables.rows import Answer, answers, is_baseline
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec

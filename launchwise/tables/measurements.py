@@ -1,20 +1,29 @@
-"""Schemas of what is measured: sweeps, hardware counters, priors."""
+"""Schemas of what is measured: sweeps, counters, priors, and times taken in turn (pairs)."""
 
 from __future__ import annotations
 
-import pandas as pd
-import pandera.pandas as pa
+from collections.abc import Sequence
 
-from launchwise.tables.columns import (
+import pandas as pd
+
+from launchwise.tables.schema import (
+    CLOCKS,
     POSITIVE,
+    TIMED_ROWS,
+    Column,
+    Demand,
+    Schema,
     configuration_schema,
+    equal_to,
     finding_schema,
+    key_schema,
     metric_columns,
+    one_of,
     problem_schema,
+    ratio_columns,
     real_column,
     stage_schema,
     text_column,
-    timed_check,
     whole_column,
 )
 from launchwise.workloads.metrics import (
@@ -24,26 +33,29 @@ from launchwise.workloads.metrics import (
     MEASURED,
     ORIGIN,
     RESULTS,
+    STATUSES,
     UNVERIFIED,
 )
 from launchwise.workloads.spec import Spec
 
+REPEATS = Demand(
+    "must be the length of times_ms",
+    lambda table: table["times_ms"].map(len) == table["repeats"],
+    "repeats",
+)
 
-def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
+
+def measurement_schema(spec: Spec) -> Schema:
     """Schema of a sweep: one row per (GPU, problem, configuration).
 
     Its columns are those of :data:`launchwise.workloads.metrics.SWEEP`, of problem and
     configuration, of the workload's stages and of its findings.
     """
-    repeats = pa.Check(
-        lambda table: table["times_ms"].map(len) == table["repeats"],
-        name="repeats",
-        error="must be the length of times_ms",
-    )
-    return pa.DataFrameSchema(
+    return Schema(
+        "measurements",
         {
             **metric_columns(KEYS),
-            "workload": text_column(checks=pa.Check.eq(spec.workload)),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
             **metric_columns(RESULTS),
@@ -51,15 +63,13 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             **finding_schema(spec),
             **metric_columns((*CIRCUMSTANCES, *ORIGIN)),
         },
-        checks=[timed_check(), repeats, _fitting_statuses(spec)],
+        demands=[TIMED_ROWS, REPEATS, _fitting_statuses(spec)],
         unique=spec.key_columns,
-        strict=True,
-        name="measurements",
     )
 
 
-def _fitting_statuses(spec: Spec) -> pa.Check:
-    """Check that rows have status ``unverified`` exactly where the variant is not verified."""
+def _fitting_statuses(spec: Spec) -> Demand:
+    """Rows have status ``unverified`` exactly where the variant is not verified."""
     unverified = [name for name, variant in spec.variants.items() if not variant.verified]
 
     def fits(table: pd.DataFrame) -> pd.Series:
@@ -67,21 +77,20 @@ def _fitting_statuses(spec: Spec) -> pa.Check:
         judged = table["status"].isin([*MEASURED, "wrong"])
         return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
 
-    error = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
-    return pa.Check(fits, name="status", error=error)
+    words = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
+    return Demand(words, fits, "status")
 
 
-def counters_schema(spec: Spec) -> pa.DataFrameSchema:
+def counters_schema(spec: Spec) -> Schema:
     """Schema of hardware counters: one row per launch of a (GPU, problem, configuration).
 
     ``position`` counts the launches of a run from 0; what was counted of each is declared in
     :data:`launchwise.workloads.metrics.COUNTERS`.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "counters",
         {
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "position": whole_column(),
             "launches": whole_column(1),
             "kernel": text_column(),
@@ -90,26 +99,177 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
             **metric_columns(COUNTERS),
         },
         unique=[*spec.key_columns, "position"],
-        strict=True,
-        name="counters",
     )
 
 
-def prior_schema(spec: Spec) -> pa.DataFrameSchema:
+def prior_schema(spec: Spec) -> Schema:
     """Schema of a sweep's priors: one row per (problem, other GPU, configuration).
 
     The problem is the one that is to be measured; ``time_ms`` was measured on ``gpu``, of this
     problem or of the nearest one (the file's facts say which). It is empty where the configuration
     failed.
     """
-    return pa.DataFrameSchema(
+    return Schema(
+        "priors",
         {
-            "gpu": text_column(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
+            **key_schema(spec),
             "time_ms": real_column(POSITIVE, nullable=True),
         },
         unique=spec.key_columns,
-        strict=True,
-        name="priors",
+    )
+
+
+RATIOS = ("gain", "improvement")
+"""Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""
+
+
+NARROW = 0.01
+"""Half the width of a gain's 95 % interval, relative to the gain, up to which a gain is known."""
+
+
+def with_role(pairs: pd.DataFrame, role: str) -> pd.Series:
+    """Whether each row has a role: bool."""
+    return pairs["roles"].isin(
+        [text for text in pairs["roles"].unique() if role in text.split("+")]
+    )
+
+
+def fastest_in_pairs(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.DataFrame:
+    """The row of largest gain of each problem, the largest gains first."""
+    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+    order = known.sort_values("gain", ascending=False, kind="stable")
+    return order.drop_duplicates(list(problem_columns))
+
+
+def gains_known(pairs: pd.DataFrame, problem_columns: Sequence[str]) -> pd.Series:
+    """Whether the fastest of each problem has a gain known to :data:`NARROW`: bool, by its row.
+
+    As :attr:`launchwise.base.paired.Ratio.half_width`, by which pairs end. Problems whose fastest
+    is the usual choice are left out: its gain over itself is 1.
+    """
+    best = fastest_in_pairs(pairs, problem_columns)
+    other = best[~with_role(best, "usual")]
+    # NaN without an interval.
+    return (other["gain_high"] - other["gain_low"]) / (2 * other["gain"]) <= NARROW
+
+
+ROUNDS = {
+    "times_ms": Column("object"),
+    "clocks_mhz": Column("object", [CLOCKS]),
+    "rounds": whole_column(),
+    "thrown": whole_column(),
+}
+"""Columns of the rounds of one row."""
+
+ONE_CLOCK_PER_TIME = Demand(
+    "must have one value per value of times_ms",
+    lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
+    "clocks_mhz",
+)
+
+
+def circumstances() -> dict[str, Column]:
+    """Columns that say how and where a row was measured."""
+    texts = {name: text_column() for name in ("timer", "l2", "throttle")}
+    return {**texts, **metric_columns(each for each in ORIGIN if each.name != "seed")}
+
+
+def pairs_schema(spec: Spec) -> Schema:
+    """Schema of paired times: one row per (GPU, problem, configuration).
+
+    ``roles`` says why it takes part (joined by ``+``; empty for what was usual once, see
+    :mod:`launchwise.measuring.pairs.present_usual`), ``sweep_ms`` what it took in the sweep.
+    ``times_ms`` and ``clocks_mhz`` hold one value per round, in the same order for all
+    configurations of a problem: the median of its launches in that round, and the SM clock
+    meanwhile (0: unknown). ``time_ms`` is the median over rounds in which neither heat nor a weak
+    supply of power held the card back, or over all if there is none. ``gain`` is the time of the
+    usual choice (of the baseline, where that is not there) over its own, ``improvement`` that of
+    the baseline, each with the limits of its 95 % interval, from the pairs of such rounds whose
+    clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
+    no pair is left, intervals where less than six are left.
+    """
+    return Schema(
+        "pairs",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "roles": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            "sweep_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
+            **ratio_columns(RATIOS),
+            **circumstances(),
+        },
+        demands=[ONE_CLOCK_PER_TIME],
+        unique=spec.key_columns,
+    )
+
+
+SPEEDUPS = ("speedup", "usual_speedup")
+"""Columns of ratios: time of the library over that of the fastest, and of the usual choice."""
+
+
+def peers_schema(spec: Spec) -> Schema:
+    """Schema of libraries in pairs: one row per (GPU, problem, library).
+
+    ``speedup`` is the library's time over that of the sweep's fastest configuration,
+    ``usual_speedup`` over that of the usual choice, each with the limits of its 95 % interval; the
+    other columns are those of :func:`pairs_schema`. ``version`` names the library.
+    """
+    return Schema(
+        "peers",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            "peer": text_column(),
+            "version": text_column(),
+            "status": text_column(one_of(STATUSES)),
+            "reason": text_column(),
+            "time_ms": real_column(POSITIVE, nullable=True),
+            **ROUNDS,
+            **ratio_columns(SPEEDUPS),
+            **circumstances(),
+        },
+        demands=[ONE_CLOCK_PER_TIME],
+        unique=["gpu", *spec.problem_columns, "peer"],
+    )
+
+
+VERDICTS = ("stale", "unknown", "holds", "better")
+"""Order of verdicts, the most urgent first."""
+
+RECHECK_ORIGIN = ("card", "driver", "toolkit")
+
+
+def recheck_schema(spec: Spec) -> Schema:
+    """Schema of verdicts: one row per (GPU, problem), with the recommended configuration.
+
+    ``gain`` is the time of the default over that of the recommendation, measured in pairs, with the
+    limits of its 95 % interval; ``default`` says what the default was: ``usual``, or ``baseline``
+    where the usual choice is recommended. ``known_gain`` and its limits are what was known before,
+    ``known_by`` from where: ``pairs``, or the basis of the answer
+    (:data:`launchwise.learning.answers.BASES`). ``card``, ``driver`` and ``toolkit`` are those of
+    now, ``known_card`` and so on those of the earlier row; empty where there is none.
+    """
+    return Schema(
+        "recheck",
+        {
+            "gpu": text_column(),
+            "workload": text_column(equal_to(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "verdict": text_column(one_of(VERDICTS)),
+            "reason": text_column(),
+            "default": text_column(one_of(["usual", "baseline"])),
+            **ratio_columns(["gain", "known_gain"]),
+            "known_by": text_column(),
+            **{name: text_column() for name in RECHECK_ORIGIN},
+            **{f"known_{name}": text_column() for name in RECHECK_ORIGIN},
+        },
+        unique=["gpu", *spec.problem_columns],
     )

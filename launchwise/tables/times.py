@@ -11,21 +11,25 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import LEAST_ROUNDS, rank_of_limit
-from launchwise.tables.arrow_checks import WITHIN_LIMITS
-from launchwise.tables.columns import (
+from launchwise.tables.measurements import RATIOS
+from launchwise.tables.schema import (
     POSITIVE,
+    TIMED_ROWS,
+    Column,
+    Demand,
+    Schema,
+    at_least,
     configuration_schema,
+    equal_to,
+    one_of,
     problem_schema,
     real_column,
     text_column,
-    timed_check,
     whole_column,
 )
-from launchwise.tables.pairs import RATIOS
 from launchwise.workloads.metrics import STATUSES
 from launchwise.workloads.spec import Spec
 
@@ -49,7 +53,7 @@ JUDGED_FROM = ("workload", "status", "time_ms", "times_ms", "sm_clock_mhz", "car
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
 
 
-def times_schema(spec: Spec) -> pa.DataFrameSchema:
+def times_schema(spec: Spec) -> Schema:
     """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
 
     ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
@@ -64,40 +68,39 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
     """
     limit = real_column(POSITIVE, nullable=True)
-    reasoned = pa.Check(
+    reasoned = Demand(
+        "must be given exactly where time_ms is",
         lambda table: table["time_ms"].notna() == (table["basis"] != ""),
-        name="basis",
-        error="must be given exactly where time_ms is",
+        "basis",
     )
-    within = pa.Check(
+    within = Demand(
+        "must lie between time_low_ms and time_high_ms",
         lambda table: (
             ~(table["time_ms"] < table["time_low_ms"]) & ~(table["time_ms"] > table["time_high_ms"])
         ),
-        name="time_ms",
-        error=WITHIN_LIMITS,
+        "time_ms",
     )
-    return pa.DataFrameSchema(
+    return Schema(
+        "judged times",
         {
             "gpu": text_column(),
-            "workload": text_column(checks=pa.Check.eq(spec.workload)),
+            "workload": text_column(equal_to(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "status": text_column(checks=pa.Check.isin(STATUSES)),
+            "status": text_column(one_of(STATUSES)),
             "time_ms": limit,
             "time_low_ms": limit,
             "time_high_ms": limit,
             "sweep_ms": limit,
-            "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP, ""])),
+            "basis": text_column(one_of([PAIRS, SWEEP, ""])),
             **dict.fromkeys(GAIN_LIMITS, limit),
-            "blind": pa.Column(bool),
-            "sm_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
+            "blind": Column("bool"),
+            "sm_clock_mhz": real_column(at_least(0), nullable=True),
             "card": text_column(),
             "sweep_row": whole_column(),
         },
-        checks=[timed_check(), reasoned, within],
+        demands=[TIMED_ROWS, reasoned, within],
         unique=[*spec.key_columns, "blind"],
-        strict=True,
-        name="judged times",
     )
 
 
@@ -112,14 +115,10 @@ def judged_times(
     baseline, may have moved since the sweep by what does not concern the fastest. Configurations
     that were not compared keep the sweep's time.
 
-    Parameters
-    ----------
-    sweep
-        Rows of a sweep of which the result holds one each, with their number in it as index.
-    pairs
-        Pairs of the same GPU; None without any.
-    blind
-        Whether it is the sweep of a blind test.
+    - ``sweep``: rows of a sweep of which the result holds one each, with their number in it as
+      index.
+    - ``pairs``: pairs of the same GPU; None without any.
+    - ``blind``: whether it is the sweep of a blind test.
 
     Returns
     -------
@@ -172,10 +171,7 @@ def median_limits(samples: Sequence[np.ndarray]) -> np.ndarray:
     Those of the sign test (Conover, Practical Nonparametric Statistics, 1999, section 3.2); NaN for
     samples of less than six.
 
-    Parameters
-    ----------
-    samples
-        Each of shape (values,); their lengths may differ.
+    - ``samples``: each of shape (values,); their lengths may differ.
     """
     found = np.full((len(samples), 2), np.nan)
     lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
@@ -204,19 +200,11 @@ def with_judged_times(
 
     Rows that were not judged, because the study does not ask about them, keep the sweep's time.
 
-    Parameters
-    ----------
-    sweep
-        A whole sweep.
-    times
-        Judged times of the same GPU; those of a blind test are left out.
-    source
-        File of ``times``, for messages.
+    - ``sweep``: a whole sweep.
+    - ``times``: judged times of the same GPU; those of a blind test are left out.
+    - ``source``: file of ``times``, for messages.
 
-    Raises
-    ------
-    UserError
-        When ``times`` were judged of another sweep.
+    Raises UserError when ``times`` were judged of another sweep.
     """
     own = times[~times["blind"]]
     at = own["sweep_row"].to_numpy()
@@ -245,10 +233,7 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     another way. Where only some of the configurations that are compared were in pairs, a ratio of a
     judged time of each basis tells of that, too.
 
-    Parameters
-    ----------
-    rows
-        As :func:`with_judged_times` makes them; rows that were not judged stay as they are.
+    - ``rows``: as :func:`with_judged_times` makes them; rows that were not judged stay as they are.
     """
     if "sweep_ms" not in rows:
         return rows

@@ -110,7 +110,7 @@ def test_an_answer_imports_no_library_that_it_does_not_need(project: Path, cold:
     assert not packages & HEAVY
     said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
     assert "cost model" in said
-    assert not packages & {*HEAVY, "scipy", "pandera"}
+    assert not packages & {*HEAVY, "scipy"}
 
 
 def test_answers_are_those_of_a_process_that_has_imported_everything(

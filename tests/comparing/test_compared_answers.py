@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from compared import SPEC, made_up, with_times
 
-from launchwise.comparing.answers import NONE, best_answers
-from launchwise.comparing.conditions import Difference, differences, remeasured
-from launchwise.comparing.rows import Rule, matched
+from launchwise.comparing.rows import Difference, Rule, differences, matched, remeasured
+from launchwise.comparing.sweep_comparison import NONE, best_answers
 
 SWEEP = made_up()
 PROBLEM = {"n": 2000, "dtype": "float32"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from launchwise.cuda.slices import occupancy
+from launchwise.cuda.parameters import occupancy
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,8 @@ def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
         ("sorted([8, 2, 4])", [2, 4, 8]),
         ("range(2, 9, 3)", [2, 5, 8]),
         ("[i * i for i in range(4) if i != 2]", [0, 1, 9]),
+        ("[32] + list(range(2, 5, 2)) + [1]", [32, 2, 4, 1]),
+        ("sorted([2, 4], reverse=True)", [4, 2]),
     ],
 )
 def test_values_of_t1_may_be_computed(tmp_path: Path, values: str, expected: list[int]) -> None:
@@ -227,7 +229,8 @@ def test_values_of_t1_may_be_computed(tmp_path: Path, values: str, expected: lis
     "values",
     [
         "list(range(2), 3)",
-        "sorted([2, 1], reverse=True)",
+        "[b + b for b in [a + a for a in [list(range(9)) for i in range(9999)]]]",
+        "[[1] * 99999 for i in range(9999)]",
         "__import__('os').system('true')",
         "[open('x')]",
         "[i.__class__ for i in range(3)]",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from launchwise.importing.plausibility import MOST_UNEXPLAINED, Timed, doubts
+from launchwise.importing.cards import MOST_UNEXPLAINED, Timed, doubts
 
 
 def timed(name: str, *times_ms: float) -> Timed:

@@ -10,9 +10,8 @@ import foreign
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.importing.sweep import Row
+from launchwise.importing.sweep import Row, is_time_name, time_unit, unit_in_name
 from launchwise.importing.t4 import invalidity_of
-from launchwise.importing.time_names import is_time_name, time_unit, unit_in_name
 
 Measured = tuple[str, Any, str]
 

@@ -14,7 +14,6 @@ from launchwise import __version__
 CONDA_NAMES = {
     "snakemake[reports]": "snakemake",
     "ml-dtypes": "ml_dtypes",
-    "pandera[pandas]": "pandera-pandas",
     "xgboost-cpu": "py-xgboost-cpu",
 }
 """Names on PyPI to those of conda-forge, where they differ."""

@@ -144,8 +144,8 @@ def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     assert (count["rows"], count["measured"]) == (60, len(believed))
     assert count["training"] == len(kept)
     assert count["removed"][scope]["rows"] == len(removed)
-    training_schema(stencil_spec).validate(found.training)
-    removed_schema(stencil_spec).validate(found.removed)
+    training_schema(stencil_spec).insist("table", found.training)
+    removed_schema(stencil_spec).insist("table", found.removed)
 
 
 @settings(max_examples=10)

@@ -233,9 +233,8 @@ def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Dom
     predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
     recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)
     table = evaluated(recommendations, [FOLD], truth, domain, [1])
-    evaluation_schema(domain.spec).validate(
-        table[list(evaluation_schema(domain.spec).columns)], lazy=True
-    )
+    schema = evaluation_schema(domain.spec)
+    schema.insist("evaluation", table[list(schema.columns)])
     facts = {"mine": {"title": "Mine", "seconds_to_train": 2.0}}
     summary = summarise(table, domain.spec, 2.0, facts)
     assert summary["models"]["mine"] == {"role": "model", "title": "Mine", "seconds_to_train": 2.0}

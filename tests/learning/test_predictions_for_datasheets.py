@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pandera.pandas as pa
 import pytest
 from stencil import copying_stencil
 
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import (
     fitted_predictors,
@@ -20,7 +20,7 @@ from launchwise.learning.predicting import (
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
-from launchwise.tables.predictions import unmeasured_schema
+from launchwise.tables.learning import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.described_gpus import described_gpus, gpus_in_hosts
@@ -46,7 +46,7 @@ def table(domain: Domain) -> pd.DataFrame:
 def test_every_predictor_names_its_best_for_every_problem_and_gpu(
     table: pd.DataFrame, domain: Domain
 ) -> None:
-    unmeasured_schema(domain.spec).validate(table)
+    unmeasured_schema(domain.spec).insist("table", table)
     counts = table.groupby(["predictor", "gpu", "n"]).size()
     assert len(counts) == 2 * 2 * 2
     assert set(counts) == {3}
@@ -89,9 +89,9 @@ def test_no_time_is_below_the_roofline_beside_it(domain: Domain) -> None:
     assert table["predicted_ms"].tolist() == table["roofline_ms"].tolist()
     assert table["baseline_ms"].tolist() == table["roofline_ms"].tolist()
     schema = unmeasured_schema(domain.spec)
-    schema.validate(table)
-    with pytest.raises(pa.errors.SchemaError, match="below roofline_ms"):
-        schema.validate(table.assign(predicted_ms=0.9 * table["roofline_ms"]))
+    schema.insist("predictions", table)
+    with pytest.raises(UserError, match="predicted_ms: must not be below roofline_ms"):
+        schema.insist("predictions", table.assign(predicted_ms=0.9 * table["roofline_ms"]))
 
 
 def test_runs_that_copy_are_predicted_for_known_host_links_alone(tmp_path: Path) -> None:
@@ -115,4 +115,4 @@ def test_runs_that_copy_are_predicted_for_known_host_links_alone(tmp_path: Path)
     # The baseline copies to the host even so.
     assert np.isnan(inside["baseline_ms"]["unknown"])
     assert inside["baseline_ms"]["fast"] < inside["baseline_ms"]["slow"]
-    unmeasured_schema(spec).validate(table)
+    unmeasured_schema(spec).insist("table", table)

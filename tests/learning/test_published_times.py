@@ -19,7 +19,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
@@ -63,7 +63,7 @@ def test_each_predictor_has_a_row_on_gpus_of_that_card(
     domain: Domain, predictors: Mapping[str, Recommender]
 ) -> None:
     held = held_against(domain, [TIME], CARDS, predictors)
-    published_times_schema(domain.spec).validate(held.table)
+    published_times_schema(domain.spec).insist("table", held.table)
     rows = rows_of(domain)
     estimated = CostModel(domain.spec, domain.profiles).estimate(rows)
     times = dict(zip(held.table["predictor"], held.table["predicted_ms"], strict=True))
@@ -150,4 +150,4 @@ def test_times_on_other_cards_are_left_out(
     held = held_against(domain, [dataclasses.replace(TIME, card="a100")], CARDS, predictors)
     assert held.table.empty
     assert held.unfit == {}
-    published_times_schema(domain.spec).validate(held.table)
+    published_times_schema(domain.spec).insist("table", held.table)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.rechecking import Gain, verdict, verdicts
-from launchwise.tables.pairs import recheck_schema
+from launchwise.tables.measurements import recheck_schema
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import Spec
 
@@ -68,7 +68,7 @@ def judged(spec: Spec, own: dict[str, Any], earlier: pd.DataFrame | None = None)
     }
     sweep = pd.DataFrame([{**own, "driver": "1"}])
     table = verdicts([expected], pd.DataFrame([own]), earlier, sweep, spec, 0.01)
-    recheck_schema(spec).validate(table)
+    recheck_schema(spec).insist("table", table)
     return table.iloc[0]
 
 

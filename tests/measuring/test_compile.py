@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import psutil
 import pytest
@@ -301,24 +299,6 @@ class TestDescribed:
         assert set(bundle.refused) == {build.key for build in large}
         assert all("too many pixels a thread" in said for said in bundle.refused.values())
         assert set(bundle.index["builds"]) == {build.key for build in tried} - set(bundle.refused)
-
-    def test_nvcc_alone_gives_the_same_kernels(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        spec = load_spec(DESCRIBED)
-        builds = builds_in_order(load_workload(DESCRIBED, spec), [{"w": 64, "h": 48}])[:2]
-        # PyCUDA compiles without a driver; only an error of its own would need it.
-        with monkeypatch.context() as driver:
-            driver.setitem(sys.modules, "pycuda.driver", ModuleType("pycuda.driver"))
-            compile_bundle(DESCRIBED, spec, builds, "sm_90", tmp_path / "with.cubins", 1)
-        monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
-        compile_bundle(DESCRIBED, spec, builds, "sm_90", tmp_path / "without.cubins", 1)
-        assert Bundle(tmp_path / "with.cubins").index == Bundle(tmp_path / "without.cubins").index
-        wrong = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
-        source = wrong / "convolution.cu"
-        source.write_text(source.read_text().replace("float sum = 0;", "float sum = 0"))
-        with pytest.raises(UserError, match=r"nvcc failed: convolution.cu:\d+: expected a"):
-            compile_bundle(wrong, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
 
     def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))

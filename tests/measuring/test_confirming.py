@@ -20,12 +20,12 @@ from launchwise.base.paired import LEAST_ROUNDS, TIE, outcome, paired_ratio
 from launchwise.experiment.method import Confirmation, Contest, Entrant, read_contests
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
-from launchwise.measuring.pairs.table import pairs_table, peers_table
+from launchwise.measuring.pairs.visit import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import pairs_schema, peers_schema
 from launchwise.workloads.space import baseline, configurations
 from tests.measuring.conftest import QUICK
 from tests.support.stencil import change_sessions

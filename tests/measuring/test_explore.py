@@ -18,8 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws, Key
 from launchwise.workloads.space import Configuration

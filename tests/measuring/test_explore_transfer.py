@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.measuring.explore import RandomDraws, TransferExplorer, TreeParzen
 from launchwise.search.stopping import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible

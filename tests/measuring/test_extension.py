@@ -18,8 +18,7 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import SourceState, source_state
-from launchwise.measuring.sweep import measure_shard
-from launchwise.measuring.visit import builds_of
+from launchwise.measuring.sweep import builds_of, measure_shard
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload

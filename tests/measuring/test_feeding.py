@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +12,8 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.kernel_bundles import Alongside, Part
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.loading import load_workload
@@ -115,9 +114,6 @@ def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
 
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
-@pytest.mark.skipif(
-    importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
-)
 def test_what_is_compiled_alongside_is_what_a_bundle_holds(
     stencil_copy: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.measuring import openmp
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle
+from launchwise.measuring.compile import compile_bundle, left_out
 from launchwise.measuring.job import compilable
 from launchwise.measuring.source_states import source_state
 from launchwise.workloads.builds import Build
@@ -67,7 +67,7 @@ void twice(REAL *restrict y, const REAL *restrict x, int n)
 """
 REFERENCE = "def expected(x, y, **others):\n    return y + 2 * x\n"
 needs_clang = pytest.mark.skipif(
-    bool(openmp.left_out([Build.of("any.c", {})], "sm_90")),
+    bool(left_out([Build.of("any.c", {})], "sm_90")),
     reason="needs Clang with OpenMP for sm_90, and ptxas of CUDA 12",
 )
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
@@ -196,7 +196,7 @@ def test_without_a_compiler_the_variant_is_left_out_and_the_line_says_what_to_in
 ) -> None:
     spec = load_spec(folder)
     builds = builds_in_order(load_workload(folder, spec), [{"n": 9, "dtype": "float32"}])
-    missing = openmp.left_out(builds, "sm_90")
+    missing = left_out(builds, "sm_90")
     openmp.clang_for.cache_clear()
     assert missing.keys() == {"twice.c"}
     with caplog.at_level(logging.WARNING):

@@ -12,11 +12,10 @@ from supervising import expected_keys, names
 
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.rows import relative_error, rows_to_table
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
-from launchwise.measuring.timing import relative_error
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.loading import load_workload

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchwise.measuring.cards import NoNvml
 from launchwise.measuring.telemetry import (
     KEEP_S,
     MEANS,
     REASONS,
-    NoTelemetry,
     Sample,
     Telemetry,
 )
@@ -34,7 +34,7 @@ def played(samples: list[Sample]) -> Telemetry:
         for sample in waiting:
             return sample
         seen.set()
-        raise NoTelemetry("all samples are played")
+        raise NoNvml("all samples are played")
 
     with Telemetry(source, period_s=0) as telemetry:
         assert seen.wait(10)
@@ -159,7 +159,7 @@ def test_a_wait_for_energy_ends_with_the_next_change_or_with_sampling() -> None:
     def source() -> Sample:
         at = time.monotonic()
         if at > began + 1.5:
-            raise NoTelemetry("over")
+            raise NoNvml("over")
         return Sample(at, energy_j=300.0 * int((at - began) / 0.05))
 
     with Telemetry(source, period_s=0.005) as telemetry:
@@ -263,7 +263,7 @@ def test_old_samples_are_forgotten_and_recent_ones_are_not() -> None:
     assert telemetry.energy_j(oldest + 0.5, 999) == pytest.approx(100 * (KEEP_S - 0.5))
 
 
-@pytest.mark.parametrize("error", [RuntimeError("the bus is gone"), NoTelemetry("no driver")])
+@pytest.mark.parametrize("error", [RuntimeError("the bus is gone"), NoNvml("no driver")])
 def test_a_source_that_fails_is_logged_once_and_leaves_what_was_sampled(
     error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

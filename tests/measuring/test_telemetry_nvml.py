@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from launchwise.measuring.cards import NoNvml
 from launchwise.measuring.telemetry import (
     REASONS,
     THROTTLED,
-    NoTelemetry,
     Telemetry,
     nvml_source,
 )
@@ -40,7 +40,7 @@ def test_the_reasons_are_those_of_nvml() -> None:
 
 def test_a_card_that_is_not_there_is_no_telemetry_and_no_error() -> None:
     source = nvml_source("GPU-00000000-0000-0000-0000-000000000000")
-    with pytest.raises(NoTelemetry, match=r"NVML|nvidia-ml-py"):
+    with pytest.raises(NoNvml, match=r"NVIDIA driver|nvidia-ml-py"):
         source()
     with Telemetry(source) as telemetry:
         assert telemetry.energy_j(0, 1, wait_s=20) is None
@@ -50,13 +50,14 @@ def test_a_card_that_is_not_there_is_no_telemetry_and_no_error() -> None:
 
 READER = """
 import dataclasses, json, sys, time
-from launchwise.measuring.telemetry import NoTelemetry, nvml_source
+from launchwise.measuring.cards import NoNvml
+from launchwise.measuring.telemetry import nvml_source
 source = nvml_source(sys.argv[1])
 assert "pynvml" not in sys.modules
 before = time.monotonic()
 try:
     sample = dataclasses.asdict(source())
-except NoTelemetry as error:
+except NoNvml as error:
     sample = {"error": str(error)}
 else:
     assert before <= sample.pop("at") <= time.monotonic()
@@ -136,4 +137,5 @@ def test_what_nvml_refuses_is_missing_and_the_rest_is_not(
 
 def test_a_driver_without_the_card_and_one_that_does_not_start(read_stub: Reader) -> None:
     assert read_stub("GPU-other") == {"error": "NVML: Not Found"}
-    assert read_stub(refused="nvmlInitWithFlags") == {"error": "NVML: Not Supported"}
+    said = "the NVIDIA driver does not respond: Not Supported"
+    assert read_stub(refused="nvmlInitWithFlags") == {"error": said}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.experiment.method import Repeats
-from launchwise.measuring.timing import LONGEST_REST, Rest, relative_error, repeat
+from launchwise.measuring.rows import LONGEST_REST, Rest, relative_error, repeat
 from launchwise.tables.rows import of_repeats
 
 

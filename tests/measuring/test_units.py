@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,7 @@ from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
-from tests.support.nvcc import nvcc_alone
-
-kept_nvcc = [*nvcc_alone, pytest.mark.usefixtures("kept_cubins")]
-"""For what need not be compiled anew where it was compiled before; it needs no PyCUDA."""
+from tests.support.nvcc import kept_nvcc
 
 HOST = """\
 // Author: J\xfcrgen
@@ -190,7 +186,6 @@ def test_builds_refused_alike_are_no_fault_of_a_source_that_another_compiles(
     )
     nvcc.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
     folder = write(tmp_path / "host", SPEC, FILES)
     spec = load_spec(folder)
     every = builds_in_order(load_workload(folder, spec), [{"n": 1000}])

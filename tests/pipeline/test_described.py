@@ -7,7 +7,7 @@ from samples import Project
 
 from launchwise.gpus.profile import read_profile
 from launchwise.tables.files import read_table
-from launchwise.tables.predictions import published_times_schema, unmeasured_schema
+from launchwise.tables.learning import published_times_schema, unmeasured_schema
 from launchwise.workloads.spec import load_spec
 
 OVERLAY = {"gpus": {"old": {"source": "described", "card": "titan_black"}}}

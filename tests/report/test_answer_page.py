@@ -8,8 +8,7 @@ import re
 import pytest
 
 from launchwise.report.sweep_page import answers_page
-from launchwise.tables.answers import answers
-from launchwise.tables.rows import is_baseline
+from launchwise.tables.rows import answers, is_baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import profile
 from tests.support.samples import measurements

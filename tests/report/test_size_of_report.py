@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from launchwise.cli.studies import read_experiment
@@ -23,8 +22,7 @@ from launchwise.tables.learning import (
     removed_schema,
     training_schema,
 )
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import files_of
@@ -60,10 +58,10 @@ def recorded() -> Iterator[StudyData]:
             entries={},
             models={},
             facts={"splits": {}, "models": {}},
-            training=empty(training_schema(spec)),
-            removed=empty(removed_schema(spec)),
-            evaluation=empty(evaluation_schema(spec)),
-            predictions=empty(candidates_schema(spec)),
+            training=training_schema(spec).empty(),
+            removed=removed_schema(spec).empty(),
+            evaluation=evaluation_schema(spec).empty(),
+            predictions=candidates_schema(spec).empty(),
             spec=spec,
             profiles={
                 gpu: read_profile(at / "profile.json", gpu) for gpu, at in recorded_in.items()
@@ -76,13 +74,6 @@ def recorded() -> Iterator[StudyData]:
             answers=None,
             _known={},
         )
-
-
-def empty(schema: Any) -> pd.DataFrame:
-    """A table without rows."""
-    return pd.DataFrame({
-        name: pd.Series(dtype=str(column.dtype)) for name, column in schema.columns.items()
-    })  # fmt: skip
 
 
 def answered(made: StudyData) -> StudyData:

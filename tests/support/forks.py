@@ -180,7 +180,7 @@ def _stream(number: int) -> io.TextIOWrapper:
 LOADED_LATE = (
     *("snakemake.report.html_reporter", "snakemake.profiles", "snakemake.storage"),
     *("nbformat", "smart_open", "statistics", "platformdirs"),
-    *("pandas", "pyarrow.parquet", "pandera.backends.pandas.builtin_checks"),
+    *("pandas", "pyarrow.parquet"),
     *("sklearn.ensemble", "sklearn.neighbors", "sklearn.tree"),
     *("lightgbm", "xgboost", "optuna.storages.journal"),
 )

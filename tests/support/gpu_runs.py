@@ -16,9 +16,8 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import cards, free_card
-from launchwise.measuring.job import compilable
+from launchwise.measuring.job import Alongside, compilable
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.telemetry import Telemetry, nvml_source

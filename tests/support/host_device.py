@@ -11,10 +11,10 @@ from typing import Any
 from launchwise.cpu.buffers import memory_of
 from launchwise.cpu.device import CpuDevice
 from launchwise.experiment.method import Method, Repeats
-from launchwise.measuring.kernel_bundles import Part
+from launchwise.measuring.job import Part
 from launchwise.measuring.measure import OnDevice
+from launchwise.measuring.rows import Repeated
 from launchwise.measuring.serving import Task, serve
-from launchwise.measuring.timing import Repeated
 from launchwise.workloads.device import Launch, LibraryRun
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.space import Configuration, Problem

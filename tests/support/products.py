@@ -24,8 +24,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.tables.rows import selected
 from launchwise.tables.times import judged_times, with_judged_times
 from launchwise.workloads.spec import load_spec

@@ -19,7 +19,7 @@ from host_device import HostDevice
 
 from launchwise.cuda.child import run
 from launchwise.measuring.measure import OnDevice
-from launchwise.measuring.timing import Repeated
+from launchwise.measuring.rows import Repeated
 from launchwise.workloads.spec import load_spec
 
 

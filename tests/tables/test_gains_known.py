@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from launchwise.base.paired import Ratio
-from launchwise.tables.pairs import NARROW, gains_known
+from launchwise.tables.measurements import NARROW, gains_known
 
 
 def rows(low: float, high: float, roles: str = "best") -> pd.DataFrame:

@@ -16,8 +16,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import RATIOS, pairs_schema
+from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
 from launchwise.tables.times import (
     JUDGED,
     by_sweep,
@@ -90,7 +89,8 @@ def recorded(request: pytest.FixtureRequest, stencil_spec: Spec) -> Recorded:
         sizes = (200, 256, 300, 400, 450, 512)
         parts = [stencil.sweep(spec, sizes, "card", dtype, order) for dtype, order in alike]
         sweep = pd.concat(parts, ignore_index=True)
-        pairs = pairs_schema(spec).validate(made_pairs(spec, sweep))
+        pairs = made_pairs(spec, sweep)
+        pairs_schema(spec).insist("pairs", pairs)
     else:
         workload = request.param
         spec = load_spec(ROOT / "kernels" / workload)

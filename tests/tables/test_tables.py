@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pandera.errors
 import pyarrow
 import pyarrow.parquet
 import pytest
 from samples import measurements
 
 from launchwise.base.errors import UserError
-from launchwise.tables import arrow_checks
 from launchwise.tables import files as tables
 from launchwise.tables.learning import (
     candidates_schema,
@@ -27,9 +25,7 @@ from launchwise.tables.learning import (
     said_schema,
     training_schema,
 )
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.predictions import unmeasured_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema
 from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
@@ -251,101 +247,36 @@ def test_a_bad_table_is_one_line_at_reading(
     assert "\n" not in line
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_checks_on_whole_columns_know_every_check_of_a_schema(
-    tmp_path: Path, saxpy_spec: Spec, kind: str
-) -> None:
-    schema, table = every_table(saxpy_spec)[kind]
-    tables.write_table(tmp_path / "x.parquet", table, schema)
-    assert arrow_checks.surely_fits(pyarrow.parquet.read_table(tmp_path / "x.parquet"), schema)
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_checks_on_whole_columns_pass_no_bad_table(
-    saxpy_spec: Spec, sweep: Table, what: str
-) -> None:
-    arrow = pyarrow.Table.from_pandas(BAD[what][0](sweep), preserve_index=False)
-    schema = measurement_schema(saxpy_spec)
-    assert not arrow_checks.surely_fits(arrow, schema)
-    for place, name in enumerate(arrow.column_names):
-        if arrow_checks.is_text(arrow[name].type):
-            arrow = arrow.set_column(place, name, arrow[name].dictionary_encode())
-    assert not arrow_checks.surely_fits(arrow, schema)
-
-
 def paired(spec: Spec) -> Table:
     """Times of two configurations in turn, three rounds."""
     table = keyed(spec, 2)[spec.key_columns].reset_index(drop=True)
     columns = pairs_schema(spec).columns
-    texts = {name: "x" for name, one in columns.items() if "string" in str(one.dtype)}
-    texts["workload"] = spec.workload
-    numbers = {name: 1.0 for name, one in columns.items() if str(one.dtype) == "float64"}
-    whole = {name: 1 for name, one in columns.items() if str(one.dtype) == "int64"}
+    value = {"str": "x", "float64": 1.0, "int64": 1, "bool": True, "object": None}
     rounds = [np.array([1.0, 2.0, 3.0])] * 2
-    flags = {name: True for name, one in columns.items() if str(one.dtype) == "bool"}
-    given = {**texts, **numbers, **whole, **flags, **{name: table[name] for name in table}}
-    found = table.assign(**{**given, "times_ms": rounds, "clocks_mhz": rounds, "status": "ok"})
+    given = {name: value[one.kind] for name, one in columns.items()} | dict(table.items())
+    given |= {"workload": spec.workload, "times_ms": rounds, "clocks_mhz": rounds, "status": "ok"}
+    found = table.assign(**given)
     return found[list(columns)]
 
 
-PAIRED_BAD: dict[str, Break] = {
-    "a clock below 0": assign(0, clocks_mhz=np.array([1.0, -2.0, 3.0])),
-    "no number for a clock": assign(0, clocks_mhz=np.array([1.0, np.nan, 3.0])),
-    "a round without a clock": assign(0, clocks_mhz=np.array([1.0, 2.0])),
+CLOCKS = "clocks_mhz: must hold clocks; violated in 1 row, first in row 0"
+PAIRED_BAD: dict[str, tuple[list[float], str]] = {
+    "a clock below 0": ([1.0, -2.0, 3.0], CLOCKS),
+    "no number for a clock": ([1.0, np.nan, 3.0], CLOCKS),
+    "a round without a clock": (
+        [1.0, 2.0],
+        "clocks_mhz: must have one value per value of times_ms; violated in 1 row, first in row 0",
+    ),
 }
 
 
-def test_checks_on_whole_columns_know_rounds(saxpy_spec: Spec) -> None:
+def test_rounds_have_a_clock_each(saxpy_spec: Spec) -> None:
     schema, table = pairs_schema(saxpy_spec), paired(saxpy_spec)
-    schema.validate(table)
-    assert arrow_checks.surely_fits(pyarrow.Table.from_pandas(table, preserve_index=False), schema)
-    for change in PAIRED_BAD.values():
-        bad = change(table)
-        with pytest.raises(pandera.errors.SchemaError):
-            schema.validate(bad)
-        assert not arrow_checks.surely_fits(
-            pyarrow.Table.from_pandas(bad, preserve_index=False), schema
-        )
-
-
-def test_checks_on_whole_columns_know_the_roofline(saxpy_spec: Spec) -> None:
-    schema = unmeasured_schema(saxpy_spec)
-    key = [name for name in schema.columns if name in saxpy_spec.key_columns]
-    table = keyed(saxpy_spec, 2)[key].assign(
-        predictor="p",
-        rank=[1, 2],
-        bound_by="bytes",
-        **dict.fromkeys(("predicted_ms", "bytes_ms", "flop_ms"), 2.0),
-        roofline_ms=[1.0, 2.0],
-        baseline_ms=[np.nan, 2.0],
-    )[list(schema.columns)]
-    schema.validate(table)
-    assert arrow_checks.surely_fits(pyarrow.Table.from_pandas(table, preserve_index=False), schema)
-    bad = table.assign(predicted_ms=[2.0, 1.9])
-    assert not arrow_checks.surely_fits(
-        pyarrow.Table.from_pandas(bad, preserve_index=False), schema
-    )
-
-
-# An empty column of lists says nothing of their type: pandera decides.
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "measurements"])
-def test_checks_on_whole_columns_know_an_empty_table(
-    tmp_path: Path, saxpy_spec: Spec, kind: str
-) -> None:
-    schema, table = every_table(saxpy_spec)[kind]
-    tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
-    empty = pyarrow.parquet.read_table(tmp_path / "x.parquet")
-    assert arrow_checks.surely_fits(empty, schema)
-    assert not arrow_checks.surely_fits(empty.drop_columns(empty.column_names[0]), schema)
-
-
-def test_a_text_twice_in_a_dictionary_is_one_value(saxpy_spec: Spec, sweep: Table) -> None:
-    schema = measurement_schema(saxpy_spec)
-    arrow = pyarrow.Table.from_pandas(pd.concat([sweep, sweep]), preserve_index=False)
-    half = [0] * len(sweep) + [1] * len(sweep)
-    name = str(sweep["gpu"].iloc[0])
-    twice = pyarrow.DictionaryArray.from_arrays(pyarrow.array(half), pyarrow.array([name, name]))
-    assert not arrow_checks.surely_fits(arrow.set_column(0, "gpu", twice), schema)
+    schema.insist("pairs", table)
+    for clocks, said in PAIRED_BAD.values():
+        with pytest.raises(UserError) as caught:
+            schema.insist("pairs", assign(0, clocks_mhz=np.array(clocks))(table))
+        assert str(caught.value) == f"pairs: {said}"
 
 
 def test_rows_of_one_text_are_returned_and_all_are_checked(

@@ -20,7 +20,7 @@ from launchwise.report.models.published_times import (
     published_times,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.learning import published_times_schema
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.report_study import study
@@ -48,7 +48,8 @@ def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -
             for place, time in enumerate(predicted)
         ]
     )  # fmt: skip
-    return published_times_schema(spec()).validate(table)
+    published_times_schema(spec()).insist("times", table)
+    return table
 
 
 def made(table: pd.DataFrame, **facts: Any) -> StudyData:

@@ -15,8 +15,7 @@ from launchwise.experiment.study import Counters
 from launchwise.measuring.counters import fastest_by, joined, parse
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import counters_schema
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import counters_schema, pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, usual_configuration

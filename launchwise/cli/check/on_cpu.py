@@ -22,7 +22,7 @@ from launchwise.cli.check.cases import MEMORY_BYTES
 from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
-from launchwise.measuring.timing import complaint
+from launchwise.measuring.rows import complaint
 from launchwise.workloads.device import HostRun, Launch, LaunchFailed, OutOfMemory
 from launchwise.workloads.loading import load_workload
 from launchwise.workloads.parts import UNKNOWN_GPU, WARP_SIZE

@@ -11,13 +11,12 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.places import shipped
-from launchwise.comparing.answers import NONE, Verdict
-from launchwise.comparing.conditions import Difference
-from launchwise.comparing.rows import Outcome, Rule
+from launchwise.comparing.rows import Difference, Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import (
     COMMAND,
     DEFAULT,
+    NONE,
     Comparison,
     Complaint,
     SweepComparison,
@@ -154,10 +153,10 @@ def _sweep(one: SweepComparison, comparison: Comparison, top: int) -> Iterator[s
     for each in one.differences:
         yield _line(TITLES.get(each.what, each.what), _difference(each))
     interval = f"{100 * comparison.rule.confidence:g} %"
-    for outcome, best_first in ((Outcome.slower, False), (Outcome.faster, True)):
+    for outcome, best_first in (("slower", False), ("faster", True)):
         rows = one.rows[one.rows["outcome"] == outcome].sort_values("ratio", ascending=best_first)
         yield from _list(outcome, rows, top, lambda row: _timed(row, one.spec, interval))
-    for outcome in (Outcome.stopped, Outcome.broken, Outcome.mended):
+    for outcome in ("stopped", "broken", "mended"):
         rows = one.rows[one.rows["outcome"] == outcome]
         yield from _list(outcome, rows, top, lambda row: _restated(row, one.spec))
     yield from _answers(one, top, interval)
@@ -198,7 +197,7 @@ def _answers(one: SweepComparison, top: int, interval: str) -> Iterator[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in one.verdicts.items() if count)
     if counts:
         yield _line("best", f"of {wording.plural(len(one.answers), 'problem')}: {counts}")
-    stale = one.answers[one.answers["verdict"] == Verdict.stale]
+    stale = one.answers[one.answers["verdict"] == "stale"]
     stale = stale.sort_values("ratio", ascending=False, na_position="first")
     yield from _list("stale", stale, top, lambda row: _stale(row, one, interval))
 

@@ -25,7 +25,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.final import FACTS_FILE
 from launchwise.measuring.cards import Card, cards, in_words
 from launchwise.tables.files import read_table
-from launchwise.tables.pairs import RECHECK_ORIGIN, VERDICTS, recheck_schema
+from launchwise.tables.measurements import RECHECK_ORIGIN, VERDICTS, recheck_schema
 from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec
 

@@ -28,9 +28,10 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card, selects
-from launchwise.measuring.compile import nvcc_release
-from launchwise.measuring.describing import kept_or_measured_profile
+from launchwise.measuring.compile import left_out, nvcc_release
 from launchwise.measuring.job import (
+    Alongside,
+    Beforehand,
     JobKernels,
     compilable,
     labels_of,
@@ -38,12 +39,11 @@ from launchwise.measuring.job import (
     measuring_process,
 )
 from launchwise.measuring.journal import read_journal
-from launchwise.measuring.kernel_bundles import Alongside, Beforehand
-from launchwise.measuring.openmp import left_out
 from launchwise.measuring.process import MeasuringProcess
+from launchwise.measuring.ready import kept_or_measured_profile
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
-from launchwise.measuring.visit import builds_of, problem_seconds, visit
+from launchwise.measuring.sweep import builds_of, problem_seconds, visit
 from launchwise.workflow.folders import RECORD
 from launchwise.workflow.sweeps import prior_extended
 from launchwise.workloads.near_problems import Prior, with_expected
@@ -205,7 +205,9 @@ class Stages:
                 bundle = Bundle(path)
                 whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}
                 # Since then the compiler of a source may have been installed.
-                whole = whole and bundle.left_out.keys() <= left_out(builds, self.arch).keys()
+                if bundle.left_out:
+                    missing = left_out(builds, self.arch)
+                    whole = whole and bundle.left_out.keys() <= missing.keys()
                 if bundle.fingerprint == made_of and whole:
                     return JobKernels(Beforehand(path), self._toolkit, made_of), None
         # Without a bundle Snakemake would compile.
@@ -306,7 +308,7 @@ class Stages:
     def _write_tables(self, fingerprint: str) -> None:
         from launchwise.measuring.extension import gather
         from launchwise.measuring.journal import counted_rows, read_notes
-        from launchwise.measuring.visit import Measured, write_shard
+        from launchwise.measuring.sweep import Measured, write_shard
         from launchwise.report.sweep_page import write_answers
 
         files, folder, spec = self._files, self._folder, self._spec
@@ -345,10 +347,8 @@ def load() -> None:
     # To Linux, a thread has a priority of its own.
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-    import pandera.backends.pandas.builtin_checks  # noqa: F401
-
     import launchwise.measuring.extension
-    import launchwise.measuring.visit
+    import launchwise.measuring.sweep
     import launchwise.report.sweep_page  # noqa: F401
 
 

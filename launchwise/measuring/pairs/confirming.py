@@ -85,13 +85,8 @@ def confirm(
 ) -> None:
     """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
 
-    Raises
-    ------
-    UserError
-        When measuring processes die again and again without a result, or kernels cannot be
-        compiled.
-    Interrupted
-        After SIGTERM or SIGINT.
+    Raises UserError when measuring processes die again and again without a result, or kernels
+    cannot be compiled. Raises Interrupted after SIGTERM or SIGINT.
     """
 
     def tasks() -> list[dict[str, Any]]:
@@ -162,57 +157,46 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     configurations are compared within one round only, on one card.
     """
     entrants = [each.configuration for each in contest.entrants]
-    number = len(entrants)
     found = [{"status": "ok", "reason": "", **UNTIMED} for _ in entrants]
-    times: list[list[float]] = [[] for _ in entrants]
-    clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
-    hindered: list[bool] = []
+    # Rounds that belong together, and the places of those that ran in them.
+    rounds: list[dict[str, Any]] = []
+    running: list[int] = []
     visits, origin, replays = 0, dict[str, str](), True
     for note in notes:
         if note["note"] not in (VISIT, LOST, UNREPLAYED) or note["problem"] != contest.problem:
             continue
+        right = [n for n, one in enumerate(found) if one["status"] == "ok"]
         if note["note"] == UNREPLAYED:
             # Two timers are not compared with each other.
             replays, origin = False, {}
-            continue
-        if note["note"] == LOST:
+        elif note["note"] == LOST:
             if note["configuration"] in entrants:
                 place = entrants.index(note["configuration"])
                 found[place] = {"status": note["status"], "reason": note["reason"], **UNTIMED}
-            continue
-        expected = [
-            each for each, one in zip(entrants, found, strict=True) if one["status"] == "ok"
-        ]
-        if note["configurations"] != expected:
-            continue
-        if note["card"] != origin.get("card"):
-            visits = 0
-            times, clocks = [[] for _ in entrants], [[] for _ in entrants]
-            throttle, hindered = [set() for _ in entrants], []
-        # Older notes lack the time: their rows have that of the table.
-        origin = {name: note[name] for name in (*ORIGIN, "measured_at") if name in note}
-        visits += 1
-        places = [entrants.index(each) for each in note["configurations"]]
-        for place, one in zip(places, note["found"], strict=True):
-            found[place] = one
-        running = [
-            place for place, one in zip(places, note["found"], strict=True) if one["status"] == "ok"
-        ]
-        if visits > 1 and [place for place in range(number) if times[place]] != running:
-            # Fewer than before: rounds of different sets do not belong together.
-            times, clocks = [[] for _ in entrants], [[] for _ in entrants]
-            hindered = []
-        for each in note["rounds"]:
-            hindered.append(any(HINDERED & reasons_in(why) for why in each["throttle"]))
-            for place, time_ms, mhz, why in zip(
-                running, each["times_ms"], each["clocks_mhz"], each["throttle"], strict=True
-            ):
-                times[place].append(time_ms)
-                clocks[place].append(mhz)
-                throttle[place] |= {why} - {""}
-    reasons_of = [sorted(each) for each in throttle]
-    return Rounds(times, clocks, reasons_of, found, visits, hindered, origin, replays)
+        elif note["configurations"] == [entrants[place] for place in right]:
+            if note["card"] != origin.get("card"):
+                visits, rounds, throttle = 0, [], [set() for _ in entrants]
+            # Older notes lack the time: their rows have that of the table.
+            origin = {name: note[name] for name in (*ORIGIN, "measured_at") if name in note}
+            visits += 1
+            for place, one in zip(right, note["found"], strict=True):
+                found[place] = one
+            before, running = running, [n for n in right if found[n]["status"] == "ok"]
+            # Of fewer than before: rounds of different sets do not belong together.
+            rounds = [*(rounds if running == before else []), *note["rounds"]]
+            for each in note["rounds"]:
+                for place, why in zip(running, each["throttle"], strict=True):
+                    throttle[place] |= {why} - {""}
+
+    def of_each(name: str) -> list[list[float]]:
+        ran = {place: [each[name][n] for each in rounds] for n, place in enumerate(running)}
+        return [ran.get(place, []) for place in range(len(entrants))]
+
+    reasons = [sorted(each) for each in throttle]
+    hindered = [any(HINDERED & reasons_in(why) for why in each["throttle"]) for each in rounds]
+    measured = of_each("times_ms"), of_each("clocks_mhz")
+    return Rounds(*measured, reasons, found, visits, hindered, origin, replays)
 
 
 def kept_visits(journal: Journal) -> str:

@@ -22,6 +22,11 @@ USUAL = "usual"
 UNKNOWN = Ratio(math.nan, math.nan, math.nan, 0, 0)
 
 
+def limits_of(name: str, ratio: Ratio) -> dict[str, float]:
+    """Columns of a ratio: itself, and the limits of its interval."""
+    return {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
+
+
 def beside_usual(
     pairs: pd.DataFrame, spec: Spec, rules: Sequence[Usual], clock_tolerance: float
 ) -> pd.DataFrame:
@@ -31,12 +36,8 @@ def beside_usual(
     They are empty where it did not run there, and where heat or a weak supply of power held the
     card back: the table does not say in which rounds.
 
-    Parameters
-    ----------
-    pairs
-        As :func:`launchwise.tables.pairs.pairs_schema` declares it.
-    clock_tolerance
-        Relative difference of SM clocks above which a pair is discarded.
+    - ``pairs``: as :func:`launchwise.tables.measurements.pairs_schema` declares it.
+    - ``clock_tolerance``: relative difference of SM clocks above which a pair is discarded.
     """
     found = pairs.copy()
     for members, present in _changed(pairs, spec, rules):
@@ -59,12 +60,8 @@ def peers_beside_usual(
 ) -> pd.DataFrame:
     """The same of libraries: ``usual_speedup`` of problems whose usual choice is another one now.
 
-    Parameters
-    ----------
-    peers
-        As :func:`launchwise.tables.pairs.peers_schema` declares it.
-    pairs
-        Configurations of the same rounds, as they were measured.
+    - ``peers``: as :func:`launchwise.tables.measurements.peers_schema` declares it.
+    - ``pairs``: configurations of the same rounds, as they were measured.
     """
     found = peers.copy()
     key = ["gpu", *spec.problem_columns]
@@ -123,6 +120,6 @@ def ratio_of_rounds(
 
 
 def _write(table: pd.DataFrame, row: Any, name: str, ratio: Ratio) -> None:
-    limits = [f"{name}{end}" for end in ("", "_low", "_high")]
-    table.loc[row, limits] = [ratio.value, ratio.low, ratio.high]
+    limits = limits_of(name, ratio)
+    table.loc[row, list(limits)] = list(limits.values())
     table.loc[row, "thrown"] = max(table.loc[row, "thrown"], ratio.thrown)

@@ -25,7 +25,7 @@ from launchwise.measuring.measure import (
     replayed,
     times_ms,
 )
-from launchwise.measuring.timing import RESTORED, complaint
+from launchwise.measuring.rows import RESTORED, complaint
 from launchwise.workloads.device import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
@@ -90,19 +90,12 @@ def measure_pairs(
     Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
     side, or when the time is spent.
 
-    Parameters
-    ----------
-    seconds
-        Longest time of the rounds; up to :data:`PATIENCE` times as long for the first six rounds.
-    references
-        Places in ``configurations`` of those that the others are compared with.
-    replays
-        Whether short launches may be replayed in graphs.
+    - ``seconds``: longest time of the rounds; up to :data:`PATIENCE` times as long for the first
+      six rounds.
+    - ``references``: places in ``configurations`` of those that the others are compared with.
+    - ``replays``: whether short launches may be replayed in graphs.
 
-    Raises
-    ------
-    LaunchFailed
-        Only when the context is lost.
+    Raises LaunchFailed only when the context is lost.
     """
     runs = OpenLayouts(context)
     home = next(each for each in configurations if peer_of(each) is None)
@@ -136,10 +129,7 @@ def measure_pairs(
 def _insist_on_stream(context: ProblemContext, work: LibraryRun, shortest_ms: float) -> None:
     """A library that works where no event sees it would seem to take no time.
 
-    Raises
-    ------
-    RuntimeError
-        When it takes much longer by the host's clock than by events.
+    Raises RuntimeError when it takes much longer by the host's clock than by events.
     """
     times = []
     for _ in range(3):
@@ -229,29 +219,19 @@ def _way(context: ProblemContext, entered: list[Entered], replays: bool) -> Way:
     return Way("graph" if short else "events", "warm")
 
 
+@dataclass
 class Rounds:
-    """Rounds of one problem.
+    """Rounds of one problem."""
 
-    Attributes
-    ----------
-    times
-        Median time of each configuration in each round, ms.
-    """
+    _context: ProblemContext
+    _runs: OpenLayouts
+    _entered: list[Entered]
+    _way: Way
+    _home: Configuration
 
-    def __init__(
-        self,
-        context: ProblemContext,
-        runs: OpenLayouts,
-        entered: list[Entered],
-        way: Way,
-        home: Configuration,
-    ) -> None:
-        self._context = context
-        self._runs = runs
-        self._entered = entered
-        self._way = way
-        self._home = home
-        self._dice = random.Random(context.seed)
+    def __post_init__(self) -> None:
+        self._dice = random.Random(self._context.seed)
+        # Median time of each configuration in each round, ms.
         self.times: list[list[float]] = []
 
     def run(self) -> None:

@@ -3,38 +3,194 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from launchwise.base.errors import UserError
-from launchwise.base.provenance import versions
+from launchwise.base.paired import Ratio
+from launchwise.base.provenance import now, versions
 from launchwise.base.storage import digest
 from launchwise.experiment.method import (
+    PEER,
     Confirmation,
     Contest,
     Entrant,
+    Role,
     peer_of,
     read_contests,
 )
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.job import Ready
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.pairs.confirming import confirm
-from launchwise.measuring.pairs.table import pairs_table, peers_table
+from launchwise.measuring.pairs.confirming import Rounds, confirm, rounds_of
+from launchwise.measuring.pairs.present_usual import UNKNOWN, limits_of
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema, peers_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
+from launchwise.tables.schema import Schema
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Workload
+
+
+def pairs_table(
+    shard: Shard,
+    contests: Iterable[Contest],
+    how: Confirmation,
+    notes: list[dict[str, Any]],
+    sweep_ms: Mapping[tuple[Any, ...], float],
+) -> pd.DataFrame:
+    """Paired times of every entrant.
+
+    ``notes``: of the journal. ``sweep_ms``: values of a problem and a configuration, in the order
+    of the spec, to their time in the sweep, ms; an entrant that the sweep lacks has none.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.tables.measurements.pairs_schema` declares it, sorted by key.
+    """
+    spec = shard.spec
+    rows = [
+        {**row, "sweep_ms": sweep_ms.get(tuple(row[name] for name in spec.key_columns[1:]))}
+        for contest in contests
+        for row in _rows_of(contest, rounds_of(contest, notes), how)
+    ]
+    return _table(shard, rows, pairs_schema(spec), spec.key_columns)
+
+
+def peers_table(
+    shard: Shard, contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Paired times of every library (:func:`launchwise.tables.measurements.peers_schema`).
+
+    - ``notes``: of the journal.
+    """
+    spec = shard.spec
+    rows = [
+        row
+        for contest in contests
+        for row in _rows_of_peers(contest, rounds_of(contest, notes), how)
+    ]
+    key = ["gpu", *spec.problem_columns, PEER]
+    return _table(shard, rows, peers_schema(spec), key)
+
+
+def _table(
+    shard: Shard, rows: list[dict[str, Any]], schema: Schema, key: list[str]
+) -> pd.DataFrame:
+    if not rows:
+        return schema.empty()
+    columns = schema.columns
+    table = pd.DataFrame([{**shard.labels, **row} for row in rows], columns=list(columns))
+    real = [name for name, column in columns.items() if column.kind == "float64"]
+    table[real] = table[real].astype(float)
+    for name in ("times_ms", "clocks_mhz"):
+        table[name] = table[name].map(lambda values: np.asarray(values, dtype=float))
+    return table.sort_values(key, ignore_index=True)
+
+
+def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
+    baseline = _place(contest, rounds, "baseline")
+    usual = _place(contest, rounds, "usual")
+    # If the usual choice is missing or fails, the baseline stands in for it.
+    places = {"gain": baseline if usual is None else usual, "improvement": baseline}
+    for place, entrant in enumerate(contest.entrants):
+        if peer_of(entrant.configuration) is not None:
+            continue
+        ratios = {name: _ratio(rounds, reference, place, how) for name, reference in places.items()}
+        yield {
+            **contest.problem,
+            **entrant.configuration,
+            "roles": "+".join(entrant.roles),
+            **_measured(rounds, place),
+            **_columns(ratios),
+        }
+
+
+def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
+    best = _place(contest, rounds, "best")
+    usual = _place(contest, rounds, "usual")
+    places = {"speedup": best, "usual_speedup": usual}
+    for place, entrant in enumerate(contest.entrants):
+        if (name := peer_of(entrant.configuration)) is None:
+            continue
+        ratios = {
+            column: UNKNOWN if own is None else _ratio(rounds, place, own, how)
+            for column, own in places.items()
+        }
+        yield {
+            **contest.problem,
+            "peer": name,
+            "version": "",
+            **_measured(rounds, place),
+            **_columns(ratios),
+        }
+
+
+def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
+    ran = _ran(rounds, place)
+    found = rounds.found[place]
+    times_ms = rounds.times_ms[place]
+    kept_ms = rounds.kept_ms(place)
+    if found["status"] == "ok" and not ran:
+        found = {**found, "reason": "there is nothing to compare it with"}
+    elif ran and not kept_ms:
+        found = {**found, "reason": "something held the card back in every round (throttle)"}
+    return {
+        **found,
+        "time_ms": statistics.median(kept_ms or times_ms) if ran else None,
+        "times_ms": times_ms,
+        "clocks_mhz": rounds.clocks_mhz[place],
+        "rounds": len(times_ms),
+        "throttle": "+".join(rounds.throttle[place]),
+        "measured_at": now(),
+        **rounds.origin,
+    }
+
+
+def _columns(ratios: Mapping[str, Ratio]) -> dict[str, Any]:
+    found: dict[str, Any] = {"thrown": max(ratio.thrown for ratio in ratios.values())}
+    for name, ratio in ratios.items():
+        found |= limits_of(name, ratio)
+    return found
+
+
+def _place(contest: Contest, rounds: Rounds, role: Role) -> int | None:
+    """Place of the entrant of a role, if its result was right."""
+    places = (place for place, each in enumerate(contest.entrants) if role in each.roles)
+    return next((place for place in places if _right(rounds, place)), None)
+
+
+def _right(rounds: Rounds, place: int) -> bool:
+    return rounds.found[place]["status"] == "ok"
+
+
+def _ran(rounds: Rounds, place: int) -> bool:
+    return _right(rounds, place) and bool(rounds.times_ms[place])
+
+
+def _ratio(rounds: Rounds, reference: int | None, place: int, how: Confirmation) -> Ratio:
+    if reference == place and _right(rounds, place):
+        pairs = len(rounds.kept_ms(place))
+        thrown = len(rounds.times_ms[place]) - pairs
+        own = math.nan if thrown and not pairs else 1.0
+        return Ratio(own, own, own, pairs, thrown)
+    if reference is None or not _ran(rounds, reference) or not _ran(rounds, place):
+        return UNKNOWN
+    return rounds.ratio(reference, place, how.clock_tolerance)
 
 
 @dataclass(frozen=True)
@@ -59,15 +215,9 @@ def visit_contests(
 ) -> Confirmed:
     """Run what the journal of some contests lacks.
 
-    Parameters
-    ----------
-    once
-        Whether the journal is of one driver, toolkit and card.
+    ``once``: whether the journal is of one driver, toolkit and card.
 
-    Raises
-    ------
-    UserError, Interrupted
-        See :func:`launchwise.measuring.pairs.confirming.confirm`.
+    Raises UserError, Interrupted: See :func:`launchwise.measuring.pairs.confirming.confirm`.
     """
     # Which configurations take part is a matter of the contests.
     ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
@@ -89,10 +239,7 @@ def visit_contests(
 def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None = None) -> None:
     """Write the table of the contests, and that of the libraries that took part.
 
-    Parameters
-    ----------
-    sweep
-        The sweep whose times chose the entrants.
+    - ``sweep``: the sweep whose times chose the entrants.
     """
     shard, spec = found.shard, found.shard.spec
     state = source_state(shard.folder, spec).as_facts()
@@ -114,10 +261,8 @@ def write_pairs(found: Confirmed, sweep: Path, output: Path, peers: Path | None 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
     """Contests of a file, their names in the order of the spec.
 
-    Raises
-    ------
-    UserError
-        When they are of another workload or GPU, or name what the workload does not have.
+    Raises UserError when they are of another workload or GPU, or name what the workload does not
+    have.
     """
     found = read_contests(path)
     if (found.workload, found.gpu) != (spec.workload, gpu):

@@ -21,7 +21,7 @@ from launchwise.report.blocks import MISSING, Block, Fold, Section, Text
 from launchwise.report.fields import by_key, decimals, field, grouped, percents, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.pairs import NARROW, fastest_in_pairs, gains_known, with_role
+from launchwise.tables.measurements import NARROW, fastest_in_pairs, gains_known, with_role
 from launchwise.tables.rows import row_numbers
 
 FASTEST, USUAL, BASELINE = "fastest", "usual choice", "baseline"

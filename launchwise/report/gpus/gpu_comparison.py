@@ -22,7 +22,7 @@ from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.gpus.gpu_attributes import UNKNOWN, Spread, predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, records, winners
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.pairs import fastest_in_pairs
+from launchwise.tables.measurements import fastest_in_pairs
 from launchwise.workloads.parts import Value
 
 MOST_POWER = 1.4

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pandera.pandas as pa
 from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
@@ -25,12 +24,17 @@ from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
     of_split,
+    published_times_schema,
     removed_schema,
     training_schema,
 )
-from launchwise.tables.measurements import counters_schema, measurement_schema
-from launchwise.tables.pairs import pairs_schema, peers_schema
-from launchwise.tables.predictions import published_times_schema
+from launchwise.tables.measurements import (
+    counters_schema,
+    measurement_schema,
+    pairs_schema,
+    peers_schema,
+)
+from launchwise.tables.schema import Schema
 from launchwise.tables.times import times_schema, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -147,7 +151,7 @@ def _answers(path: Path | None) -> list[dict[str, Any]] | None:
     return answers
 
 
-def _of_gpus(paths: Mapping[str, Path], schema: pa.DataFrameSchema) -> dict[str, pd.DataFrame]:
+def _of_gpus(paths: Mapping[str, Path], schema: Schema) -> dict[str, pd.DataFrame]:
     return {gpu: tables.read_table(path, schema) for gpu, path in paths.items()}
 
 
