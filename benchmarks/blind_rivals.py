@@ -105,8 +105,7 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
     for name in (*BASELINES, *models):
         kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
         parameters = answering_parameters(material.study) if name == TODAY else {}
-        seeded = {"seed": SEED} if "seed" in kind.defaults else {}
-        recommender = kind(test.domain, **seeded, **parameters)
+        recommender = kind(test.domain, seed=SEED, **parameters)
         recommender.fit(learnt.training)
         first = recommender.ranking(choices).first(1)
         tables.append(choices[spec.key_columns].iloc[first].assign(model=name))

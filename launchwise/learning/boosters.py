@@ -10,11 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_bytes
 from launchwise.learning.booster_trees import StoredBooster, lightgbm_trees
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 
 FAST = 4
 """Level of deflating: the next ones take twice as long for a tenth."""
@@ -34,15 +36,17 @@ OPTIONS = MappingProxyType(
 )
 """Deterministic training on one thread, without log output."""
 
-BOOSTING = {
-    "rounds": [(1, None)],
-    "learning_rate": [(1e-6, None)],
-    "num_leaves": [(2, 131072)],
-    "min_data_in_leaf": [(0, None)],
-    "bagging_fraction": [(1e-6, 1.0)],
-    "feature_fraction": [(1e-6, 1.0)],
-}
-"""What LightGBM allows (see :attr:`launchwise.learning.recommender.Recommender.allowed`)."""
+
+class BoostingParameters(Hyperparameters):
+    """Hyper-parameters of LightGBM."""
+
+    rounds: int = Field(100, ge=1)
+    learning_rate: float = tried(0.15, 0.05, 0.3, log=True, gt=0)
+    num_leaves: int = tried(47, 15, 127, log=True, ge=2, le=131072)
+    min_data_in_leaf: int = tried(5, 2, 20, ge=0)
+    bagging_fraction: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+    feature_fraction: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+
 
 CHOSEN = (
     "learning_rate",

@@ -271,7 +271,8 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
     started = time.perf_counter()
     members, domain = asked.members(name), asked.domain
     learnt = read_learnt(folder, dict.fromkeys([*members, *CONTENDERS]), domain.spec)
-    parameters = {**CommitteeRecommender.defaults, **asked.models[name].entry.parameters}
+    entry = asked.models[name].entry
+    caution = CommitteeRecommender.Parameters.model_validate(entry.parameters).caution
     trained_on = {(one.split, one.fold): Experience.of(one.train) for one in asked.known.folds}
     parts = []
     for fold, places in learnt.by_fold():
@@ -279,8 +280,7 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
         losses = {each: learnt.losses(each)[places] for each in members}
         times = {each: learnt.times_ms(each)[places] for each in members}
         chosen = {each: learnt.first(each)[places] for each in CONTENDERS}
-        weight = parameters["caution"]
-        found = judged(losses, times, chosen, rows, domain, trained_on[fold], weight)
+        found = judged(losses, times, chosen, rows, domain, trained_on[fold], caution)
         _, rank = ranked(case_numbers(rows, domain.spec), found.scores)
         assert found.gains is not None
         parts.append(said(rank, found.predicted_ms, np.full(len(rows), np.nan), found.gains))
@@ -288,5 +288,5 @@ def _write_consensus(asked: Learning, name: str, folder: Path, made_from: str) -
     trained, of_members = _sum(known, "seconds_to_train"), _sum(known, "seconds_to_recommend")
     seconds = trained, of_members + time.perf_counter() - started
     facts = _facts(asked, name, [], made_from, seconds)
-    facts |= {"members": members, "caution": parameters["caution"]}
+    facts |= {"members": members, "caution": caution}
     write_said(folder / f"{name}.parquet", pd.concat(parts, ignore_index=True), facts)

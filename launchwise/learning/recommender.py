@@ -8,7 +8,7 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,7 +21,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import validated
 from launchwise.learning.features import Domain, without_features
-from launchwise.learning.misfits import misfit
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.one_core import on_one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import AnyState, read_recommender_facts
@@ -86,7 +86,7 @@ class Recommender(ABC):
     domain
         Workload, GPUs and candidates.
     **parameters
-        Hyper-parameters, by the names in :attr:`defaults`.
+        Hyper-parameters, by the names of :attr:`Parameters`.
 
     Raises
     ------
@@ -94,12 +94,8 @@ class Recommender(ABC):
         When a hyper-parameter is unknown, of a wrong type or out of range.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {}
-    """Hyper-parameters with their default values."""
-
-    allowed: ClassVar[dict[str, Any]] = {}
-    """Hyper-parameter to a list of what it may be: values, and ranges as ``(smallest, largest)``
-    with None where there is no limit. What is not listed has the type of its default."""
+    Parameters: ClassVar[type[Hyperparameters]] = Hyperparameters
+    """Hyper-parameters with their types, defaults and limits."""
 
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
@@ -117,24 +113,10 @@ class Recommender(ABC):
     _last: tuple[pd.DataFrame, Judgement] | None = None
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
-        self.check_parameters(parameters, "config.yaml", "models.parameters")
+        if misfit := self.Parameters.misfit(parameters):
+            raise UserError("config.yaml", f"models.parameters.{misfit[0]}", misfit[1])
         self.domain = domain
-        self.parameters = {**self.defaults, **parameters}
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any], where: str | Path, key: str) -> None:
-        """Insist on hyper-parameters that may be; ``where`` and ``key`` name them in messages.
-
-        Raises
-        ------
-        UserError
-            When one is unknown, of a wrong type or out of range.
-        """
-        if strange := sorted(parameters.keys() - cls.defaults.keys()):
-            raise UserError(where, key, unknown("parameter", strange[0], cls.defaults))
-        for name, value in parameters.items():
-            if said := misfit(name, value, cls.defaults, cls.allowed):
-                raise UserError(where, f"{key}.{name}", said)
+        self.parameters = self.Parameters(**parameters).model_dump()
 
     def get_params(self) -> dict[str, Any]:
         """Hyper-parameters by name."""
@@ -142,8 +124,8 @@ class Recommender(ABC):
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Hyper-parameters that an Optuna ``trial`` tries; none to search by default."""
-        return {}
+        """Hyper-parameters that an Optuna ``trial`` tries; by default those that say so."""
+        return cls.Parameters.suggested(trial)
 
     @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
@@ -275,7 +257,8 @@ class Recommender(ABC):
             if whole.get(name) != written:
                 message = "cannot be read as a model: it is missing, truncated or changed"
                 raise UserError(folder / name, "", message)
-        cls.check_parameters(facts.parameters, path, "parameters")
+        if misfit := cls.Parameters.misfit(facts.parameters):
+            raise UserError(path, f"parameters.{misfit[0]}", misfit[1])
         state = validated(cls.stored, facts.state, path).model_dump()
         try:
             found = cls(domain, **facts.parameters)

@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.stored import RegressorState
 
-TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
 """Predicted log times closer than this tie: sweeps are not measured more precisely."""
 UNMEASURED_REGRET = float(np.log(3.0))
@@ -53,9 +53,9 @@ class TimeRegressor(Recommender):
     and have the same value), then of what was good on average in training.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"target": "regret", "focus": 2.0, "seed": 0}
-
-    allowed: ClassVar[dict[str, Any]] = {"target": [*TARGETS], "focus": [(0, None)]}
+    class Parameters(Hyperparameters):
+        target: Literal["regret", "log_ratio", "time"] = "regret"
+        focus: float = Field(2.0, ge=0)
 
     stored: ClassVar[type[BaseModel]] = RegressorState
 

@@ -318,12 +318,13 @@ def mend(path: Path) -> None:
 
 def _searched(kind: type[Recommender]) -> bool:
     """Whether the kind has a search space: without one every trial would be the defaults."""
-    return next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
+    own = next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
+    return own or any(field.json_schema_extra for field in kind.Parameters.model_fields.values())
 
 
 def _space(kind: type[Recommender]) -> str:
     """Source code of the search space: an edit starts a new search."""
-    return inspect.getsource(kind.suggest) + repr(kind.defaults)
+    return inspect.getsource(kind.suggest) + repr(kind.Parameters.model_fields)
 
 
 def _content(rows: pd.DataFrame) -> str:
@@ -332,4 +333,5 @@ def _content(rows: pd.DataFrame) -> str:
 
 
 def _defaults(kind: type[Recommender], fixed: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in kind.defaults.items() if name not in {*fixed, "seed"}}
+    defaults = kind.Parameters().model_dump(exclude={*fixed, "seed"})
+    return dict(defaults)

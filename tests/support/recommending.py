@@ -94,9 +94,9 @@ class RecommenderProtocol:
         return ground.model(ground.domain).fit(ground.rows)
 
     def test_an_unknown_parameter_is_a_user_error(self, ground: Ground) -> None:
-        with pytest.raises(UserError, match="unknown parameter 'depht'") as caught:
+        with pytest.raises(UserError, match="unknown key 'depht'") as caught:
             ground.model(ground.domain, depht=3)
-        assert caught.value.key == "models.parameters"
+        assert caught.value.key == "models.parameters.depht"
         assert "\n" not in str(caught.value)
 
     def test_no_rows_are_a_user_error(self, ground: Ground) -> None:

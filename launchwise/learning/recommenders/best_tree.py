@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import comparable
+from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import case_numbers
@@ -30,19 +31,9 @@ class BestTreeRecommender(Recommender):
     Where the configuration of a leaf is infeasible, the baseline is the answer.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"max_depth": 20, "min_samples_leaf": 1, "seed": 0}
-    allowed: ClassVar[dict[str, Any]] = {
-        "max_depth": [(1, None), None],
-        "min_samples_leaf": [(1, None)],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Depth and smallest leaf."""
-        return {
-            "max_depth": trial.suggest_int("max_depth", 2, 20),
-            "min_samples_leaf": trial.suggest_int("min_samples_leaf", 1, 5),
-        }
+    class Parameters(Hyperparameters):
+        max_depth: int | None = tried(20, 2, 20, ge=1)
+        min_samples_leaf: int = tried(1, 1, 5, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn which configuration is the fastest of a problem on a GPU.

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import StudyName
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.consensus import caution_of, consensus
 from launchwise.learning.features import Domain
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender
 from launchwise.learning.recommenders import (
     COST_MODEL_WITH_TREES,
@@ -66,9 +67,9 @@ class CommitteeRecommender(Recommender):
     (:func:`launchwise.learning.consensus.caution_of`).
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"members": ", ".join(MEMBERS), "caution": 6.0, "seed": 0}
-
-    allowed: ClassVar[dict[str, Any]] = {"caution": [(0, None)]}
+    class Parameters(Hyperparameters):
+        members: str = ", ".join(MEMBERS)
+        caution: float = Field(6.0, ge=0)
 
     stored: ClassVar[type[BaseModel]] = CommitteeState
 

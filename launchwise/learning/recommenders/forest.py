@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from launchwise.base import work
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import TimeRegressor
 from launchwise.learning.trees import Trees, load_trees, save_trees
 
@@ -19,34 +20,13 @@ class ForestRecommender(TimeRegressor):
     samples anyway, and a tree's cost grows faster than its sample.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.defaults,
-        "n_estimators": 23,
-        "max_depth": 18,
-        "min_samples_split": 2,
-        "max_features": 0.6,
-        "rows_per_tree": 5000,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.allowed,
-        "n_estimators": [(1, None)],
-        "max_depth": [(1, None), None],
-        "min_samples_split": [(2, None)],
-        "max_features": [(1e-6, 1.0)],
-        "rows_per_tree": [(0, None), None],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Trees, depth, smallest split, share of features at a split, focus."""
-        return {
-            "n_estimators": trial.suggest_int("n_estimators", 10, 40),
-            "max_depth": trial.suggest_int("max_depth", 8, 24),
-            "min_samples_split": trial.suggest_int("min_samples_split", 2, 20),
-            "max_features": trial.suggest_float("max_features", 0.3, 1.0),
-            "focus": trial.suggest_float("focus", 0.0, 6.0),
-        }
+    class Parameters(TimeRegressor.Parameters):
+        n_estimators: int = tried(23, 10, 40, ge=1)
+        max_depth: int | None = tried(18, 8, 24, ge=1)
+        min_samples_split: int = tried(2, 2, 20, ge=2)
+        max_features: float = tried(0.6, 0.3, 1.0, gt=0, le=1)
+        rows_per_tree: int | None = Field(5000, ge=0)
+        focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Fit the forest.

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
+from launchwise.learning.hyperparameters import Hyperparameters
 from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Scaling
@@ -37,18 +38,10 @@ class GaussianProcessRecommender(Recommender):
 
     stored: ClassVar[type[BaseModel]] = ProcessState
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "most_rows": 1500,
-        "rows_for_scales": 200,
-        "iterations": 20,
-        "seed": 0,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {
-        "most_rows": [(2, None)],
-        "rows_for_scales": [(2, None)],
-        "iterations": [(0, None)],
-    }
+    class Parameters(Hyperparameters):
+        most_rows: int = Field(1500, ge=2)
+        rows_for_scales: int = Field(200, ge=2)
+        iterations: int = Field(20, ge=0)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).

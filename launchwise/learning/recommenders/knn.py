@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.tables.rows import row_numbers
-
-WEIGHTS = ("uniform", "distance")
-SCALINGS = ("log", "none")
 
 PIECE = 512
 """Rows asked at once: the distances of so many to all known ones stay in the cache."""
@@ -35,30 +34,11 @@ class KnnRecommender(TimeRegressor):
     tree of 40 dimensions is slower.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.defaults,
-        "k": 3,
-        "weights": "distance",
-        "scaling": "log",
-        "problems": 10,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.allowed,
-        "k": [(1, None)],
-        "weights": [*WEIGHTS],
-        "scaling": [*SCALINGS],
-        "problems": [(1, None), None],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Neighbours, their weights, scaling of features."""
-        return {
-            "k": trial.suggest_int("k", 1, 12),
-            "weights": trial.suggest_categorical("weights", list(WEIGHTS)),
-            "scaling": trial.suggest_categorical("scaling", list(SCALINGS)),
-        }
+    class Parameters(TimeRegressor.Parameters):
+        k: int = tried(3, 1, 12, ge=1)
+        weights: Literal["uniform", "distance"] = tried("distance")
+        scaling: Literal["log", "none"] = tried("log")
+        problems: int | None = Field(10, ge=1)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Store features, float32 (rows, features), and target, float64 (rows,)."""

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.learning.boosters import (
-    BOOSTING,
+    BoostingParameters,
     boosted,
     read_booster,
     sum_of_trees,
     write_booster,
 )
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
@@ -40,30 +41,8 @@ class LambdarankRecommender(Recommender):
 
     stored: ClassVar[type[BaseModel]] = RankerState
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "rounds": 100,
-        "learning_rate": 0.15,
-        "num_leaves": 47,
-        "min_data_in_leaf": 5,
-        "bagging_fraction": 0.8,
-        "feature_fraction": 0.8,
-        "truncation": 30,
-        "seed": 0,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "truncation": [(1, None)]}
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Learning rate, leaves, smallest leaf, shares of rows and of features, places."""
-        return {
-            "learning_rate": trial.suggest_float("learning_rate", 0.05, 0.3, log=True),
-            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
-            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
-            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
-            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
-            "truncation": trial.suggest_int("truncation", 5, 100, log=True),
-        }
+    class Parameters(BoostingParameters):
+        truncation: int = tried(30, 5, 100, log=True, ge=1)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the order of each case (see :meth:`Recommender.fit`).

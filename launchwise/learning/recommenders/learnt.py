@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import (
-    BOOSTING,
+    BoostingParameters,
     boosted,
     read_booster,
     sum_of_trees,
     write_booster,
 )
 from launchwise.learning.build_facts import FACTS, BuildFacts
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
 
 
@@ -33,29 +35,12 @@ class LearntRecommender(Recommender):
     fills caches, and whose kernels wait for the host where a run has several.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {
-        "rounds": 120,
-        "learning_rate": 0.15,
-        "num_leaves": 95,
-        "min_data_in_leaf": 5,
-        "bagging_fraction": 0.8,
-        "feature_fraction": 0.6,
-        "l2": 1.0,
-        "seed": 0,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "l2": [(0, None)]}
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Learning rate, leaves, smallest leaf, shares of rows and of features."""
-        return {
-            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.2, log=True),
-            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
-            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
-            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
-            "feature_fraction": trial.suggest_float("feature_fraction", 0.3, 1.0),
-        }
+    class Parameters(BoostingParameters):
+        rounds: int = Field(120, ge=1)
+        learning_rate: float = tried(0.15, 0.03, 0.2, log=True, gt=0)
+        num_leaves: int = tried(95, 15, 127, log=True, ge=2, le=131072)
+        feature_fraction: float = tried(0.6, 0.3, 1.0, gt=0, le=1)
+        l2: float = Field(1.0, ge=0)
 
     def _inputs(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Features, float32 (rows, features), and estimates, float64 ms (rows,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import pandas as pd
 
@@ -16,8 +16,6 @@ class RooflineRecommender(Recommender):
     It knows nothing of configurations: all of a problem get the same time, and the baseline is
     recommended.
     """
-
-    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Do nothing: the roofline needs only the GPU's profile."""

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from launchwise.base import work
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 from launchwise.learning.booster_trees import StoredBooster, xgboost_trees
+from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import TimeRegressor
 
 
 class XgboostRecommender(TimeRegressor):
     """XGBoost's ``hist`` trees on one thread, stored as UBJ."""
 
-    defaults: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.defaults,
-        "rounds": 100,
-        "eta": 0.2,
-        "max_depth": 7,
-        "min_child_weight": 1.0,
-        "subsample": 0.8,
-        "colsample_bytree": 0.8,
-    }
-
-    allowed: ClassVar[dict[str, Any]] = {
-        **TimeRegressor.allowed,
-        "rounds": [(1, None)],
-        "eta": [(1e-6, 1.0)],
-        "max_depth": [(0, None)],
-        "min_child_weight": [(0, None)],
-        "subsample": [(1e-6, 1.0)],
-        "colsample_bytree": [(1e-6, 1.0)],
-    }
-
-    @classmethod
-    def suggest(cls, trial: Any) -> dict[str, Any]:
-        """Learning rate, depth, smallest leaf, shares of rows and of features, focus."""
-        return {
-            "eta": trial.suggest_float("eta", 0.05, 0.3, log=True),
-            "max_depth": trial.suggest_int("max_depth", 4, 10),
-            "min_child_weight": trial.suggest_float("min_child_weight", 0.1, 10.0, log=True),
-            "subsample": trial.suggest_float("subsample", 0.5, 1.0),
-            "colsample_bytree": trial.suggest_float("colsample_bytree", 0.5, 1.0),
-            "focus": trial.suggest_float("focus", 0.0, 6.0),
-        }
+    class Parameters(TimeRegressor.Parameters):
+        rounds: int = Field(100, ge=1)
+        eta: float = tried(0.2, 0.05, 0.3, log=True, gt=0, le=1)
+        max_depth: int = tried(7, 4, 10, ge=0)
+        min_child_weight: float = tried(1.0, 0.1, 10.0, log=True, ge=0)
+        subsample: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+        colsample_bytree: float = tried(0.8, 0.5, 1.0, gt=0, le=1)
+        focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Fit the boosted trees.
