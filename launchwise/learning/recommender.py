@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from launchwise.base.arrays import read_arrays, write_arrays
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import validated
@@ -28,6 +29,7 @@ from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
+ARRAYS_FILE = "arrays.npz"
 
 LIMITED = ("fit", "judge", "predict", "losses", "load_model")
 """Methods that compute: they run on one thread, whichever class they are of."""
@@ -100,8 +102,14 @@ class Recommender(ABC):
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
 
-    stored: ClassVar[type[BaseModel]] = AnyState
-    """Typed model of what :meth:`state` gives: :meth:`restore` gets what it lets pass."""
+    Fitted: ClassVar[type[BaseModel]] = AnyState
+    """What a fit found, but for files of its own: a model that is stored as JSON."""
+
+    fitted: Any = AnyState()
+    """That of this recommender."""
+
+    arrays: ClassVar[tuple[str, ...]] = ()
+    """Attributes with arrays of the fit, which are stored in ``arrays.npz``."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Limit the threads of the class's own :data:`LIMITED` methods."""
@@ -214,17 +222,27 @@ class Recommender(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Fitted state as JSON values; arrays and boosters have their own files."""
-        return {}
+        """What was fitted as JSON values; arrays and trees have their own files."""
+        return dict(self.fitted.model_dump(mode="json"))
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Restore from the result of :meth:`state`."""
+        """Check what was read, or take over the result of an own :meth:`state`.
 
-    def save_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
-        """Write the fitted model's own files, if any, in a format that cannot run code."""
+        Called with it when :attr:`fitted` and the model's files are there.
+        """
 
-    def load_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
+    def save_model(self, folder: Path) -> None:
+        """Write the fitted model's own files, in a format that cannot run code."""
+        if self.arrays:
+            found = {name: getattr(self, name) for name in self.arrays}
+            write_arrays(folder / ARRAYS_FILE, found)
+
+    def load_model(self, folder: Path) -> None:
         """Read the files that :meth:`save_model` wrote."""
+        if self.arrays:
+            found = read_arrays(folder / ARRAYS_FILE, "a model")
+            for name in self.arrays:
+                setattr(self, name, found[name])
 
     def save(self, folder: Path) -> None:
         """Write the fitted recommender into ``folder``."""
@@ -259,11 +277,12 @@ class Recommender(ABC):
                 raise UserError(folder / name, "", message)
         if misfit := cls.Parameters.misfit(facts.parameters):
             raise UserError(path, f"parameters.{misfit[0]}", misfit[1])
-        state = validated(cls.stored, facts.state, path).model_dump()
+        fitted = validated(cls.Fitted, facts.state, path)
         try:
             found = cls(domain, **facts.parameters)
+            found.fitted = fitted
             found.load_model(folder)
-            found.restore(state)
+            found.restore(fitted.model_dump())
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         return found

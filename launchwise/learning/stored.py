@@ -103,53 +103,6 @@ class AnyState(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class MeanRegrets(Strict):
-    """State of :class:`launchwise.learning.regression.MeanRegret`."""
-
-    columns: list[str]
-    regrets: dict[Code, Log]
-
-
-class Wins(Strict):
-    """State of :class:`launchwise.learning.baselines.MostFrequentBest`."""
-
-    wins: dict[Code, Count]
-
-
-class StoredLevels(Strict):
-    """State of :class:`launchwise.learning.regression.Levels`."""
-
-    columns: list[str]
-    points: list[list[FiniteFloat]]
-    levels: Annotated[list[Log], Field(min_length=1)]
-
-
-class RankerState(Strict):
-    """State of a recommender that ranks, without times."""
-
-    prior: MeanRegrets
-
-
-class RegressorState(RankerState):
-    """State of a :class:`launchwise.learning.regression.TimeRegressor`."""
-
-    columns: Annotated[list[str], Field(min_length=1)]
-    constant: dict[str, FiniteFloat]
-    levels: StoredLevels
-
-
-class ProcessState(Strict):
-    """State of a Gaussian process."""
-
-    columns: list[str]
-    variants: list[str]
-    mean: Log
-    deviation: Annotated[float, Field(gt=0, le=LARGEST_LOG)]
-    amplitude: Annotated[float, Field(gt=0, le=1e12)]
-    scales: list[Annotated[float, Field(gt=1e-12, le=1e12)]]
-    noise: Annotated[float, Field(ge=0, le=1e12)]
-
-
 def read_product_facts(path: Path) -> dict[str, Any]:
     """Content of a product's ``final.json``.
 

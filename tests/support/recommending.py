@@ -55,8 +55,7 @@ class Ground:
 
 FORMATS: dict[str, Callable[[bytes], bool]] = {
     ".json": lambda content: content[:1] == b"{",
-    ".gz": lambda content: gzip.decompress(content)[:4] == b"tree",
-    ".ubj": lambda content: content[:1] == b"{",
+    ".gz": lambda content: gzip.decompress(content)[:4] in (b"tree", b'{"le'),
     ".npz": lambda content: content[:4] == b"PK\x03\x04",
     ".npy": lambda content: content[:6] == b"\x93NUMPY" and b"'|O'" not in content[:128],
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import StudyName
@@ -71,7 +71,7 @@ class CommitteeRecommender(Recommender):
         members: str = ", ".join(MEMBERS)
         caution: float = Field(6.0, ge=0)
 
-    stored: ClassVar[type[BaseModel]] = CommitteeState
+    Fitted = CommitteeState
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
@@ -95,7 +95,7 @@ class CommitteeRecommender(Recommender):
             one.fit(measurements)
         problems = measurements[self.domain.spec.problem_columns].drop_duplicates()
         gpus = tuple(sorted(map(str, measurements["gpu"].unique())))
-        self._experience = Experience(len(problems), gpus)
+        self.fitted = CommitteeState(kinds=self._kinds, experience=Experience(len(problems), gpus))
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
@@ -105,7 +105,7 @@ class CommitteeRecommender(Recommender):
         times = {name: member.predict(rows) for name, member in self._members.items()}
         chosen = {name: rule.ranking(rows).rank == 1 for name, rule in self._rules.items()}
         weight = self.parameters["caution"]
-        return judged(losses, times, chosen, rows, self.domain, self._experience, weight)
+        return judged(losses, times, chosen, rows, self.domain, self.fitted.experience, weight)
 
     def summary(self) -> dict[str, Any]:
         """Members and caution."""
@@ -116,35 +116,24 @@ class CommitteeRecommender(Recommender):
             "caution": self.parameters["caution"],
         }
 
-    def state(self) -> dict[str, Any]:
-        """Kinds of the members, and what was learnt from."""
-        found = CommitteeState(kinds=self._kinds, experience=self._experience)
-        return found.model_dump(mode="json")
-
     def save_model(self, folder: Path) -> None:
         """Write every member, and every rule that is none, into a folder of its own."""
         for name, one in {**self._rules, **self._members}.items():
             one.save(folder / name)
 
     def load_model(self, folder: Path) -> None:
-        """Remember where the members lie: their kinds are part of the state."""
-        self._folder = folder
-
-    def restore(self, state: dict[str, Any]) -> None:
         """Read the members from the folders that :meth:`save_model` wrote."""
-        known = {name: name for name in CONTENDERS} | state["kinds"]
+        kinds = self.fitted.kinds
         found = {
-            name: member_class(kind, self.domain, self._folder / FACTS_FILE).load(
-                self._folder / name, self.domain
+            name: member_class(kind, self.domain, folder / FACTS_FILE).load(
+                folder / name, self.domain
             )
-            for name, kind in known.items()
+            for name, kind in ({name: name for name in CONTENDERS} | kinds).items()
         }
         # JSON sorts its keys.
-        named = members_of(self.parameters, MEMBERS)
-        order = [name for name in named if name in state["kinds"]]
-        self.of({name: found[name] for name in order}, state["kinds"])
+        order = [name for name in members_of(self.parameters, MEMBERS) if name in kinds]
+        self.of({name: found[name] for name in order}, kinds)
         self._rules = {name: found[name] for name in CONTENDERS}
-        self._experience = Experience(**state["experience"])
 
 
 def member_class(kind: str, domain: Domain, where: str | Path) -> type[Recommender]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from pydantic import Field
 
 from launchwise.base import work
 from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.trees import Trees, load_trees, save_trees
+from launchwise.learning.trees import OfTrees, Trees
 
 
-class ForestRecommender(TimeRegressor):
+class ForestRecommender(OfTrees, TimeRegressor):
     """scikit-learn's ``RandomForestRegressor``, stored as arrays.
 
     ``rows_per_tree`` caps the bootstrap sample of a tree: trees of a forest differ by their
@@ -48,20 +46,4 @@ class ForestRecommender(TimeRegressor):
             n_jobs=1,
         )
         forest.fit(features, target, sample_weight=weights)
-        self._trees = Trees.of(forest.estimators_, forest)
-
-    def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean prediction of the trees: float64, shape (rows,)."""
-        return self._trees.mean(features)
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.npz``."""
-        save_trees(self.model_file(folder, "npz"), self._trees)
-
-    def model_width(self) -> int:
-        """Number of features of the trees."""
-        return self._trees.features
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.npz``, arrays only."""
-        self._trees = load_trees(self.model_file(folder, "npz"))
+        self.trees = Trees.of(forest.estimators_, forest)

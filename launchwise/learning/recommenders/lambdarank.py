@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
-from launchwise.learning.boosters import (
-    BoostingParameters,
-    boosted,
-    read_booster,
-    sum_of_trees,
-    write_booster,
-)
+from launchwise.base.typed import Strict
+from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import MeanRegret
 from launchwise.learning.row_arrays import regrets
 from launchwise.learning.splits import case_numbers
-from launchwise.learning.stored import RankerState
+from launchwise.learning.trees import OfTrees
 
 GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 """Log time relative to the best of the case below which a row gains one more grade."""
@@ -31,7 +24,7 @@ LONGEST_LIST = 10_000
 """Most rows of one list that LightGBM ranks; a longer case is drawn into several."""
 
 
-class LambdarankRecommender(Recommender):
+class LambdarankRecommender(OfTrees, Recommender):
     """LightGBM's LambdaMART: what comes first in each case counts most, times do not.
 
     A case is a list, a configuration's grade tells how near it is to the best of its case. Trees
@@ -39,7 +32,10 @@ class LambdarankRecommender(Recommender):
     ``truncation`` places. Nothing says how long a configuration takes.
     """
 
-    stored: ClassVar[type[BaseModel]] = RankerState
+    class Fitted(Strict):
+        prior: MeanRegret
+
+    kept_as = LightgbmBooster
 
     class Parameters(BoostingParameters):
         truncation: int = tried(30, 5, 100, log=True, ge=1)
@@ -55,10 +51,10 @@ class LambdarankRecommender(Recommender):
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         regret = regrets(measurements, self.domain.spec)
-        self._mean_regret = MeanRegret.of(measurements, regret, self.domain)
+        self.fitted = self.Fitted(prior=MeanRegret.of(measurements, regret, self.domain))
         lists = lists_of(case_numbers(measurements, self.domain.spec), self.parameters["seed"])
         order = np.argsort(lists, kind="stable")
-        self._booster = boosted(
+        self.trees = boosted(
             self.parameters,
             self._matrix(measurements)[order],
             grades(regret)[order],
@@ -74,8 +70,8 @@ class LambdarankRecommender(Recommender):
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by rank, then by mean regret in training; without times."""
-        scores = sum_of_trees(self._booster, self._matrix(rows))
-        return Judgement.without_times(-scores, self._mean_regret.regret(rows, self.domain))
+        scores = self.predict_rows(self._matrix(rows))
+        return Judgement.without_times(-scores, self.fitted.prior.regret(rows, self.domain))
 
     def summary(self) -> dict[str, Any]:
         """Features used."""
@@ -84,21 +80,9 @@ class LambdarankRecommender(Recommender):
             "features_dropped": [],
         }
 
-    def state(self) -> dict[str, Any]:
-        """Mean regrets of configurations as JSON values."""
-        return {"prior": self._mean_regret.plain()}
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore from the result of :meth:`state`."""
-        self._mean_regret = MeanRegret.read(state["prior"], self.domain)
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.txt.gz``."""
-        write_booster(folder / "model.txt.gz", self._booster)
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.txt.gz``."""
-        self._booster = read_booster(folder / "model.txt.gz")
+        """Insist on the domain's tunables."""
+        self.fitted.prior.check(self.domain)
 
 
 def grades(regret: np.ndarray) -> np.ndarray:

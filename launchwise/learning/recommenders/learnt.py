@@ -11,19 +11,14 @@ from pydantic import Field
 
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS
-from launchwise.learning.boosters import (
-    BoostingParameters,
-    boosted,
-    read_booster,
-    sum_of_trees,
-    write_booster,
-)
+from launchwise.learning.boosters import BoostingParameters, LightgbmBooster, boosted
 from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.hyperparameters import tried
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.trees import OfTrees
 
 
-class LearntRecommender(Recommender):
+class LearntRecommender(OfTrees, Recommender):
     """Time = cost model x exp(residual predicted by trees).
 
     LightGBM (Ke et al., 2017) learns log(time / estimate) from the features of GPU, problem and
@@ -34,6 +29,8 @@ class LearntRecommender(Recommender):
     Rows that are ``slow`` are left out: the one launch that they were timed by was the first, which
     fills caches, and whose kernels wait for the host where a run has several.
     """
+
+    kept_as = LightgbmBooster
 
     class Parameters(BoostingParameters):
         rounds: int = Field(120, ge=1)
@@ -67,13 +64,13 @@ class LearntRecommender(Recommender):
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
-        self._booster = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
+        self.trees = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
         features, estimates = self._inputs(rows)
-        times = estimates * np.exp(sum_of_trees(self._booster, features))
+        times = estimates * np.exp(self.predict_rows(features))
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
@@ -84,11 +81,11 @@ class LearntRecommender(Recommender):
         return {"features": learnt_from, "features_dropped": []}
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt.gz`` and ``builds.json``."""
-        write_booster(folder / "model.txt.gz", self._booster)
+        """Write the trees and ``builds.json``."""
+        super().save_model(folder)
         self._builds.write(folder / "builds.json")
 
     def load_model(self, folder: Path) -> None:
         """Read the files that :meth:`save_model` wrote."""
-        self._booster = read_booster(folder / "model.txt.gz")
+        super().load_model(folder)
         self._builds = BuildFacts.read(self.domain, folder / "builds.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy as np
 from launchwise.base import work
 from launchwise.learning.hyperparameters import tried
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.trees import Trees, load_trees, save_trees
+from launchwise.learning.trees import OfTrees, Trees
 
 
-class TreeRecommender(TimeRegressor):
+class TreeRecommender(OfTrees, TimeRegressor):
     """scikit-learn's ``DecisionTreeRegressor``, stored as arrays."""
 
     class Parameters(TimeRegressor.Parameters):
@@ -37,24 +36,8 @@ class TreeRecommender(TimeRegressor):
             random_state=self.parameters["seed"],
         )
         tree.fit(features, target, sample_weight=weights)
-        self._trees = Trees.of([tree], tree)
-
-    def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean target in the leaf of each row: float64, shape (rows,)."""
-        return self._trees.mean(features)
+        self.trees = Trees.of([tree], tree)
 
     def summary(self) -> dict[str, Any]:
         """Summary of the regressor, and the number of leaves."""
-        return {**super().summary(), "leaves": self._trees.leaves}
-
-    def save_model(self, folder: Path) -> None:
-        """Write ``model.npz``."""
-        save_trees(self.model_file(folder, "npz"), self._trees)
-
-    def model_width(self) -> int:
-        """Number of features of the trees."""
-        return self._trees.features
-
-    def load_model(self, folder: Path) -> None:
-        """Read ``model.npz``, arrays only."""
-        self._trees = load_trees(self.model_file(folder, "npz"))
+        return {**super().summary(), "leaves": self.trees.leaves}
