@@ -10,17 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.experiment.method import Contest
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, Answer
 from launchwise.learning.blind.answering import whole
-from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final
 from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.tables.pairs import RECHECK_ORIGIN, recheck_schema
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
 WIDEST = 0.1
@@ -60,22 +57,6 @@ def drawn_answers(
     found = answers(final, [Case(gpu, problem) for problem in problems], least_gain=least_gain)
     found.sort(key=lambda each: each.suggestions[0].is_usual)
     return found[:number]
-
-
-def contests_of_answers(found: Sequence[Answer], spec: Spec) -> list[Contest]:
-    """Baseline, usual choice and recommendation of each answer."""
-    return [
-        contest_of(
-            each.problem,
-            [
-                ("baseline", baseline(spec)),
-                ("usual", whole(each.usual, spec)),
-                ("recommended", whole(each.suggestions[0].configuration, spec)),
-            ],
-            3,
-        )
-        for each in found
-    ]
 
 
 def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:

@@ -19,6 +19,9 @@ ALL_GPUS = "all"
 WORTH_PERCENT = 5.0
 """A gain of the best configuration over the usual choice above this counts as missed, %."""
 
+LEAST_GAIN = 1 / (1 + merit.HARM_PERCENT / 100)
+"""Gain over the usual choice below which an answer does harm."""
+
 INTERVAL_SEED = 0
 HEURISTICS = tuple(BASELINES)
 """Simple rules; of those that answer alike, the first is named."""
@@ -116,13 +119,8 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
     dict
         ``problems``, ``without_time`` (recommendations that failed or were never measured),
         ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
-        ``gain_geometric_mean`` (over what is usual; without a time it counts as 0),
-        ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
-        reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
-        ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
-        (problems whose recommendation is slower than the usual choice by more than
-        :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), what :func:`_promises`
-        gives, ``mape_percent`` and ``spearman`` (means over problems).
+        what :func:`quality` gives, ``accuracy`` (the very best), ``accuracy_near_best``,
+        ``mape_percent`` and ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
     least = 1 / (1 + near_best_percent / 100)
@@ -134,43 +132,52 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "improvement_coefficient": merit.improvement_coefficient(
             rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
         ),
-        "gain_geometric_mean": merit.geometric_mean(rows["gain"].to_numpy(dtype=float)),
-        "fraction_geometric_mean": merit.geometric_mean(fraction),
-        **{
-            name: merit.geometric_mean(rows[name].to_numpy(dtype=float))
-            for name in SHORT_LISTS.values()
-        },
-        "fraction_p5": float(np.quantile(fraction, 0.05)),
-        "fraction_worst": float(fraction.min()),
+        **quality(rows.assign(best_gain=rows["usual_ms"] / rows["best_ms"])),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["gain"] < 1 / (1 + merit.HARM_PERCENT / 100)).sum()),
-        **_promises(rows),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),
     }
 
 
-def _promises(rows: pd.DataFrame) -> dict[str, Any]:
-    """Coverage of expected gains: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
+def quality(rows: pd.DataFrame) -> dict[str, Any]:
+    """Figures of answers to problems, of test cases or of a blind test.
 
-    Problems answered by what is usual; those of them where the best is faster by more than
-    :data:`WORTH_PERCENT`, and how many are in all (``worthwhile``); answers with an interval of
-    their gain, and the share whose gain lies in it.
+    Parameters
+    ----------
+    rows
+        One per answer: ``fraction``, ``best_of_5``, ``best_of_20``, ``gain``, ``is_usual``,
+        ``best_gain`` (of the best over the usual choice), ``least_gain`` and ``most_gain``.
+
+    Returns
+    -------
+    dict
+        ``gain_geometric_mean`` (without a time it counts as 0), ``fraction_geometric_mean``,
+        ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
+        reaches; NaN for random draws), ``fraction_p5``, ``fraction_worst``, ``harmed`` (problems
+        whose answer is slower than the usual choice by more than
+        :data:`launchwise.learning.merit.HARM_PERCENT`, or has no time), ``kept_usual`` (answered by
+        the usual choice), ``missed`` (those of them where the best is faster by more than
+        :data:`WORTH_PERCENT`), ``worthwhile`` (all such problems), ``intervals`` (answers with an
+        interval of their gain) and ``covered`` (the share whose gain lies in it).
     """
-    usual = rows["is_usual"].to_numpy(dtype=bool)
-    possible = rows["usual_ms"].to_numpy(dtype=float) / rows["best_ms"].to_numpy(dtype=float)
-    worth = possible > 1 + WORTH_PERCENT / 100
-    least, most = (rows[name].to_numpy(dtype=float) for name in ("least_gain", "most_gain"))
-    known = np.isfinite(least) & ~usual
-    gain = rows["gain"].to_numpy(dtype=float)
-    within = (gain >= least) & (gain <= most)
+    columns = ("fraction", "gain", "best_gain", "least_gain", "most_gain")
+    fraction, gain, best, low, high = (rows[name].to_numpy(dtype=float) for name in columns)
+    usual, worth = rows["is_usual"].to_numpy(dtype=bool), best > 1 + WORTH_PERCENT / 100
+    known = np.isfinite(low) & ~usual
+    inside = ((gain >= low) & (gain <= high))[known]
+    means = ("gain", "fraction")
     return {
+        **{f"{name}_geometric_mean": merit.geometric_mean(rows[name].to_numpy()) for name in means},
+        **{name: merit.geometric_mean(rows[name].to_numpy()) for name in SHORT_LISTS.values()},
+        "fraction_p5": float(np.quantile(fraction, 0.05)),
+        "fraction_worst": float(fraction.min()),
+        "harmed": int((gain < LEAST_GAIN).sum()),
         "kept_usual": int(usual.sum()),
         "missed": int((usual & worth).sum()),
         "worthwhile": int(worth.sum()),
         "intervals": int(known.sum()),
-        "covered": float(within[known].mean()) if known.any() else math.nan,
+        "covered": float(inside.mean()) if len(inside) else math.nan,
     }
 
 

@@ -9,52 +9,14 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.method import Confirmation, Contest, Role
 from launchwise.learning import merit
 from launchwise.learning.blind.answering import Frozen, problem_of, whole
-from launchwise.learning.contests import configurations_in, contest_of
 from launchwise.learning.features import Domain
 from launchwise.learning.intervals import resampled_means
-from launchwise.learning.summary import WORTH_PERCENT, without_nan
+from launchwise.learning.summary import LEAST_GAIN, quality, without_nan
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
-
-
-def contests_of_blind(
-    frozen: Frozen, domain: Domain, sweep: pd.DataFrame, how: Confirmation
-) -> list[Contest]:
-    """Contests of a blind test: the answer beside baseline, usual choice and the fastest."""
-    spec = domain.spec
-    rows = sweep[sweep["status"].isin(MEASURED)]
-    groups = dict(list(rows.groupby(spec.problem_columns, sort=False)))
-    found = []
-    for answer in frozen.answers:
-        problem = problem_of(answer, spec)
-        members = groups.get(tuple(problem.values()))
-        if members is None:
-            continue
-        members = members.assign(
-            is_baseline=domain.is_baseline(members), candidate=domain.is_candidate(members)
-        )
-        choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
-        if choices.empty:
-            continue
-        limit = float(choices["time_ms"].iloc[0]) * (1 + how.near_percent / 100)
-        near = choices[choices["time_ms"] <= limit]
-        listed: list[tuple[Role, dict[str, Value]]] = [
-            *_as("baseline", members[members["is_baseline"]], domain),
-            ("usual", whole(answer["usual"], spec)),
-            ("recommended", whole(answer["suggestions"][0]["configuration"], spec)),
-            *_as("best", choices.iloc[:1], domain),
-            *_as("near", near.iloc[1:], domain),
-        ]
-        found.append(contest_of(problem, listed, how.most))
-    return found
-
-
-def _as(role: Role, rows: pd.DataFrame, domain: Domain) -> list[tuple[Role, dict[str, Value]]]:
-    return [(role, each) for each in configurations_in(rows, domain)]
 
 
 def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -180,45 +142,30 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     -------
     dict
         What was asked and when; ``new_gpu``: whether the product had no row of the GPU;
-        ``problems``; ``fraction_geometric_mean`` with the 95 % interval (bootstrap over problems),
-        ``fraction_p5`` and ``fraction_worst``; ``best_of_5`` and
-        ``best_of_20`` (geometric means); ``gain_geometric_mean`` over the usual choice and
-        ``improvement_geometric_mean`` over the baseline; ``harmed``: answers slower than the usual
-        choice by more than :data:`launchwise.learning.merit.HARM_PERCENT`, or without a time;
-        ``slower``: those whose interval of the gain lies below 1 as well; ``kept_usual``,
-        ``missed`` and ``worthwhile`` as in :func:`launchwise.learning.summary.figures`; ``covered``
-        of ``intervals``: expected gains; ``times_covered`` of ``times``: expected times, and
-        ``time_error_percent``, their median error.
+        ``problems``; what :func:`launchwise.learning.summary.quality` gives;
+        ``fraction_interval``, 95 % (bootstrap over problems); ``improvement_geometric_mean`` over
+        the baseline; ``slower``: harmed answers whose interval of the gain lies below 1 as well;
+        ``times_covered`` of ``times``: expected times, and ``time_error_percent``, their median
+        error.
     """
-    fraction = rows["fraction"].to_numpy(dtype=float)
-    gain = rows["gain"].to_numpy(dtype=float)
-    usual = rows["is_usual"].to_numpy(dtype=bool)
-    worth = rows["best_gain"].to_numpy(dtype=float) > 1 + WORTH_PERCENT / 100
-    harmed = gain < 1 / (1 + merit.HARM_PERCENT / 100)
+    low, high = (rows[f"expected_ms_{side}"] for side in ("low", "high"))
+    timed = (low.notna() & rows["measured_ms"].notna()).to_numpy()
+    inside = rows["measured_ms"].between(low, high).to_numpy()[timed]
+    slower = (rows["gain"] < LEAST_GAIN) & ~(rows["gain_high"] >= 1)
     error = 100 * (rows["expected_ms"] / rows["measured_ms"] - 1).abs()
+    names = {"expected_gain_low": "least_gain", "expected_gain_high": "most_gain"}
     asked = ("study", "workload", "gpu", "seed", "commit", "frozen_at", "digest")
     found = {
         **{name: getattr(frozen, name) for name in asked},
         "model": frozen.product.get("model", ""),
         "new_gpu": frozen.gpu not in frozen.product.get("gpus", {}),
         "problems": len(rows),
-        "fraction_geometric_mean": merit.geometric_mean(fraction),
+        **quality(rows.rename(columns=names)),
         "fraction_interval": _interval(frozen, rows),
-        "fraction_p5": float(np.quantile(fraction, 0.05)),
-        "fraction_worst": float(fraction.min()),
-        **{
-            name: merit.geometric_mean(rows[name].to_numpy(dtype=float))
-            for name in ("best_of_5", "best_of_20")
-        },
-        "gain_geometric_mean": merit.geometric_mean(gain),
         "improvement_geometric_mean": merit.geometric_mean(rows["improvement"].to_numpy()),
-        "harmed": int(harmed.sum()),
-        "slower": int((harmed & ~(rows["gain_high"] >= 1)).sum()),
-        "kept_usual": int(usual.sum()),
-        "missed": int((usual & worth).sum()),
-        "worthwhile": int(worth.sum()),
-        **_held(rows, "gain", "expected_gain", ("intervals", "covered"), ~usual),
-        **_held(rows, "measured_ms", "expected_ms", ("times", "times_covered"), ~usual | usual),
+        "slower": int(slower.sum()),
+        "times": len(inside),
+        "times_covered": float(inside.mean()) if len(inside) else np.nan,
         "time_error_percent": float(error.median()),
     }
     return dict(without_nan(found))
@@ -229,14 +176,3 @@ def _interval(frozen: Frozen, rows: pd.DataFrame) -> list[float] | None:
     table = rows[[*columns, "fraction"]].assign(model="answers", gpu=frozen.gpu)
     interval = resampled_means(table, columns, frozen.seed).interval("answers")
     return None if interval is None else list(interval)
-
-
-def _held(
-    rows: pd.DataFrame, measured: str, expected: str, names: tuple[str, str], asked: np.ndarray
-) -> dict[str, Any]:
-    """Number of expectations with an interval, and the share of covered ones."""
-    low, high = rows[f"{expected}_low"], rows[f"{expected}_high"]
-    known = (low.notna() & rows[measured].notna() & asked).to_numpy()
-    inside = ((rows[measured] >= low) & (rows[measured] <= high)).to_numpy()
-    share = float(inside[known].mean()) if known.any() else np.nan
-    return {names[0]: int(known.sum()), names[1]: share}
