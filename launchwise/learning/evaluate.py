@@ -266,16 +266,14 @@ def _first_choices(
 
 
 def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:
-    """Share of runs improved of each row."""
-    columns = (table["times_ms"], table["baseline_times"], domain.is_baseline(table))
-    return [_runs(*row) for row in zip(*columns, strict=True)]
-
-
-def _runs(times: Any, baseline: Any, same: bool) -> float:
-    """Share of runs improved; recommending the baseline itself improves none."""
-    if same or not isinstance(times, np.ndarray | list) or not len(times):
-        return 0.0
-    return merit.improved_runs(np.asarray(times), np.asarray(baseline))
+    """Share of runs improved of each row; recommending the baseline itself improves none."""
+    rows = zip(table["times_ms"], table["baseline_times"], domain.is_baseline(table), strict=True)
+    return [
+        0.0
+        if same or not isinstance(times, np.ndarray | list) or not len(times)
+        else merit.improved_runs(np.asarray(times), np.asarray(baseline))
+        for times, baseline, same in rows
+    ]
 
 
 def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:
@@ -293,10 +291,6 @@ def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> N
                 raise UserError("recommendations", f"{fold.split}.{fold.fold}", message)
 
 
-def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:
-    return {name: rows[name] for name in names}
-
-
 def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]) -> pd.DataFrame:
     """Oracle and random draws for every test case of a fold."""
     cases = truth.numbers(case.key for case in fold.test)
@@ -306,8 +300,9 @@ def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[in
             "evaluate", f"{fold.split}.{fold.fold}", f"no sweep holds test problem {lost}"
         )
     rows = _case_rows(fold.test, domain)
+    best = truth.best(cases)
     oracle = rows.assign(
-        **_columns(truth.best(cases), domain.spec.tunable_columns),
+        **{name: best[name] for name in domain.spec.tunable_columns},
         model=ORACLE,
         role=ORACLE,
     )

@@ -12,10 +12,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.learning.features import Domain
-from launchwise.learning.final import FACTS_FILE, MODEL_FOLDER
-from launchwise.learning.recommender import Recommender
-from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.stored import read_product_facts
+from launchwise.learning.final import read_final
 from launchwise.workloads.sampling import LISTABLE, Draws
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
 
@@ -46,19 +43,15 @@ def recommended_guesses(
         When the folder holds no model, or one of another workload; when the GPU or the problem is
         unknown.
     """
-    recommender = load_fitted(model_folder, domain)
+    recommender = read_final(model_folder, domain).recommender
     if gpu not in domain.profiles:
         raise UserError(model_folder, "gpu", unknown("GPU", gpu, domain.profiles))
     facts = gpu_facts(domain.profiles[gpu].model_dump())
     columns = domain.spec.tunable_columns
-    try:
-        if Draws(domain.spec, problem, facts, 0).size <= LISTABLE:
-            table = recommender.recommend(gpu, [problem])
-        else:
-            table = recommender.rank(_sample(domain, gpu, problem))
-    except KeyError as error:
-        message = f"learnt from features that {domain.spec.workload} does not have"
-        raise UserError(model_folder, "", message) from error
+    if Draws(domain.spec, problem, facts, 0).size <= LISTABLE:
+        table = recommender.recommend(gpu, [problem])
+    else:
+        table = recommender.rank(_sample(domain, gpu, problem))
     found: list[Configuration] = []
     for values in table[columns].itertuples(index=False, name=None):
         # Plain numbers, which JSON can hold.
@@ -70,22 +63,6 @@ def recommended_guesses(
         if len(found) < count and feasible(domain.spec, problem, named, facts):
             found.append(named)
     return found
-
-
-def load_fitted(folder: Path, domain: Domain) -> Recommender:
-    """The fitted model of a product.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
-    path = folder / FACTS_FILE
-    if not path.is_file():
-        raise UserError(folder, "", f"holds no fitted model (no {FACTS_FILE})")
-    kind = str(read_product_facts(path)["kind"])
-    found = recommender_class(kind, "", domain.spec.folder, path)
-    return found.load(folder / MODEL_FOLDER, domain)
 
 
 def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from launchwise.base.storage import digest_files, write_sealed_json
 from launchwise.base.typed import validated
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.hyperparameters import Hyperparameters
-from launchwise.learning.one_core import on_one_thread
+from launchwise.learning.one_core import one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.stored import AnyState, read_recommender_facts
 from launchwise.workloads.space import Problem
@@ -116,7 +116,7 @@ class Recommender(ABC):
         super().__init_subclass__(**named)
         for name in LIMITED:
             if name in vars(cls):
-                setattr(cls, name, on_one_thread(vars(cls)[name]))
+                setattr(cls, name, one_thread()(vars(cls)[name]))
 
     _last: tuple[pd.DataFrame, Judgement] | None = None
 

@@ -12,7 +12,6 @@ from launchwise.base.vectors import Columns
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import case_numbers
 from launchwise.tables.rows import least_by
-from launchwise.workloads import space
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -69,17 +68,6 @@ def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     codes = case_numbers(rows, spec)
     logs = np.log(rows["time_ms"].to_numpy(dtype=float))
     return logs - least_by(codes, logs)[codes]
-
-
-def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
-    """Name of each row's configuration (see :func:`label`): objects, (rows,)."""
-    columns = spec.tunable_columns
-    codes = rows.groupby(columns, sort=False, observed=True).ngroup().to_numpy()
-    first = np.unique(codes, return_index=True)[1]
-    names = [
-        space.label(configuration, spec) for configuration in records_of(rows[columns].iloc[first])
-    ]
-    return np.array(names, dtype=object)[codes] if len(rows) else np.empty(0, dtype=object)
 
 
 def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> np.ndarray:

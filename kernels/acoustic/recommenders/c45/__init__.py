@@ -10,8 +10,9 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.learning.hyperparameters import Hyperparameters, tried
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.row_arrays import configuration_codes, labels, regrets
+from launchwise.learning.row_arrays import configuration_codes, records_of, regrets
 from launchwise.learning.splits import case_numbers
+from launchwise.workloads.space import label
 
 from .tree import C45Tree
 
@@ -89,14 +90,14 @@ class C45Recommender(Recommender):
 
     def summary(self) -> dict[str, Any]:
         """Leaves, classes, classes of fewer than :data:`RARE_BELOW` examples, features."""
-        rare = labels(self._configurations[self._examples < RARE_BELOW], self.domain.spec)
+        rare = records_of(self._configurations[self._examples < RARE_BELOW])
         return {
             "features": self.columns,
             "features_dropped": self.constant,
             "leaves": self._tree.leaves,
             "classes": len(self.classes),
             "examples": int(self._examples.sum()),
-            "rare_classes": sorted(str(name) for name in rare),
+            "rare_classes": sorted(label(each, self.domain.spec) for each in rare),
         }
 
     def state(self) -> dict[str, Any]:
